@@ -1,0 +1,146 @@
+import { messageOf } from "./errors.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
+import { isNotice, NOTICE_MARK } from "./notices.ts";
+import type { AgentServer, Logger } from "./ports.ts";
+import type { Message, Part, Session } from "./server-model.ts";
+
+/** How many of the sessions touched last are looked into for the newest thing a person wrote. */
+const CANDIDATES = 8;
+/** How many of a session's newest messages are looked at. */
+const RECENT_MESSAGES = 20;
+
+/** What the active session needs to know of the folder's sessions. */
+export interface SessionSource {
+  sessions(): readonly Session[];
+  readonly onDidChangeSession: Event<string>;
+}
+
+/**
+ * The session whose tasks are shown and to which new ones are attached: the one the person picked, else the one of
+ * this folder in which a person last wrote. The time a session was updated says little: it moves with every notice.
+ */
+export class ActiveSession implements Disposable {
+  private picked: string | undefined;
+  private latest: string | undefined;
+  private last: string | undefined;
+  private creating: Promise<string> | undefined;
+  private readonly changes: Emitter<string | undefined>;
+  private readonly subscriptions: readonly Disposable[];
+  readonly onDidChange: Event<string | undefined>;
+
+  constructor(
+    private readonly source: SessionSource,
+    private readonly server: AgentServer,
+    private readonly logger: Logger,
+    /** The pick of an earlier time, if one was kept. */
+    picked?: string,
+  ) {
+    this.picked = picked;
+    this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
+    this.onDidChange = this.changes.event;
+    this.subscriptions = [
+      source.onDidChangeSession((id) => {
+        if (id === this.picked || id === this.latest || this.last === undefined) this.announce();
+      }),
+      server.onEvent((event) => {
+        if (event.type === "part-changed" && isWrittenByPerson(event.part)) this.follow(event.part.sessionID);
+      }),
+    ];
+  }
+
+  /** Undefined: this folder has no session yet. */
+  get session(): Session | undefined {
+    const roots = this.roots();
+    return (
+      roots.find(({ id }) => id === this.picked) ?? roots.find(({ id }) => id === this.latest) ?? roots[0]
+    );
+  }
+
+  get id(): string | undefined {
+    return this.session?.id;
+  }
+
+  /** Whether the person chose it. */
+  get isPicked(): boolean {
+    return this.picked !== undefined && this.id === this.picked;
+  }
+
+  /** The sessions that can be active, the one touched last first. */
+  roots(): readonly Session[] {
+    return this.source
+      .sessions()
+      .filter(({ parentID, archived }) => parentID === undefined && archived === undefined)
+      .sort((a, b) => b.updated - a.updated);
+  }
+
+  /** Fixes the choice; undefined follows the conversation again. */
+  select(sessionID: string | undefined): void {
+    this.picked = sessionID;
+    this.announce();
+  }
+
+  /** The active session, created if the folder has none. */
+  async ensure(): Promise<string> {
+    if (this.id !== undefined) return this.id;
+    this.creating ??= this.server
+      .createSession({ title: "Background tasks" })
+      .then(({ id }) => {
+        this.latest = id;
+        return id;
+      })
+      .finally(() => (this.creating = undefined));
+    return this.creating;
+  }
+
+  /** Finds the session in which a person wrote last; after each connect. */
+  async refresh(): Promise<void> {
+    const candidates = this.roots().slice(0, CANDIDATES);
+    const written = await Promise.all(
+      candidates.map(async ({ id }) => {
+        try {
+          return { id, at: lastWritten(await this.server.messages(id, RECENT_MESSAGES)) };
+        } catch (error) {
+          this.logger.warn(`Session ${id} could not be read: ${messageOf(error)}`);
+          return { id, at: 0 };
+        }
+      }),
+    );
+    const [newest] = written.filter(({ at }) => at > 0).sort((a, b) => b.at - a.at);
+    if (newest) this.latest = newest.id;
+    this.announce();
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.changes.dispose();
+  }
+
+  private follow(sessionID: string): void {
+    if (sessionID === this.latest || !this.roots().some(({ id }) => id === sessionID)) return;
+    this.latest = sessionID;
+    this.announce();
+  }
+
+  private announce(): void {
+    const { id } = this;
+    if (id === this.last) return;
+    this.last = id;
+    this.changes.fire(id);
+  }
+}
+
+function lastWritten(messages: readonly Message[]): number {
+  return (
+    messages.findLast((message) => message.info.role === "user" && !isNotice(message))?.info.created ?? 0
+  );
+}
+
+/** The model's own text has a start, and what programs put into a conversation is marked or synthetic. */
+function isWrittenByPerson(part: Part): boolean {
+  return (
+    part.type === "text" &&
+    part.start === undefined &&
+    !part.synthetic &&
+    part.metadata?.[NOTICE_MARK] === undefined
+  );
+}

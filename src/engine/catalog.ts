@@ -1,0 +1,76 @@
+import { Refusal } from "./errors.ts";
+import type { AgentServer } from "./ports.ts";
+import type { AgentInfo, ModelInfo } from "./server-model.ts";
+import type { ModelRef } from "./task.ts";
+
+/** The agents and models of the server, asked once per connection. */
+export class Catalog {
+  private agentList: Promise<readonly AgentInfo[]> | undefined;
+  private modelList: Promise<readonly ModelInfo[]> | undefined;
+
+  constructor(private readonly server: AgentServer) {}
+
+  /** What was known may be stale. */
+  forget(): void {
+    this.agentList = undefined;
+    this.modelList = undefined;
+  }
+
+  /** The agents that a task can run as, those made for it first. */
+  async agents(): Promise<readonly AgentInfo[]> {
+    this.agentList ??= this.server.agents().catch((error: unknown) => {
+      this.agentList = undefined;
+      throw error;
+    });
+    const visible = (await this.agentList).filter(({ hidden }) => !hidden);
+    return visible.sort((a, b) => Number(a.mode === "primary") - Number(b.mode === "primary"));
+  }
+
+  async models(): Promise<readonly ModelInfo[]> {
+    this.modelList ??= this.server.models().catch((error: unknown) => {
+      this.modelList = undefined;
+      throw error;
+    });
+    return this.modelList;
+  }
+
+  /** The wanted agent, or the one that tasks run as by default. Throws a {@link Refusal} that names those there are. */
+  async agent(wanted: string | undefined): Promise<AgentInfo> {
+    const find = async (): Promise<AgentInfo | undefined> => {
+      const agents = await this.agents();
+      return wanted === undefined
+        ? (agents.find(({ name }) => name === "general") ?? agents[0])
+        : agents.find(({ name }) => name === wanted);
+    };
+    let agent = await find();
+    if (!agent) {
+      // It may have been configured since.
+      this.forget();
+      agent = await find();
+    }
+    if (agent) return agent;
+    const names = (await this.agents()).map(({ name }) => name).join(", ");
+    throw new Refusal(
+      "unknown-agent",
+      wanted === undefined
+        ? "The server offers no agent; configure one in OpenCode."
+        : `There is no agent "${wanted}"; there are: ${names}.`,
+    );
+  }
+
+  /** Throws a {@link Refusal} if the server does not offer this model. */
+  async checkModel(wanted: ModelRef): Promise<void> {
+    const has = async (): Promise<boolean> =>
+      (await this.models()).some(
+        ({ ref }) => ref.providerID === wanted.providerID && ref.modelID === wanted.modelID,
+      );
+    if (await has()) return;
+    this.forget();
+    if (await has()) return;
+    const names = (await this.models()).slice(0, 10).map(({ ref }) => `${ref.providerID}/${ref.modelID}`);
+    throw new Refusal(
+      "unknown-model",
+      `There is no model "${wanted.providerID}/${wanted.modelID}"; there are: ${names.join(", ")}.`,
+    );
+  }
+}

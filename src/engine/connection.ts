@@ -1,0 +1,62 @@
+import type { CancelSignal, Event } from "./event.ts";
+import type { AgentServer } from "./ports.ts";
+
+/** Why there is no connection: a stable code for programs, a sentence and its remedy for people. */
+export interface ConnectionFailure {
+  readonly code:
+    | "not-found"
+    | "bad-path"
+    | "start-failed"
+    | "start-timeout"
+    | "unreachable"
+    | "not-opencode"
+    | "wrong-password"
+    | "too-old"
+    | "bad-url"
+    | "gave-up";
+  readonly message: string;
+  /** What the person can do, as a sentence. */
+  readonly remedy: string;
+}
+
+export type ConnectionState =
+  | { readonly kind: "disconnected" }
+  /** `detail` says what is going on: looking for OpenCode, starting the server, … */
+  | { readonly kind: "connecting"; readonly detail: string }
+  | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
+  /** Was connected; tries again at `nextAttemptAt` (milliseconds since 1970). */
+  | {
+      readonly kind: "reconnecting";
+      readonly reason: string;
+      readonly attempt: number;
+      readonly nextAttemptAt: number;
+    }
+  | { readonly kind: "failed"; readonly failure: ConnectionFailure };
+
+/** The way to the server of one folder, over all its restarts. */
+export interface ServerConnection {
+  readonly state: ConnectionState;
+  readonly onDidChangeState: Event<ConnectionState>;
+  /** After each (re)connect, once events flow: whatever was known before may be stale. */
+  readonly onDidConnect: Event<void>;
+  /** Usable while connected; calls made otherwise reject with a `ServerFailure`. Stays the same object for good. */
+  readonly server: AgentServer;
+
+  /** Joins a server that runs already for this folder, if there is one; starts none. Resolves to whether it joined. */
+  adopt(): Promise<boolean>;
+  /** Connects, starting a server where none runs. Resolves when connected; rejects with a `ConnectionError`. */
+  connect(signal?: CancelSignal): Promise<void>;
+  /** Leaves the server. It stays up for others and for its grace period. */
+  disconnect(): Promise<void>;
+  /** Ends a server that this product started, and leaves it. */
+  stopServer(): Promise<void>;
+}
+
+/** `connect` did not succeed. */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+
+  constructor(readonly failure: ConnectionFailure) {
+    super(failure.message);
+  }
+}

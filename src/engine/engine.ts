@@ -1,0 +1,449 @@
+import { Catalog } from "./catalog.ts";
+import { messageOf, Refusal } from "./errors.ts";
+import type { Disposable, Event } from "./event.ts";
+import { freshID, type Random } from "./ids.ts";
+import { LiveTranscripts } from "./live-transcripts.ts";
+import { noticeID, Notices } from "./notices.ts";
+import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import { TaskRegistry, type Entry, type TaskChange, type UnreadableTask } from "./registry.ts";
+import type { PendingRequest, RequestAnswer, ServerEvent, Session } from "./server-model.ts";
+import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
+import type { Transcript } from "./transcript.ts";
+import { transition, type TaskEvent } from "./transitions.ts";
+import { answerText, readTurn, TURN_WINDOW } from "./turn.ts";
+import { TurnWatcher, type TurnSettings } from "./turns.ts";
+import { waitForEnd, type TaskOutput, type WaitOptions } from "./waiting.ts";
+
+/** Longest description kept, in characters. */
+const DESCRIPTION_LENGTH = 200;
+/** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
+const LATE_START_MS = 10_000;
+
+export interface EngineSettings extends TurnSettings {
+  readonly defaultAgent?: string | undefined;
+  readonly defaultModel?: ModelRef | undefined;
+  /** Whether a parent learns of the tasks that a person launched. */
+  readonly notifyParent: boolean;
+}
+
+export interface EnginePorts {
+  readonly server: AgentServer;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: Random;
+  /** Read at each use, so that a change takes effect at once. */
+  readonly settings: () => EngineSettings;
+}
+
+export interface LaunchInput {
+  readonly prompt: string;
+  /** What the task is about, for people; by default the prompt's first line. */
+  readonly description?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly model?: ModelRef | undefined;
+  readonly parentSessionID: string;
+  /** The message that asked for the task; by default the parent's newest. */
+  readonly parentMessageID?: string | undefined;
+  readonly launchedBy: TaskRecord["launchedBy"];
+  readonly batchID?: string | undefined;
+}
+
+/** Who asks: a parent that cancelled a task itself need not be told that it was. */
+export type Caller = TaskRecord["launchedBy"];
+
+/**
+ * The lifecycle of background tasks. Launches, follows, resumes, cancels and clears them, and tells their parents.
+ * Commands reject with a {@link Refusal} where they cannot be, and with a `ServerFailure` where the server did not do
+ * its part; either way nothing was changed.
+ */
+export class TaskEngine implements Disposable {
+  private readonly registry: TaskRegistry;
+  private readonly turns: TurnWatcher;
+  private readonly notices: Notices;
+  private readonly transcripts: LiveTranscripts;
+  private readonly subscription: Disposable;
+  /** Prompts that were cancelled before their turn began. */
+  private readonly cancelledEarly = new WeakMap<Entry, { readonly until: number }>();
+  /** What waits for a person, by the request's ID. */
+  private readonly requests = new Map<string, PendingRequest>();
+  readonly catalog: Catalog;
+  readonly onDidChange: Event<TaskChange>;
+  /** The ID of a session that is new, changed or gone. */
+  readonly onDidChangeSession: Event<string>;
+
+  constructor(private readonly ports: EnginePorts) {
+    const { server, clock, logger, settings } = ports;
+    this.catalog = new Catalog(server);
+    this.registry = new TaskRegistry(server, logger, () => clock.now());
+    this.notices = new Notices(this.registry, server, clock, logger);
+    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, (entry, event) =>
+      this.end(entry, event),
+    );
+    this.transcripts = new LiveTranscripts(server, logger);
+    this.onDidChange = this.registry.onDidChange;
+    this.onDidChangeSession = this.registry.onDidChangeSession;
+    this.subscription = server.onEvent((event) => this.accept(event));
+  }
+
+  /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
+  async connect(): Promise<void> {
+    const { server } = this.ports;
+    this.catalog.forget();
+    const knownBefore = this.registry.sessions().map(({ id }) => id);
+    const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
+    const there = new Set(sessions.map(({ id }) => id));
+    for (const id of knownBefore) if (!there.has(id)) this.registry.forget(id);
+    for (const session of sessions) this.registry.adopt(session);
+
+    this.requests.clear();
+    const open = new Set(requests.map(({ id }) => id));
+    for (const entry of this.registry.active())
+      if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
+    for (const request of requests) this.accept({ type: "request-asked", request });
+
+    await Promise.all(this.registry.all().map((entry) => this.registry.flush(entry)));
+    await Promise.all([this.turns.connect(), this.notices.deliverPending(), this.transcripts.reload()]);
+  }
+
+  /** The connection is lost: what needs it rests until the next {@link connect}. */
+  disconnect(): void {
+    this.turns.disconnect();
+    this.notices.disconnect();
+  }
+
+  /** The tasks of a session, oldest first. */
+  list(parentSessionID: string): readonly Task[] {
+    return this.registry.childrenOf(parentSessionID).map((entry) => this.registry.snapshot(entry));
+  }
+
+  /** Sessions of a parent whose task record cannot be used. */
+  unreadable(parentSessionID: string): readonly UnreadableTask[] {
+    return this.registry.unreadable(parentSessionID);
+  }
+
+  /** Every task that is at work now, of any session. */
+  active(): readonly Task[] {
+    return this.registry.active().map((entry) => this.registry.snapshot(entry));
+  }
+
+  /** Undefined: no such task. */
+  get(taskID: string): Task | undefined {
+    const entry = this.registry.entry(taskID);
+    return entry && this.registry.snapshot(entry);
+  }
+
+  /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
+  find(reference: string, parentSessionID?: string): Task {
+    return this.registry.snapshot(this.registry.find(reference, parentSessionID));
+  }
+
+  sessions(): readonly Session[] {
+    return this.registry.sessions();
+  }
+
+  /** Hands a prompt to a new background agent, and returns as soon as the server took it. */
+  async launch(input: LaunchInput): Promise<Task> {
+    const { server, clock, random, settings } = this.ports;
+    requirePrompt(input.prompt);
+    const { defaultAgent, defaultModel } = settings();
+    const model = input.model ?? defaultModel;
+    const agent = await this.catalog.agent(input.agent ?? defaultAgent);
+    if (model) await this.catalog.checkModel(model);
+    const description = describe(input);
+    const now = clock.now();
+    const promptMessageID = freshID("msg", now, random);
+    const session = await server.createSession({
+      title: description,
+      parentID: input.parentSessionID,
+      agent: agent.name,
+      model,
+      task: {
+        revision: 1,
+        description,
+        agent: agent.name,
+        model,
+        parentSessionID: input.parentSessionID,
+        parentMessageID: input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID)),
+        launchedBy: input.launchedBy,
+        batchID: input.batchID,
+        isForked: false,
+        resumeCount: 0,
+        status: "running",
+        promptMessageID,
+        createdAt: now,
+        startedAt: now,
+        notice: { state: "none" },
+      },
+    });
+    const entry = this.registry.adopt(session);
+    if (!entry)
+      throw new ServerFailure(
+        "POST /session",
+        "unexpected-answer",
+        "The server did not keep the task's record.",
+      );
+    const prompt = { messageID: promptMessageID, agent: agent.name, model, parts: [{ text: input.prompt }] };
+    try {
+      await entry.serial.run(() => server.prompt(session.id, prompt));
+    } catch (error) {
+      // A task that never got its prompt would only mislead.
+      await server.deleteSession(session.id).catch((cleanup: unknown) => {
+        this.ports.logger.warn(`Session ${session.id} could not be removed: ${messageOf(cleanup)}`);
+      });
+      this.registry.forget(session.id);
+      throw error;
+    }
+    this.turns.watch();
+    return this.registry.snapshot(entry);
+  }
+
+  /** Sends a follow-up to a completed task, and returns as soon as the server took it. */
+  async resume(taskID: string, prompt: string): Promise<Task> {
+    const { server, clock, random } = this.ports;
+    requirePrompt(prompt);
+    const entry = this.registry.find(taskID);
+    return entry.serial.run(async () => {
+      const before = entry.record;
+      const at = clock.now();
+      const resumed = transition(before, { type: "resume", at, promptMessageID: freshID("msg", at, random) });
+      if (!(await server.session(before.id))) {
+        this.registry.forget(before.id);
+        throw new Refusal(
+          "session-gone",
+          `The session of task ${shortID(before.id)} no longer exists; start a new asyncagents_task instead.`,
+        );
+      }
+      const { promptMessageID, agent, model } = resumed;
+      await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
+      try {
+        await server.prompt(before.id, {
+          messageID: promptMessageID,
+          agent,
+          model,
+          parts: [{ text: prompt }],
+        });
+      } catch (error) {
+        await this.registry.save(entry, before);
+        throw error;
+      }
+      await this.registry.save(entry, { ...entry.record, resumeCount: before.resumeCount + 1 });
+      this.turns.watch();
+      return this.registry.snapshot(entry);
+    });
+  }
+
+  /** Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. */
+  async retry(taskID: string): Promise<Task> {
+    const { record } = this.registry.find(taskID);
+    if (record.status !== "error" && record.status !== "cancelled")
+      throw new Refusal(
+        "wrong-status",
+        `Only tasks that failed or were cancelled can be retried: task ${shortID(record.id)} has the status ${record.status}.`,
+      );
+    const prompt = await this.prompt(record.id);
+    if (prompt === undefined)
+      throw new Refusal(
+        "session-gone",
+        `The prompt of task ${shortID(record.id)} no longer exists; launch a new task instead.`,
+      );
+    const { description, agent, model, parentSessionID, launchedBy, batchID } = record;
+    return this.launch({ prompt, description, agent, model, parentSessionID, launchedBy, batchID });
+  }
+
+  /** Ends a task that is at work: its model stream and its tools stop. A task that finished in the same moment stays finished. */
+  async cancel(taskID: string, by: Caller = "person"): Promise<Task> {
+    const { server, clock } = this.ports;
+    const entry = this.registry.find(taskID);
+    return entry.serial.run(async () => {
+      const { record } = entry;
+      // Refuses before anything is done.
+      transition(record, { type: "cancelled", at: clock.now() });
+      await server.abort(record.id);
+      const turn = readTurn(await server.messages(record.id, TURN_WINDOW), record.promptMessageID);
+      if (entry.record !== record) return this.registry.snapshot(entry);
+      const at = clock.now();
+      if (turn.kind === "unseen" || turn.kind === "unanswered")
+        this.cancelledEarly.set(entry, { until: at + LATE_START_MS });
+      const event: TaskEvent =
+        turn.kind === "completed"
+          ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
+          : { type: "cancelled", at, finalMessageID: "messageID" in turn ? turn.messageID : undefined };
+      await this.end(entry, event, by);
+      return this.registry.snapshot(entry);
+    });
+  }
+
+  /** Takes a task off the list. Its session stays; {@link restore} brings the task back. */
+  async clear(
+    taskID: string,
+    options: { readonly cancelRunning?: boolean } = {},
+    by: Caller = "person",
+  ): Promise<Task> {
+    const entry = this.registry.find(taskID);
+    if (isActive(entry.record)) {
+      if (!options.cancelRunning)
+        throw new Refusal(
+          "still-running",
+          `Task ${shortID(entry.record.id)} is still at work; cancel it first, or say that it may be cancelled.`,
+        );
+      await this.cancel(entry.record.id, by);
+    }
+    return this.mark(entry, { clearedAt: this.ports.clock.now() });
+  }
+
+  /** Undoes {@link clear}. */
+  restore(taskID: string): Promise<Task> {
+    return this.mark(this.registry.find(taskID), { clearedAt: undefined });
+  }
+
+  /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
+  async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
+    const entries = taskIDs.map((id) => this.registry.find(id));
+    const ids = entries.map(({ record }) => record.id);
+    await waitForEnd(this.registry, this.ports.clock, ids, options);
+    return ids.flatMap((id) => this.get(id) ?? []);
+  }
+
+  /** What a task has to show now; notes that the result was fetched. */
+  async output(taskID: string): Promise<TaskOutput> {
+    const entry = this.registry.find(taskID);
+    const { id, status, finalMessageID } = entry.record;
+    const message =
+      finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
+    const task =
+      status === "completed"
+        ? await this.mark(entry, { retrievedAt: this.ports.clock.now() })
+        : this.registry.snapshot(entry);
+    return { task, result: message && answerText(message) };
+  }
+
+  /** What the task was last asked; undefined: no longer there. */
+  async prompt(taskID: string): Promise<string | undefined> {
+    const { record } = this.registry.find(taskID);
+    const message = await this.ports.server.message(record.id, record.promptMessageID);
+    return message && answerText(message);
+  }
+
+  /** The conversation of a task, followed live until disposed. */
+  transcript(taskID: string): Promise<Transcript> {
+    return this.transcripts.open(this.registry.find(taskID).record.id);
+  }
+
+  /** The permissions and questions that a task waits for, the oldest first. */
+  pendingRequests(taskID: string): readonly PendingRequest[] {
+    const { id } = this.registry.find(taskID).record;
+    return [...this.requests.values()].filter(({ sessionID }) => sessionID === id);
+  }
+
+  async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
+    await this.ports.server.answer(request, answer);
+    this.accept({ type: "request-closed", sessionID: request.sessionID, requestID: request.id });
+  }
+
+  /** Sends a notice that could not be delivered once more, now. */
+  async sendNotice(taskID: string): Promise<Task> {
+    const entry = this.registry.find(taskID);
+    await this.notices.deliver(entry);
+    return this.registry.snapshot(entry);
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.turns.dispose();
+    this.notices.dispose();
+    this.transcripts.dispose();
+    this.registry.dispose();
+  }
+
+  private accept(event: ServerEvent): void {
+    if (event.type === "session-changed") {
+      const entry = this.registry.adopt(event.session);
+      if (entry && isActive(entry.record)) this.turns.watch();
+      return;
+    }
+    if (event.type === "session-deleted") {
+      this.registry.forget(event.sessionID);
+      return;
+    }
+    if (event.type === "request-asked") this.requests.set(event.request.id, event.request);
+    else if (event.type === "request-closed") this.requests.delete(event.requestID);
+    this.transcripts.accept(event);
+    this.notices.accept(event);
+    const entry = this.registry.entry(sessionOf(event));
+    if (!entry) return;
+    this.turns.accept(entry, event);
+    this.stopLateStart(entry, event);
+  }
+
+  /** A prompt can be cancelled before its turn begins; the turn then begins all the same. */
+  private stopLateStart(entry: Entry, event: ServerEvent): void {
+    const early = this.cancelledEarly.get(entry);
+    if (!early || event.type !== "session-status" || event.status.type !== "busy") return;
+    this.cancelledEarly.delete(entry);
+    if (entry.record.status !== "cancelled" || this.ports.clock.now() > early.until) return;
+    this.ports.server.abort(entry.record.id).catch((error: unknown) => {
+      this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be stopped: ${messageOf(error)}`);
+    });
+  }
+
+  /** The one way in which a task's turn ends: the record first, then the parent is told. */
+  private async end(entry: Entry, event: TaskEvent, by?: Caller): Promise<void> {
+    const { record } = entry;
+    const ended = transition(record, event);
+    const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
+    const notice: NoticeState =
+      event.type === "resume-undone"
+        ? record.notice
+        : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
+    await this.registry.save(entry, { ...ended, notice });
+    this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
+    void this.notices.deliver(entry);
+  }
+
+  private noticeFor(ended: TaskRecord, messageID: string, by: Caller | undefined): NoticeState {
+    if (by === "agent" && ended.status === "cancelled")
+      return { state: "skipped", reason: "The parent cancelled the task itself." };
+    if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
+      return { state: "skipped", reason: "Parents are not told, by the settings." };
+    return { state: "pending", messageID, attempts: 0 };
+  }
+
+  private mark(entry: Entry, facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt">): Promise<Task> {
+    return entry.serial.run(async () => {
+      await this.registry.save(entry, { ...entry.record, ...facts });
+      return this.registry.snapshot(entry);
+    });
+  }
+
+  private async newestMessageID(sessionID: string): Promise<string | undefined> {
+    const [newest] = await this.ports.server.messages(sessionID, 1);
+    return newest?.info.id;
+  }
+}
+
+function requirePrompt(prompt: string): void {
+  if (prompt.trim() === "")
+    throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
+}
+
+function describe({ description, prompt }: LaunchInput): string {
+  const wanted = description?.trim() ?? "";
+  const line = (wanted === "" ? prompt : wanted).trim().split(/\r?\n/, 1)[0] ?? "";
+  const characters = [...line];
+  return characters.length > DESCRIPTION_LENGTH
+    ? `${characters.slice(0, DESCRIPTION_LENGTH - 1).join("")}…`
+    : line;
+}
+
+function sessionOf(event: Exclude<ServerEvent, { type: "session-changed" | "session-deleted" }>): string {
+  switch (event.type) {
+    case "message-changed":
+      return event.info.sessionID;
+    case "part-changed":
+      return event.part.sessionID;
+    case "request-asked":
+      return event.request.sessionID;
+    default:
+      return event.sessionID;
+  }
+}

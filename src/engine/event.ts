@@ -1,0 +1,49 @@
+/** What a subscription or an owned resource gives back: calling `dispose` again does nothing. */
+export interface Disposable {
+  dispose(): void;
+}
+
+/** A source one can listen to. Shaped like `vscode.Event`, so that either end can be the editor's. */
+export type Event<T> = (listener: (value: T) => unknown) => Disposable;
+
+/** Tells a waiting call that its caller no longer wants the answer. An `AbortSignal` is one. */
+export interface CancelSignal {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** Where an error thrown by a listener goes: one bad listener must not stop the others. */
+export type OnListenerError = (error: unknown) => void;
+
+/** The private end of an {@link Event}. */
+export class Emitter<T> implements Disposable {
+  private readonly listeners = new Set<(value: T) => unknown>();
+
+  constructor(private readonly onListenerError: OnListenerError) {}
+
+  readonly event: Event<T> = (listener) => {
+    const own = (value: T): unknown => listener(value);
+    this.listeners.add(own);
+    return { dispose: () => void this.listeners.delete(own) };
+  };
+
+  /** How many listeners are subscribed now. */
+  get size(): number {
+    return this.listeners.size;
+  }
+
+  fire(value: T): void {
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(value);
+      } catch (error) {
+        this.onListenerError(error);
+      }
+    }
+  }
+
+  dispose(): void {
+    this.listeners.clear();
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * IDs in the server's ascending form: a prefix, 48 bits of time (milliseconds times 4,096, in hexadecimal) and
+ * 14 letters or digits.
+ */
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const TAIL_LENGTH = 14;
+const TIME_SPACE = 2n ** 48n;
+
+/** Gives numbers from 0 up to but not including 1. */
+export type Random = () => number;
+
+/** A new ID that no one else gives. */
+export function freshID(prefix: "msg" | "prt", at: number, random: Random): string {
+  const tail = Array.from({ length: TAIL_LENGTH }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]);
+  return `${prefix}_${timePart(at)}${tail.join("")}`;
+}
+
+/** The ID that everyone computes who knows the same time and words. */
+export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly string[]): string {
+  let rest = hash128(words.join("\u0000"));
+  let tail = "";
+  for (let i = 0; i < TAIL_LENGTH; i++) {
+    tail += ALPHABET[Number(rest % 62n)];
+    rest /= 62n;
+  }
+  return `${prefix}_${timePart(at)}${tail}`;
+}
+
+function timePart(at: number): string {
+  return ((BigInt(Math.floor(at)) * 4096n) % TIME_SPACE).toString(16).padStart(12, "0");
+}
+
+/** FNV-1a, 128 bits: enough spread for IDs, no secret in it. */
+function hash128(text: string): bigint {
+  let hash = 0x6c62272e07bb014262b821756295c58dn;
+  for (let i = 0; i < text.length; i++) {
+    hash ^= BigInt(text.charCodeAt(i));
+    hash = BigInt.asUintN(128, hash * 0x0000000001000000000000000000013bn);
+  }
+  return hash;
+}

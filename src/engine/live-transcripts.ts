@@ -1,0 +1,183 @@
+import { Emitter, type Disposable } from "./event.ts";
+import { messageOf } from "./errors.ts";
+import type { AgentServer, Logger } from "./ports.ts";
+import type { Message, MessageInfo, Part, ServerEvent } from "./server-model.ts";
+import type { Transcript, TranscriptChange } from "./transcript.ts";
+
+/**
+ * Conversations followed live. The server stores streamed text only when a part ends, so the text so far is kept
+ * here from the moment its stream begins: whoever opens the conversation in the middle sees it whole.
+ */
+export class LiveTranscripts implements Disposable {
+  private readonly opened = new Set<LiveTranscript>();
+  /** Text of parts that stream now, by part ID. */
+  private readonly streaming = new Map<string, { sessionID: string; text: string }>();
+
+  constructor(
+    private readonly server: AgentServer,
+    private readonly logger: Logger,
+  ) {}
+
+  async open(sessionID: string): Promise<Transcript> {
+    const transcript = new LiveTranscript(sessionID, this.logger, () => this.opened.delete(transcript));
+    // Followed before it is read, so that nothing is missed in between.
+    this.opened.add(transcript);
+    try {
+      transcript.load(await this.server.messages(sessionID), (part) => this.withStreamedText(part));
+      return transcript;
+    } catch (error) {
+      transcript.dispose();
+      throw error;
+    }
+  }
+
+  /** After a reconnect: what was missed cannot be known, so everything is read again. */
+  async reload(): Promise<void> {
+    this.streaming.clear();
+    await Promise.all(
+      [...this.opened].map(async (transcript) => {
+        transcript.prepare();
+        try {
+          transcript.load(await this.server.messages(transcript.sessionID), (part) =>
+            this.withStreamedText(part),
+          );
+        } catch (error) {
+          this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+        }
+      }),
+    );
+  }
+
+  accept(event: ServerEvent): void {
+    this.keepStreamedText(event);
+    for (const transcript of this.opened) transcript.accept(event);
+  }
+
+  dispose(): void {
+    for (const transcript of [...this.opened]) transcript.dispose();
+    this.streaming.clear();
+  }
+
+  private keepStreamedText(event: ServerEvent): void {
+    if (event.type === "part-delta") {
+      const stream = this.streaming.get(event.partID);
+      if (stream && event.field === "text") stream.text += event.delta;
+    } else if (event.type === "part-changed") {
+      const { part } = event;
+      if (part.type !== "text" && part.type !== "reasoning") return;
+      if (part.start !== undefined && part.end === undefined)
+        this.streaming.set(part.id, { sessionID: part.sessionID, text: part.text });
+      else this.streaming.delete(part.id);
+    } else if (event.type === "session-status" && event.status.type === "idle") {
+      for (const [partID, { sessionID }] of this.streaming)
+        if (sessionID === event.sessionID) this.streaming.delete(partID);
+    }
+  }
+
+  private withStreamedText(part: Part): Part {
+    const stream = this.streaming.get(part.id);
+    return stream && "text" in part ? { ...part, text: stream.text } : part;
+  }
+}
+
+class LiveTranscript implements Transcript {
+  private infos: MessageInfo[] = [];
+  private readonly parts = new Map<string, Map<string, Part>>();
+  /** Events that came before the conversation was read; undefined afterwards. */
+  private early: ServerEvent[] | undefined = [];
+  private readonly changes: Emitter<TranscriptChange>;
+  readonly onDidChange;
+
+  constructor(
+    readonly sessionID: string,
+    logger: Logger,
+    private readonly onDispose: () => void,
+  ) {
+    this.changes = new Emitter((error) => logger.error("A listener to a conversation failed.", error));
+    this.onDidChange = this.changes.event;
+  }
+
+  get messages(): readonly Message[] {
+    return this.infos.map((info) => ({ info, parts: [...(this.parts.get(info.id)?.values() ?? [])] }));
+  }
+
+  /** From here until {@link load}, events are kept and not shown. */
+  prepare(): void {
+    this.early ??= [];
+  }
+
+  load(messages: readonly Message[], withStreamedText: (part: Part) => Part): void {
+    this.infos = messages.map(({ info }) => info);
+    this.parts.clear();
+    for (const { info, parts } of messages)
+      this.parts.set(info.id, new Map(parts.map((part) => [part.id, part])));
+    // Whole states only: the deltas among them are in the text that was streamed so far.
+    for (const event of this.early ?? []) if (event.type !== "part-delta") this.apply(event);
+    this.early = undefined;
+    for (const parts of this.parts.values())
+      for (const [id, part] of parts) parts.set(id, withStreamedText(part));
+    this.changes.fire({ type: "reset", messages: this.messages });
+  }
+
+  accept(event: ServerEvent): void {
+    if (this.early) {
+      this.early.push(event);
+      return;
+    }
+    const change = this.apply(event);
+    if (change) this.changes.fire(change);
+  }
+
+  dispose(): void {
+    this.onDispose();
+    this.changes.dispose();
+  }
+
+  private apply(event: ServerEvent): TranscriptChange | undefined {
+    switch (event.type) {
+      case "message-changed": {
+        const { info } = event;
+        if (info.sessionID !== this.sessionID) return undefined;
+        const position = this.infos.findLastIndex(({ id }) => id === info.id);
+        if (position === -1) this.infos.push(info);
+        else this.infos[position] = info;
+        return { type: "message", info };
+      }
+      case "message-removed": {
+        if (event.sessionID !== this.sessionID) return undefined;
+        this.infos = this.infos.filter(({ id }) => id !== event.messageID);
+        this.parts.delete(event.messageID);
+        return { type: "message-removed", messageID: event.messageID };
+      }
+      case "part-changed": {
+        const { part } = event;
+        if (part.sessionID !== this.sessionID) return undefined;
+        this.partsOf(part.messageID).set(part.id, part);
+        return { type: "part", part };
+      }
+      case "part-removed":
+        if (event.sessionID !== this.sessionID) return undefined;
+        this.partsOf(event.messageID).delete(event.partID);
+        return { type: "part-removed", messageID: event.messageID, partID: event.partID };
+      case "part-delta": {
+        if (event.sessionID !== this.sessionID || event.field !== "text") return undefined;
+        const parts = this.partsOf(event.messageID);
+        const part = parts.get(event.partID);
+        if (!part || !("text" in part)) return undefined;
+        parts.set(part.id, { ...part, text: part.text + event.delta });
+        return { type: "text", messageID: event.messageID, partID: event.partID, delta: event.delta };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  private partsOf(messageID: string): Map<string, Part> {
+    let parts = this.parts.get(messageID);
+    if (!parts) {
+      parts = new Map<string, Part>();
+      this.parts.set(messageID, parts);
+    }
+    return parts;
+  }
+}

@@ -1,0 +1,189 @@
+import { messageOf } from "./errors.ts";
+import type { Disposable } from "./event.ts";
+import { derivedID } from "./ids.ts";
+import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
+import type { AgentServer, Clock, Logger } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Message, Prompt, ServerEvent } from "./server-model.ts";
+import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
+import { answerText, TURN_WINDOW } from "./turn.ts";
+
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 60_000;
+
+/** The key that marks a message part as ours, with the ID of the task it tells of. */
+export const NOTICE_MARK = "asyncagentsNotice";
+
+/** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
+export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
+  return derivedID("msg", endedAt, record.id, record.promptMessageID, finalMessageID ?? "");
+}
+
+/** Whether this message is a notice, not something a person or an agent wrote. */
+export function isNotice(message: Message): boolean {
+  return message.parts.some((part) => part.type === "text" && part.metadata?.[NOTICE_MARK] !== undefined);
+}
+
+/** Tells parents how their tasks ended: once per end, whatever crashes in between. */
+export class Notices implements Disposable {
+  private readonly retries = new Map<string, Disposable>();
+  /** Tasks whose notice waits for the parent to be idle, by the parent's session ID. */
+  private readonly held = new Map<string, Set<Entry>>();
+
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly server: AgentServer,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Delivers the task's notice if one is pending; a failure is kept in the record and tried again later. */
+  deliver(entry: Entry): Promise<void> {
+    this.retries.get(entry.record.id)?.dispose();
+    this.retries.delete(entry.record.id);
+    return entry.serial.run(async () => {
+      const { notice } = entry.record;
+      if (notice.state !== "pending" || this.registry.entry(entry.record.id) !== entry) return;
+      try {
+        const outcome = await this.tell(entry, notice.messageID);
+        if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
+      } catch (error) {
+        const attempts = notice.attempts + 1;
+        this.logger.warn(
+          `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
+        );
+        this.retryLater(entry, attempts);
+        // Kept in memory first: where the server is out of reach, storing it fails as well.
+        await this.registry
+          .save(entry, { ...entry.record, notice: { ...notice, attempts, lastError: messageOf(error) } })
+          .catch(() => undefined);
+      }
+    });
+  }
+
+  /** Whatever is pending is delivered now, for example after a reconnect. */
+  async deliverPending(): Promise<void> {
+    await Promise.all(
+      this.registry
+        .all()
+        .filter(({ record }) => record.notice.state === "pending")
+        .map((entry) => this.deliver(entry)),
+    );
+  }
+
+  /** A parent that became idle can be informed without being made to answer. */
+  accept(event: ServerEvent): void {
+    if (event.type !== "session-status" || event.status.type !== "idle") return;
+    const waiting = this.held.get(event.sessionID);
+    this.held.delete(event.sessionID);
+    for (const entry of waiting ?? []) void this.deliver(entry);
+  }
+
+  disconnect(): void {
+    for (const retry of this.retries.values()) retry.dispose();
+    this.retries.clear();
+    this.held.clear();
+  }
+
+  dispose(): void {
+    this.disconnect();
+  }
+
+  /** Sends the notice unless it is there already. Undefined: it waits for the parent to be idle. */
+  private async tell(entry: Entry, messageID: string): Promise<NoticeState | undefined> {
+    const { record } = entry;
+    const parentID = record.parentSessionID;
+    const wakes = record.launchedBy === "agent";
+    const parent = await this.server.session(parentID);
+    if (!parent) return { state: "skipped", reason: "The parent session no longer exists." };
+
+    const recent = await this.server.messages(parentID, TURN_WINDOW);
+    const lastPrompt = recent.findLast(({ info }) => info.role === "user");
+    const envelope = {
+      messageID,
+      agent: lastPrompt?.info.agent ?? parent.agent ?? (await this.defaultAgent()),
+      model: lastPrompt?.info.model ?? parent.model,
+    };
+    if (await this.server.message(parentID, messageID)) {
+      const position = recent.findIndex(({ info }) => info.id === messageID);
+      const answered = recent.slice(position + 1).some(({ info }) => info.role === "assistant");
+      if (wakes && position !== -1 && !answered)
+        await this.server.prompt(parentID, { ...envelope, parts: [] });
+      return { state: "delivered", messageID, at: this.clock.now() };
+    }
+    if (!wakes && (await this.heldWhileBusy(parentID, entry))) return undefined;
+    await this.server.prompt(parentID, {
+      ...envelope,
+      noReply: !wakes,
+      parts: await this.parts(entry, messageID),
+    });
+    return { state: "delivered", messageID, at: this.clock.now() };
+  }
+
+  /** A busy session would be made to answer by a message that comes in: this one waits for it to be idle. */
+  private async heldWhileBusy(parentID: string, entry: Entry): Promise<boolean> {
+    // Held before asking: the session may become idle while the answer is on its way.
+    const waiting = this.held.get(parentID) ?? new Set();
+    this.held.set(parentID, waiting.add(entry));
+    const busy = (await this.server.statuses()).has(parentID);
+    if (!busy) waiting.delete(entry);
+    return busy;
+  }
+
+  private async parts(entry: Entry, messageID: string): Promise<Prompt["parts"]> {
+    const { record } = entry;
+    const facts = { ...this.count(entry), result: await this.result(record) };
+    const at = record.endedAt ?? record.createdAt;
+    const metadata = { [NOTICE_MARK]: record.id };
+    return [
+      { id: derivedID("prt", at, messageID, "line"), text: noticeLine(record, facts), metadata },
+      {
+        id: derivedID("prt", at, messageID, "result"),
+        text: noticeDetail(record, facts),
+        synthetic: true,
+        metadata,
+      },
+    ];
+  }
+
+  private async result(record: TaskRecord): Promise<string> {
+    if (record.status !== "completed" || record.finalMessageID === undefined) return "";
+    const message = await this.server.message(record.id, record.finalMessageID);
+    return message ? answerText(message) : "";
+  }
+
+  private count(entry: Entry): Omit<NoticeFacts, "result"> {
+    const siblings = this.registry
+      .all()
+      .map(({ record }) => record)
+      .filter(({ parentSessionID }) => parentSessionID === entry.record.parentSessionID);
+    return {
+      runningCount: siblings.filter(isActive).length,
+      totalCount: countSinceQuiet(entry.record, siblings),
+    };
+  }
+
+  private async defaultAgent(): Promise<string> {
+    const agents = await this.server.agents();
+    return agents.find(({ mode, hidden }) => mode !== "subagent" && !hidden)?.name ?? "build";
+  }
+
+  private retryLater(entry: Entry, attempts: number): void {
+    const delay = Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
+    const timer = this.clock.after(delay, () => void this.deliver(entry));
+    this.retries.set(entry.record.id, timer);
+  }
+}
+
+/** How many of the siblings were launched since none of them last ran, up to and with this one. */
+export function countSinceQuiet(record: TaskRecord, siblings: readonly TaskRecord[]): number {
+  let since = record.startedAt;
+  for (;;) {
+    const earlier = siblings.filter(
+      (other) => other.startedAt < since && (isActive(other) || (other.endedAt ?? other.startedAt) >= since),
+    );
+    if (earlier.length === 0) break;
+    since = Math.min(...earlier.map(({ startedAt }) => startedAt));
+  }
+  return siblings.filter(({ startedAt }) => startedAt >= since).length;
+}

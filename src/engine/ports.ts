@@ -1,0 +1,93 @@
+import type { Disposable, Event } from "./event.ts";
+import type {
+  AgentInfo,
+  Message,
+  ModelInfo,
+  PendingRequest,
+  Prompt,
+  PermissionRule,
+  RequestAnswer,
+  ServerEvent,
+  Session,
+  SessionStatus,
+} from "./server-model.ts";
+import type { ModelRef, TaskRecord, TaskRecordDraft } from "./task.ts";
+
+/** What the engine asks of a new session. */
+export interface NewSession {
+  readonly title: string;
+  readonly parentID?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly model?: ModelRef | undefined;
+  readonly permission?: readonly PermissionRule[] | undefined;
+  /** The task that this session is to be; its ID becomes the session's. */
+  readonly task?: TaskRecordDraft | undefined;
+}
+
+/**
+ * A server that runs agents, seen through one folder. Every call rejects with a {@link ServerFailure} that names
+ * the call when the server cannot be reached, refuses, or answers with something that does not fit.
+ */
+export interface AgentServer {
+  /** What happens on the server, in the order in which it was told. Missed events are made up by `onDidConnect`. */
+  readonly onEvent: Event<ServerEvent>;
+
+  createSession(session: NewSession): Promise<Session>;
+  /** Undefined: no such session (any more). */
+  session(sessionID: string): Promise<Session | undefined>;
+  /** Every session of the folder, roots and children, archived ones too. */
+  sessions(): Promise<readonly Session[]>;
+  deleteSession(sessionID: string): Promise<void>;
+  /** Replaces the task record kept in the session and leaves what others keep beside it. Undefined: the session is gone. */
+  saveRecord(record: TaskRecord): Promise<Session | undefined>;
+
+  /** The newest `limit` messages (all without it), oldest first. */
+  messages(sessionID: string, limit?: number): Promise<readonly Message[]>;
+  /** Undefined: no such message. */
+  message(sessionID: string, messageID: string): Promise<Message | undefined>;
+  /** Hands a prompt over and returns once the server took it, before any answer. */
+  prompt(sessionID: string, prompt: Prompt): Promise<void>;
+  /** Ends the turn that runs in the session, if one does. */
+  abort(sessionID: string): Promise<void>;
+  /** The sessions that are not idle. A session that is missing is idle, which says nothing of how its turn ended. */
+  statuses(): Promise<ReadonlyMap<string, SessionStatus>>;
+
+  agents(): Promise<readonly AgentInfo[]>;
+  models(): Promise<readonly ModelInfo[]>;
+
+  /** Permissions and questions that wait for a person now. */
+  pendingRequests(): Promise<readonly PendingRequest[]>;
+  answer(request: PendingRequest, answer: RequestAnswer): Promise<void>;
+}
+
+/** Time, and later. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Runs `callback` once after `ms` milliseconds unless disposed before. */
+  after(ms: number, callback: () => void): Disposable;
+}
+
+/** Where the engine tells what it does; the caller decides what is shown. */
+export interface Logger {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string, error?: unknown): void;
+}
+
+/** A call that the server did not carry out. */
+export class ServerFailure extends Error {
+  override readonly name = "ServerFailure";
+
+  constructor(
+    /** The call, as a person can read it: `POST /session`. */
+    readonly call: string,
+    readonly reason: "unreachable" | "refused" | "unexpected-answer" | "unauthorized" | "not-found",
+    message: string,
+    /** HTTP status where there was an answer. */
+    readonly status?: number,
+  ) {
+    super(message);
+  }
+}

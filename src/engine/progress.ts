@@ -1,0 +1,121 @@
+import type { Part, PendingRequest, SessionStatus } from "./server-model.ts";
+import type { Phase, Progress, ToolUse } from "./task.ts";
+
+const RECENT_TOOLS = 5;
+
+/**
+ * Follows what one turn is doing. Each `on…` returns whether anything changed that a person would see;
+ * a sign of life alone moves only `lastUpdate`.
+ */
+export class ProgressTracker {
+  private activity: "starting" | "thinking" | "streaming" = "starting";
+  private retry: Progress["retry"];
+  private stalled = false;
+  private reasoningPartID: string | undefined;
+  private readonly tools = new Map<string, ToolUse>();
+  private readonly requests = new Map<string, PendingRequest["type"]>();
+
+  constructor(private lastUpdate: number) {}
+
+  onStatus(status: SessionStatus, now: number): boolean {
+    this.alive(now);
+    const before = this.retry;
+    this.retry =
+      status.type === "retry"
+        ? { attempt: status.attempt, message: status.message, next: status.next }
+        : undefined;
+    const begins = status.type === "busy" && this.activity === "starting";
+    if (begins) this.activity = "thinking";
+    return begins || before?.attempt !== this.retry?.attempt;
+  }
+
+  onPart(part: Part, now: number): boolean {
+    const woke = this.alive(now);
+    if (part.type === "tool") {
+      const before = this.tools.get(part.id);
+      const title = "title" in part.state && part.state.title ? part.state.title : before?.title;
+      const { status } = part.state;
+      this.tools.set(part.id, { tool: part.tool, title, status });
+      const stepped = this.step("thinking");
+      return woke || stepped || before?.status !== status || before.title !== title;
+    }
+    if (part.type === "reasoning") {
+      this.reasoningPartID = part.id;
+      return this.step("thinking") || woke;
+    }
+    // What people wrote has no start: only the model's own text is progress.
+    if (part.type === "text" && part.start !== undefined)
+      return this.step(part.end === undefined ? "streaming" : "thinking") || woke;
+    return woke;
+  }
+
+  onDelta(partID: string, now: number): boolean {
+    const woke = this.alive(now);
+    return this.step(partID === this.reasoningPartID ? "thinking" : "streaming") || woke;
+  }
+
+  onRequestAsked(request: PendingRequest, now: number): boolean {
+    this.alive(now);
+    if (this.requests.has(request.id)) return false;
+    this.requests.set(request.id, request.type);
+    return true;
+  }
+
+  onRequestClosed(requestID: string, now: number): boolean {
+    this.alive(now);
+    return this.requests.delete(requestID);
+  }
+
+  /** Requests of which `open` no longer knows were answered while no one listened. */
+  keepRequests(open: ReadonlySet<string>): boolean {
+    const stale = [...this.requests.keys()].filter((id) => !open.has(id));
+    for (const id of stale) this.requests.delete(id);
+    return stale.length > 0;
+  }
+
+  /** Marks the turn as stalled when it gave no sign of life for `limit` milliseconds and waits neither for a person nor for a retry. */
+  checkStall(now: number, limit: number): boolean {
+    const waits = this.requests.size > 0 || (this.retry !== undefined && this.retry.next > now);
+    const stalled = limit > 0 && !waits && now - this.lastUpdate >= limit;
+    const changed = stalled !== this.stalled;
+    this.stalled = stalled;
+    return changed;
+  }
+
+  snapshot(): Progress {
+    const tools = [...this.tools.values()];
+    const toolCounts: Record<string, number> = {};
+    for (const { tool } of tools) toolCounts[tool] = (toolCounts[tool] ?? 0) + 1;
+    return {
+      phase: this.phase(tools),
+      toolCalls: tools.length,
+      toolCounts,
+      recentTools: tools.slice(-RECENT_TOOLS),
+      lastUpdate: this.lastUpdate,
+      retry: this.retry,
+    };
+  }
+
+  private phase(tools: readonly ToolUse[]): Phase {
+    const waiting = new Set(this.requests.values());
+    if (waiting.has("permission")) return "needs-permission";
+    if (waiting.has("question")) return "needs-answer";
+    if (this.retry) return "retrying";
+    if (this.stalled) return "stalled";
+    if (tools.some(({ status }) => status === "pending" || status === "running")) return "tool";
+    return this.activity;
+  }
+
+  private step(activity: "thinking" | "streaming"): boolean {
+    const changed = this.activity !== activity;
+    this.activity = activity;
+    return changed;
+  }
+
+  private alive(now: number): boolean {
+    this.lastUpdate = now;
+    const woke = this.stalled;
+    this.stalled = false;
+    return woke;
+  }
+}

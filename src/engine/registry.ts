@@ -1,0 +1,245 @@
+import { Refusal } from "./errors.ts";
+import { Emitter, type Event } from "./event.ts";
+import type { AgentServer, Logger } from "./ports.ts";
+import { ProgressTracker } from "./progress.ts";
+import { Serial } from "./serial.ts";
+import type { AgentError, Session } from "./server-model.ts";
+import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
+
+/** A task as the engine holds it. */
+export interface Entry {
+  record: TaskRecord;
+  /** Its session as last told by the server. */
+  session: Session;
+  /** Present while the task is active. */
+  progress: ProgressTracker | undefined;
+  /** The server's last word on an error in this session since the turn began. */
+  lastError: AgentError | undefined;
+  /** Commands and endings of one task, one at a time. */
+  readonly serial: Serial;
+}
+
+/** Before and after; undefined where the task was not, or is no more. */
+export interface TaskChange {
+  readonly id: string;
+  readonly before: Task | undefined;
+  readonly after: Task | undefined;
+}
+
+/** Sessions whose task record cannot be used, and why. */
+export interface UnreadableTask {
+  readonly sessionID: string;
+  readonly title: string;
+  readonly reason: string;
+}
+
+/** Every session of the folder and the tasks among them, kept equal to the server's. */
+export class TaskRegistry {
+  private readonly sessionsByID = new Map<string, Session>();
+  private readonly entries = new Map<string, Entry>();
+  private readonly snapshots = new WeakMap<Entry, Task>();
+  private readonly changes: Emitter<TaskChange>;
+  private readonly sessionChanges: Emitter<string>;
+  readonly onDidChange: Event<TaskChange>;
+  /** The ID of a session that is new, changed or gone; it may be a task. */
+  readonly onDidChangeSession: Event<string>;
+
+  constructor(
+    private readonly server: AgentServer,
+    private readonly logger: Logger,
+    private readonly now: () => number,
+  ) {
+    this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
+    this.onDidChange = this.changes.event;
+    this.sessionChanges = new Emitter((error) =>
+      logger.error("A listener to session changes failed.", error),
+    );
+    this.onDidChangeSession = this.sessionChanges.event;
+  }
+
+  session(id: string): Session | undefined {
+    return this.sessionsByID.get(id);
+  }
+
+  sessions(): readonly Session[] {
+    return [...this.sessionsByID.values()];
+  }
+
+  entry(id: string): Entry | undefined {
+    return this.entries.get(id);
+  }
+
+  all(): readonly Entry[] {
+    return [...this.entries.values()];
+  }
+
+  active(): readonly Entry[] {
+    return this.all().filter(({ record }) => isActive(record));
+  }
+
+  /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
+  childrenOf(parentSessionID: string): readonly Entry[] {
+    if (this.sessionsByID.get(parentSessionID)?.archived !== undefined) return [];
+    return this.all()
+      .filter(({ record }) => record.parentSessionID === parentSessionID && record.clearedAt === undefined)
+      .sort((a, b) => a.record.createdAt - b.record.createdAt);
+  }
+
+  unreadable(parentSessionID: string): readonly UnreadableTask[] {
+    return this.sessions().flatMap(({ id, title, parentID, task }) =>
+      parentID === parentSessionID && task.kind === "unreadable"
+        ? [{ sessionID: id, title, reason: task.reason }]
+        : [],
+    );
+  }
+
+  /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
+  find(reference: string, parentSessionID?: string): Entry {
+    const wanted = reference.trim();
+    if (wanted === "")
+      throw new Refusal("unknown-task", "The task ID is empty; give the ID that the list shows.");
+    const candidates = this.all().filter(
+      ({ record }) => parentSessionID === undefined || record.parentSessionID === parentSessionID,
+    );
+    const exact = candidates.find(({ record }) => record.id === wanted);
+    if (exact) return exact;
+    const matches = candidates.filter(
+      ({ record }) => record.id.startsWith(wanted) || record.id.endsWith(wanted),
+    );
+    const [match] = matches;
+    if (!match)
+      throw new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
+    if (matches.length > 1) {
+      const ids = matches.slice(0, 5).map(({ record }) => shortID(record.id));
+      throw new Refusal(
+        "ambiguous-task",
+        `Several tasks match ${wanted}: ${ids.join(", ")}; give more of the ID.`,
+      );
+    }
+    return match;
+  }
+
+  /** The task as it is now; the same object until something changes. */
+  snapshot(entry: Entry): Task {
+    let task = this.snapshots.get(entry);
+    if (!task) {
+      const { cost, tokens } = entry.session;
+      task = { ...entry.record, cost, tokens, progress: entry.progress?.snapshot() };
+      this.snapshots.set(entry, task);
+    }
+    return task;
+  }
+
+  /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
+  adopt(session: Session): Entry | undefined {
+    this.sessionsByID.set(session.id, session);
+    const entry = this.adoptTask(session);
+    this.sessionChanges.fire(session.id);
+    return entry;
+  }
+
+  private adoptTask(session: Session): Entry | undefined {
+    const entry = this.entries.get(session.id);
+    if (session.task.kind !== "task") {
+      if (entry && session.task.kind === "none") this.change(entry, () => (entry.session = session));
+      return entry;
+    }
+    const { record } = session.task;
+    if (!entry) {
+      const created: Entry = {
+        record,
+        session,
+        progress: isActive(record) ? new ProgressTracker(this.now()) : undefined,
+        lastError: undefined,
+        serial: new Serial(),
+      };
+      this.entries.set(record.id, created);
+      this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
+      return created;
+    }
+    const newer = record.revision > entry.record.revision;
+    const { cost, tokens } = entry.session;
+    const spent =
+      session.cost !== cost ||
+      session.tokens.output !== tokens.output ||
+      session.tokens.input !== tokens.input;
+    if (!newer && !spent) {
+      entry.session = session;
+      return entry;
+    }
+    this.change(entry, () => {
+      entry.session = session;
+      if (newer) this.replace(entry, record);
+    });
+    return entry;
+  }
+
+  /** The session is gone: so is the task. */
+  forget(sessionID: string): Entry | undefined {
+    this.sessionsByID.delete(sessionID);
+    const entry = this.entries.get(sessionID);
+    if (entry) {
+      this.entries.delete(sessionID);
+      this.changes.fire({ id: sessionID, before: this.snapshot(entry), after: undefined });
+    }
+    this.sessionChanges.fire(sessionID);
+    return entry;
+  }
+
+  /**
+   * Writes a changed record: shown at once, then stored. Where storing fails the record stays in memory as the newer
+   * one, and {@link flush} stores it later.
+   */
+  async save(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+    const record = { ...next, revision: entry.record.revision + 1 };
+    this.change(entry, () => this.replace(entry, record));
+    await this.store(entry);
+  }
+
+  /** Stores the record where the server's copy is older. */
+  async flush(entry: Entry): Promise<void> {
+    const { task } = entry.session;
+    if (task.kind === "task" && task.record.revision < entry.record.revision) await this.store(entry);
+  }
+
+  /** Tells that the progress of a task changed visibly. */
+  progressed(entry: Entry): void {
+    this.change(entry, () => undefined);
+  }
+
+  dispose(): void {
+    this.changes.dispose();
+    this.sessionChanges.dispose();
+  }
+
+  private async store(entry: Entry): Promise<void> {
+    const stored = await this.server.saveRecord(entry.record);
+    if (stored) {
+      this.adopt(stored);
+    } else {
+      this.logger.warn(`The session of task ${shortID(entry.record.id)} is gone.`);
+      this.forget(entry.record.id);
+    }
+  }
+
+  private replace(entry: Entry, record: TaskRecord): void {
+    const began =
+      isActive(record) &&
+      (!isActive(entry.record) || record.promptMessageID !== entry.record.promptMessageID);
+    entry.record = record;
+    if (began) {
+      entry.progress = new ProgressTracker(this.now());
+      entry.lastError = undefined;
+    } else if (!isActive(record)) {
+      entry.progress = undefined;
+    }
+  }
+
+  private change(entry: Entry, apply: () => void): void {
+    const before = this.snapshot(entry);
+    apply();
+    this.snapshots.delete(entry);
+    if (this.entries.get(entry.record.id) !== entry) return;
+    this.changes.fire({ id: entry.record.id, before, after: this.snapshot(entry) });
+  }
+}

@@ -1,0 +1,131 @@
+/** A model as the server names it. */
+export interface ModelRef {
+  readonly providerID: string;
+  readonly modelID: string;
+  readonly variant?: string | undefined;
+}
+
+export interface TokenUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+
+/** The five states of a task. What a running one is doing is its {@link Phase}. */
+export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence for people. */
+export interface TaskError {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** How far the message to the parent is that tells of the last end. */
+export type NoticeState =
+  | { readonly state: "none" }
+  | {
+      readonly state: "pending";
+      readonly messageID: string;
+      readonly attempts: number;
+      readonly lastError?: string | undefined;
+    }
+  | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
+  /** The parent already knows (it received the result, or it asked for the cancel) or exists no more. */
+  | { readonly state: "skipped"; readonly reason: string };
+
+/**
+ * The facts of a task that outlive every process: kept in its session's metadata, under 4 kB.
+ * Times are milliseconds since 1970.
+ */
+export interface TaskRecord {
+  /** The session's ID: a task is a session. */
+  readonly id: string;
+  /** Counts writes; of two readings the higher one is newer. */
+  readonly revision: number;
+  readonly description: string;
+  readonly agent: string;
+  readonly model?: ModelRef | undefined;
+  readonly parentSessionID: string;
+  readonly parentMessageID?: string | undefined;
+  readonly launchedBy: "agent" | "person";
+  readonly batchID?: string | undefined;
+  readonly isForked: boolean;
+  readonly forkedFrom?: string | undefined;
+  readonly resumeCount: number;
+  readonly status: TaskStatus;
+  /** The user message whose answer the task is working on, or gave last. */
+  readonly promptMessageID: string;
+  readonly createdAt: number;
+  /** When the present or last turn was handed over. */
+  readonly startedAt: number;
+  readonly endedAt?: number | undefined;
+  /** The assistant message that ended the last turn. */
+  readonly finalMessageID?: string | undefined;
+  readonly error?: TaskError | undefined;
+  readonly notice: NoticeState;
+  readonly retrievedAt?: number | undefined;
+  readonly clearedAt?: number | undefined;
+}
+
+/** A record before the server gave its session an ID. */
+export type TaskRecordDraft = Omit<TaskRecord, "id">;
+
+/** What a session's metadata says of the task it is. */
+export type RecordReading =
+  | { readonly kind: "none" }
+  | { readonly kind: "task"; readonly record: TaskRecord }
+  /** Broken, or written by a future version: shown as such, never overwritten. */
+  | { readonly kind: "unreadable"; readonly reason: string };
+
+/** What a running task is doing. */
+export type Phase =
+  | "queued"
+  | "starting"
+  | "thinking"
+  | "streaming"
+  | "tool"
+  | "retrying"
+  | "needs-permission"
+  | "needs-answer"
+  | "stalled";
+
+export interface ToolUse {
+  readonly tool: string;
+  /** What the call does, in the tool's own words, once known. */
+  readonly title?: string | undefined;
+  readonly status: "pending" | "running" | "completed" | "error";
+}
+
+export interface Progress {
+  readonly phase: Phase;
+  readonly toolCalls: number;
+  /** Calls by tool name. */
+  readonly toolCounts: Readonly<Record<string, number>>;
+  /** The most recent calls, oldest first. */
+  readonly recentTools: readonly ToolUse[];
+  /** The last sign of life, milliseconds since 1970. */
+  readonly lastUpdate: number;
+  readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
+}
+
+/** A task as everyone outside the engine sees it. Never changes: each change gives a new one. */
+export interface Task extends TaskRecord {
+  /** Only while the task is active. */
+  readonly progress?: Progress | undefined;
+  /** US dollars spent by its session so far. */
+  readonly cost: number;
+  readonly tokens: TokenUsage;
+}
+
+/** A task whose session is at work, or about to be. */
+export function isActive(task: Pick<TaskRecord, "status">): boolean {
+  return task.status === "running" || task.status === "resumed";
+}
+
+/** What people read: the end of the ID, because its start is a timestamp that siblings share. */
+export function shortID(taskID: string): string {
+  return taskID.slice(-6);
+}

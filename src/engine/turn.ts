@@ -1,0 +1,84 @@
+import type { AgentError, AssistantMessageInfo, Message, ToolPart } from "./server-model.ts";
+
+/** How many of a session's newest messages tell how its turn stands: the last answer and what was queued behind it. */
+export const TURN_WINDOW = 20;
+
+/** How the turn that answers a prompt stands, by the session's messages alone. */
+export type Turn =
+  /** The server does not have the prompt. */
+  | { readonly kind: "unseen" }
+  /** The prompt is stored and no answer was begun. */
+  | { readonly kind: "unanswered" }
+  /** The model works on an answer, or was cut off in it: `mark` changes while anything changes. */
+  | { readonly kind: "open"; readonly mark: string }
+  /** The last step called tools: the turn goes on, unless the session is idle. */
+  | {
+      readonly kind: "between-steps";
+      readonly messageID: string;
+      readonly at: number;
+      readonly refused?: string | undefined;
+    }
+  | { readonly kind: "completed"; readonly messageID: string; readonly at: number }
+  | { readonly kind: "failed"; readonly messageID: string; readonly at: number; readonly error: AgentError }
+  | { readonly kind: "aborted"; readonly messageID: string; readonly at: number };
+
+/**
+ * Reads how the turn stands from the newest {@link TURN_WINDOW} messages of its session, oldest first.
+ * Idle is not asked here: some kinds mean an end only where the session is idle.
+ */
+export function readTurn(messages: readonly Message[], promptMessageID: string): Turn {
+  const prompt = messages.findIndex((message) => message.info.id === promptMessageID);
+  if (prompt === -1 && messages.length < TURN_WINDOW) return { kind: "unseen" };
+
+  const answers = messages.slice(prompt + 1).filter(isAnswer);
+  const last = answers.at(-1);
+  if (!last) return { kind: "unanswered" };
+
+  const { info } = last;
+  if (info.completed === undefined)
+    return { kind: "open", mark: `${info.id}/${last.parts.length}/${lastToolStatus(last)}` };
+  const end = { messageID: info.id, at: info.completed };
+  if (info.error)
+    return info.error.name === "MessageAbortedError"
+      ? { kind: "aborted", ...end }
+      : { kind: "failed", ...end, error: info.error };
+  // An abort while the model is being asked again leaves neither an error nor a reason.
+  if (info.finish === undefined) return { kind: "aborted", ...end };
+  if (info.finish === "tool-calls") return { kind: "between-steps", ...end, refused: refusedCall(last) };
+  if (info.summary) {
+    const answer = answers.findLast(({ info }) => !info.summary);
+    return { kind: "completed", at: info.completed, messageID: answer?.info.id ?? info.id };
+  }
+  return { kind: "completed", ...end };
+}
+
+/** The text of an answer, as its parts stand. */
+export function answerText(message: Message): string {
+  return message.parts
+    .flatMap((part) =>
+      part.type === "text" && !part.synthetic && part.text.trim() !== "" ? [part.text] : [],
+    )
+    .join("\n\n");
+}
+
+type Answer = Message & { readonly info: AssistantMessageInfo };
+
+function isAnswer(message: Message): message is Answer {
+  return message.info.role === "assistant";
+}
+
+function tools(message: Message): readonly ToolPart[] {
+  return message.parts.filter((part) => part.type === "tool");
+}
+
+function lastToolStatus(message: Message): string {
+  return tools(message).at(-1)?.state.status ?? "";
+}
+
+/** The tool whose permission or question a person turned down; that ends a turn without an error of its own. */
+function refusedCall(message: Message): string | undefined {
+  return tools(message).find(
+    ({ state }) =>
+      state.status === "error" && /rejected permission|dismissed this question/.test(state.error),
+  )?.tool;
+}

@@ -1,0 +1,257 @@
+import { messageOf } from "./errors.ts";
+import type { Disposable } from "./event.ts";
+import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
+import type { TaskEvent } from "./transitions.ts";
+import { readTurn, TURN_WINDOW, type Turn } from "./turn.ts";
+import { isActive, shortID } from "./task.ts";
+
+/** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
+const FIRST_POLL_MS = 1_000;
+
+export interface TurnSettings {
+  /** Milliseconds between polls while a task is active. */
+  readonly pollInterval: number;
+  /** Milliseconds without a sign of life after which a task counts as stalled; 0: never. */
+  readonly stallWarning: number;
+}
+
+/** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
+interface Suspicion {
+  readonly mark: string;
+  readonly restarted: boolean;
+}
+
+/**
+ * Finds out when the turns of active tasks have ended, and how: at once by events, otherwise by polling. An idle
+ * session is only a hint; what counts is how the last message stands.
+ */
+export class TurnWatcher implements Disposable {
+  private readonly suspicions = new WeakMap<Entry, Suspicion>();
+  private readonly queued = new WeakSet<Entry>();
+  private timer: Disposable | undefined;
+  private connected = false;
+
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly server: AgentServer,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    private readonly settings: () => TurnSettings,
+    /** Carries out what a turn's end means; called with the task's queue held. */
+    private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
+  ) {}
+
+  /** Takes in what the server tells of the session of a task. */
+  accept(entry: Entry, event: ServerEvent): void {
+    if (!isActive(entry.record) || !entry.progress) return;
+    const now = this.clock.now();
+    if (this.follow(entry, event, now)) this.registry.progressed(entry);
+
+    if (event.type === "session-status") {
+      this.suspicions.delete(entry);
+      if (event.status.type === "idle") this.settle(entry, "hint");
+    } else if (event.type === "session-error") {
+      entry.lastError = event.error;
+      this.settle(entry, "hint");
+    } else if (
+      event.type === "message-changed" &&
+      event.info.role === "assistant" &&
+      event.info.completed !== undefined
+    ) {
+      // After an abort the session is told idle first and its last message is completed later.
+      if (event.info.finish !== "tool-calls") this.settle(entry, "hint");
+    }
+  }
+
+  /** The connection is (again) there and the registry up to date. */
+  async connect(): Promise<void> {
+    this.connected = true;
+    const active = this.registry.active();
+    if (active.length === 0) return;
+    await Promise.all(active.map((entry) => this.rebuildProgress(entry)));
+    await this.poll();
+    this.schedule(FIRST_POLL_MS);
+  }
+
+  disconnect(): void {
+    this.connected = false;
+    this.timer?.dispose();
+    this.timer = undefined;
+  }
+
+  /** Sees to it that polling runs while a task is active. */
+  watch(): void {
+    if (!this.timer) this.schedule(this.settings().pollInterval);
+  }
+
+  dispose(): void {
+    this.disconnect();
+  }
+
+  private schedule(delay: number): void {
+    this.timer?.dispose();
+    this.timer = undefined;
+    if (!this.connected || this.registry.active().length === 0) return;
+    this.timer = this.clock.after(delay, () => {
+      this.timer = undefined;
+      void this.poll().finally(() => this.watch());
+    });
+  }
+
+  private async poll(): Promise<void> {
+    let statuses: ReadonlyMap<string, SessionStatus>;
+    try {
+      statuses = await this.server.statuses();
+    } catch (error) {
+      this.logger.warn(`Polling failed: ${messageOf(error)}`);
+      return;
+    }
+    const now = this.clock.now();
+    for (const entry of this.registry.active()) {
+      const status = statuses.get(entry.record.id);
+      if (status && status.type !== "idle") {
+        this.suspicions.delete(entry);
+        const stalled = entry.progress?.checkStall(now, this.settings().stallWarning);
+        if (stalled) this.registry.progressed(entry);
+      } else {
+        this.settle(entry, "poll");
+      }
+    }
+  }
+
+  private follow(entry: Entry, event: ServerEvent, now: number): boolean | undefined {
+    const { progress } = entry;
+    switch (event.type) {
+      case "session-status":
+        return progress?.onStatus(event.status, now);
+      case "part-changed":
+        return progress?.onPart(event.part, now);
+      case "part-delta":
+        return progress?.onDelta(event.partID, now);
+      case "request-asked":
+        return progress?.onRequestAsked(event.request, now);
+      case "request-closed":
+        return progress?.onRequestClosed(event.requestID, now);
+      default:
+        return false;
+    }
+  }
+
+  /** Reads how the turn stands, once however often it is asked before the answer, and ends the task where it has ended. */
+  private settle(entry: Entry, source: "hint" | "poll"): void {
+    if (this.queued.has(entry)) return;
+    this.queued.add(entry);
+    entry.serial
+      .run(async () => {
+        this.queued.delete(entry);
+        const { record } = entry;
+        if (!isActive(record)) return;
+        const turn = readTurn(await this.server.messages(record.id, TURN_WINDOW), record.promptMessageID);
+        const event = await this.interpret(entry, turn, source);
+        // Another window may have written meanwhile; then its record stands.
+        if (event && entry.record === record) await this.end(entry, event);
+      })
+      .catch((error: unknown) => {
+        this.queued.delete(entry);
+        if (error instanceof ServerFailure && error.reason === "not-found")
+          this.registry.forget(entry.record.id);
+        else this.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
+      });
+  }
+
+  private async interpret(entry: Entry, turn: Turn, source: "hint" | "poll"): Promise<TaskEvent | undefined> {
+    switch (turn.kind) {
+      case "completed":
+        return (await this.isIdle(entry, source))
+          ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
+          : undefined;
+      case "failed":
+        return (await this.isIdle(entry, source)) ? failed(turn.at, turn.error, turn.messageID) : undefined;
+      case "aborted":
+        return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
+      case "between-steps": {
+        if (!(await this.isIdle(entry, source))) return undefined;
+        const error = turn.refused
+          ? {
+              name: "PermissionRejected",
+              message: `The permission or question of the tool ${turn.refused} was turned down, which ended the task.`,
+            }
+          : { name: "NoAnswer", message: "The turn ended after a tool call, without an answer." };
+        return failed(turn.at, error, turn.messageID);
+      }
+      case "open":
+        if (source === "poll" && this.confirmed(entry, turn.mark))
+          return failed(this.clock.now(), {
+            name: "Interrupted",
+            message: "The server stopped while the task was at work. Retry it as a new task.",
+          });
+        return undefined;
+      case "unanswered":
+      case "unseen":
+        return this.interpretUnstarted(entry, turn.kind, source);
+    }
+  }
+
+  /** The prompt has no answer, not even a begun one. */
+  private async interpretUnstarted(
+    entry: Entry,
+    kind: "unanswered" | "unseen",
+    source: "hint" | "poll",
+  ): Promise<TaskEvent | undefined> {
+    const now = this.clock.now();
+    if (entry.lastError) {
+      if (!(await this.isIdle(entry, source))) return undefined;
+      return entry.lastError.name === "MessageAbortedError"
+        ? { type: "cancelled", at: now }
+        : failed(now, entry.lastError);
+    }
+    if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
+    if (kind === "unanswered" && !this.suspicions.get(entry)?.restarted) {
+      this.suspicions.set(entry, { mark: kind, restarted: true });
+      const { id, agent, model, promptMessageID } = entry.record;
+      await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
+      return undefined;
+    }
+    if (kind === "unseen" && entry.record.status === "resumed") return { type: "resume-undone" };
+    return failed(now, {
+      name: "NeverStarted",
+      message: "The task was created but its prompt was never started.",
+    });
+  }
+
+  private confirmed(entry: Entry, mark: string): boolean {
+    const before = this.suspicions.get(entry);
+    if (before?.mark === mark) return true;
+    this.suspicions.set(entry, { mark, restarted: false });
+    return false;
+  }
+
+  /** A poll has just seen the session idle; a hint may be older than the next step. */
+  private async isIdle(entry: Entry, source: "hint" | "poll"): Promise<boolean> {
+    if (source === "poll") return true;
+    const status = (await this.server.statuses()).get(entry.record.id);
+    return status === undefined || status.type === "idle";
+  }
+
+  /** What the turn did so far was not seen by this process. */
+  private async rebuildProgress(entry: Entry): Promise<void> {
+    const { progress, record } = entry;
+    try {
+      const messages = await this.server.messages(record.id);
+      if (!progress || entry.progress !== progress) return;
+      const prompt = messages.findIndex(({ info }) => info.id === record.promptMessageID);
+      const now = this.clock.now();
+      for (const { parts } of messages.slice(prompt + 1))
+        for (const part of parts) progress.onPart(part, now);
+      this.registry.progressed(entry);
+    } catch (error) {
+      this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
+    }
+  }
+}
+
+function failed(at: number, error: AgentError, finalMessageID?: string): TaskEvent {
+  return { type: "turn-failed", at, error: { name: error.name, message: error.message }, finalMessageID };
+}

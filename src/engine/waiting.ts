@@ -1,0 +1,57 @@
+import { Refusal } from "./errors.ts";
+import type { CancelSignal, Disposable } from "./event.ts";
+import type { Clock } from "./ports.ts";
+import type { TaskRegistry } from "./registry.ts";
+import { isActive, type Task } from "./task.ts";
+
+export interface WaitOptions {
+  /** Come back when all have ended, or as soon as one has. */
+  readonly mode?: "all" | "any" | undefined;
+  /** Milliseconds after which to come back anyway; without it there is no limit. */
+  readonly timeout?: number | undefined;
+  readonly signal?: CancelSignal | undefined;
+}
+
+/**
+ * Resolves when the tasks have ended, or the time is up; woken by the change itself. A task that is gone has ended.
+ * Rejects at once when the caller cancels.
+ */
+export function waitForEnd(
+  registry: TaskRegistry,
+  clock: Clock,
+  ids: readonly string[],
+  { mode = "all", timeout, signal }: WaitOptions,
+): Promise<void> {
+  const hasEnded = (id: string): boolean => {
+    const entry = registry.entry(id);
+    return !entry || !isActive(entry.record);
+  };
+  const isOver = (): boolean =>
+    mode === "all" ? ids.every(hasEnded) : ids.length === 0 || ids.some(hasEnded);
+
+  return new Promise((resolve, reject) => {
+    const held: Disposable[] = [];
+    const settle = (outcome: () => void): void => {
+      for (const each of held) each.dispose();
+      outcome();
+    };
+    const cancel = (): void =>
+      settle(() => reject(new Refusal("cancelled-by-caller", "Waiting was cancelled; the tasks go on.")));
+    if (signal?.aborted) return cancel();
+    if (isOver() || timeout === 0) return resolve();
+
+    held.push(registry.onDidChange(({ id }) => void (ids.includes(id) && isOver() && settle(resolve))));
+    if (timeout !== undefined) held.push(clock.after(timeout, () => settle(resolve)));
+    if (signal) {
+      signal.addEventListener("abort", cancel);
+      held.push({ dispose: () => signal.removeEventListener("abort", cancel) });
+    }
+  });
+}
+
+/** What a task has to show. */
+export interface TaskOutput {
+  readonly task: Task;
+  /** The full last answer; undefined before the first one, empty where the model wrote none. */
+  readonly result?: string | undefined;
+}
