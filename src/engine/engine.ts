@@ -5,7 +5,13 @@ import { freshID, type Random } from "./ids.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { noticeID, Notices } from "./notices.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
-import { TaskRegistry, type Entry, type TaskChange, type UnreadableTask } from "./registry.ts";
+import {
+  TaskRegistry,
+  type Entry,
+  type TaskChange,
+  type TombstoneStore,
+  type UnreadableTask,
+} from "./registry.ts";
 import type { PendingRequest, RequestAnswer, ServerEvent, Session } from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
 import type { Transcript } from "./transcript.ts";
@@ -31,6 +37,7 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: Random;
+  readonly tombstones: TombstoneStore;
   /** Read at each use, so that a change takes effect at once. */
   readonly settings: () => EngineSettings;
 }
@@ -74,7 +81,7 @@ export class TaskEngine implements Disposable {
   constructor(private readonly ports: EnginePorts) {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
-    this.registry = new TaskRegistry(server, logger, () => clock.now());
+    this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
     this.notices = new Notices(this.registry, server, clock, logger);
     this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, (entry, event) =>
       this.end(entry, event),
@@ -208,10 +215,7 @@ export class TaskEngine implements Disposable {
       const resumed = transition(before, { type: "resume", at, promptMessageID: freshID("msg", at, random) });
       if (!(await server.session(before.id))) {
         this.registry.forget(before.id);
-        throw new Refusal(
-          "session-gone",
-          `The session of task ${shortID(before.id)} no longer exists; start a new asyncagents_task instead.`,
-        );
+        throw this.registry.unknown(before.id);
       }
       const { promptMessageID, agent, model } = resumed;
       await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });

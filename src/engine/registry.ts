@@ -33,11 +33,27 @@ export interface UnreadableTask {
   readonly reason: string;
 }
 
+/** What is remembered of a task whose session is gone. */
+export interface Tombstone {
+  readonly id: string;
+  readonly description: string;
+  readonly parentSessionID: string;
+}
+
+/** Where tombstones outlive the process. */
+export interface TombstoneStore {
+  load(): readonly Tombstone[];
+  save(tombstones: readonly Tombstone[]): void;
+}
+
+const TOMBSTONES_KEPT = 1_000;
+
 /** Every session of the folder and the tasks among them, kept equal to the server's. */
 export class TaskRegistry {
   private readonly sessionsByID = new Map<string, Session>();
   private readonly entries = new Map<string, Entry>();
   private readonly snapshots = new WeakMap<Entry, Task>();
+  private tombstones: readonly Tombstone[];
   private readonly changes: Emitter<TaskChange>;
   private readonly sessionChanges: Emitter<string>;
   readonly onDidChange: Event<TaskChange>;
@@ -48,7 +64,9 @@ export class TaskRegistry {
     private readonly server: AgentServer,
     private readonly logger: Logger,
     private readonly now: () => number,
+    private readonly tombstoneStore: TombstoneStore,
   ) {
+    this.tombstones = [...tombstoneStore.load()];
     this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
     this.onDidChange = this.changes.event;
     this.sessionChanges = new Emitter((error) =>
@@ -107,8 +125,7 @@ export class TaskRegistry {
       ({ record }) => record.id.startsWith(wanted) || record.id.endsWith(wanted),
     );
     const [match] = matches;
-    if (!match)
-      throw new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
+    if (!match) throw this.unknown(wanted);
     if (matches.length > 1) {
       const ids = matches.slice(0, 5).map(({ record }) => shortID(record.id));
       throw new Refusal(
@@ -180,6 +197,7 @@ export class TaskRegistry {
     const entry = this.entries.get(sessionID);
     if (entry) {
       this.entries.delete(sessionID);
+      this.bury(entry.record);
       this.changes.fire({ id: sessionID, before: this.snapshot(entry), after: undefined });
     }
     this.sessionChanges.fire(sessionID);
@@ -210,6 +228,22 @@ export class TaskRegistry {
   dispose(): void {
     this.changes.dispose();
     this.sessionChanges.dispose();
+  }
+
+  /** Why there is no task of this ID: it never was, or its session is gone. */
+  unknown(wanted: string): Refusal {
+    const gone = this.tombstones.find(({ id }) => id.startsWith(wanted) || id.endsWith(wanted));
+    return gone
+      ? new Refusal(
+          "session-gone",
+          `The session of task ${shortID(gone.id)} "${gone.description}" no longer exists; start a new asyncagents_task instead.`,
+        )
+      : new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
+  }
+
+  private bury({ id, description, parentSessionID }: TaskRecord): void {
+    this.tombstones = [...this.tombstones, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
+    this.tombstoneStore.save(this.tombstones);
   }
 
   private async store(entry: Entry): Promise<void> {

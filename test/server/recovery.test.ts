@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("tasks outlive windows, connections and servers", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let parent: string;
+  const windows: EngineWindow[] = [];
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startOpenCode({ model });
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.dispose();
+  });
+
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function open(): Promise<EngineWindow> {
+    const window = await openWindow(server);
+    windows.push(window);
+    return window;
+  }
+
+  async function launch(window: EngineWindow, steps: readonly ScriptStep[]): Promise<string> {
+    const { id } = await window.engine.launch({
+      prompt: script(steps),
+      description: "Lasting",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    await model.waitForRequest(({ sessionID }) => sessionID === id);
+    return id;
+  }
+
+  it("[OUT-7] after a reload the same tasks are there, and one that ran on is followed to its end", async () => {
+    const before = await open();
+    const finished = await launch(before, [{ text: "first" }]);
+    await ended(before, finished);
+    const running = await launch(before, [
+      { tools: [{ name: "bash", args: { command: "true", description: "nothing" } }] },
+      { text: "second", gate: "reload" },
+    ]);
+    await until("the tool call", () => before.engine.get(running)?.progress?.toolCalls === 1);
+    before.dispose();
+
+    const after = await open();
+    assert.deepEqual(
+      after.engine.list(parent).map(({ id, status }) => [id, status]),
+      [
+        [finished, "completed"],
+        [running, "running"],
+      ],
+    );
+    assert.equal(after.engine.get(running)?.progress?.toolCalls, 1);
+    assert.equal((await after.engine.output(finished)).result, "first");
+    model.release("reload");
+    await ended(after, running);
+    assert.equal((await after.engine.output(running)).result, "second");
+    await until("both notices", async () => (await notices(server, parent)).length === 2);
+  });
+
+  it("[EVT-2] a task that ended while no window watched is completed after the next connect, and its parent told once", async () => {
+    const before = await open();
+    const id = await launch(before, [{ text: "unseen", gate: "unwatched" }]);
+    before.dispose();
+    model.release("unwatched");
+    await until("the end of the turn", async () => {
+      const statuses = (await (await server.fetch("/session/status")).json()) as object;
+      return Object.keys(statuses).length === 0;
+    });
+    const after = await open();
+    await ended(after, id);
+    assert.equal((await after.engine.output(id)).result, "unseen");
+    await until("the delivery", () => after.engine.get(id)?.notice.state === "delivered");
+    const third = await open();
+    assert.equal(third.engine.get(id)?.status, "completed");
+    assert.equal((await notices(server, parent)).length, 1);
+  });
+
+  it("[OUT-7] after the server was killed and started again its tasks are there; the one it interrupted is an error that says so", async () => {
+    const window = await open();
+    const finished = await launch(window, [{ text: "safe" }]);
+    await ended(window, finished);
+    const lost = await launch(window, [{ text: "begins", gate: "killed", gateAfterText: true }]);
+    await until("a begun answer", () => window.engine.get(lost)?.progress?.phase === "streaming");
+    await server.kill();
+    await until("the loss of the connection", () => window.connection.state.kind !== "connected");
+    assert.equal(window.engine.get(lost)?.status, "running");
+    await server.restart();
+    const task = await ended(window, lost, 30_000);
+    assert.equal(task.status, "error");
+    assert.equal(task.error?.name, "Interrupted");
+    assert.match(task.error?.message ?? "", /server stopped.*Retry/);
+    assert.equal((await window.engine.output(finished)).result, "safe");
+    assert.equal(window.engine.list(parent).length, 2);
+    await until("both notices", async () => (await notices(server, parent)).length === 2);
+
+    const again = await window.engine.retry(lost);
+    assert.notEqual(again.id, lost);
+    model.release("killed");
+    assert.equal((await ended(window, again.id)).status, "completed");
+  });
+
+  it("records of a future version or broken ones are shown as such and never overwritten", async () => {
+    const metadata = { asyncagents: { v: 99, from: "the future" }, theirs: { kept: true } };
+    const created = await server.fetch("/session", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ title: "From later", parentID: parent, metadata }),
+    });
+    const { id } = (await created.json()) as { id: string };
+    const window = await open();
+    assert.deepEqual(window.engine.list(parent), []);
+    assert.equal(window.engine.unreadable(parent)[0]?.sessionID, id);
+    const stored = (await (await server.fetch(`/session/${id}`)).json()) as { metadata: unknown };
+    assert.deepEqual(stored.metadata, metadata);
+  });
+});

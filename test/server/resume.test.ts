@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  messageText,
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("resuming and waiting", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let window: EngineWindow;
+  let parent: string;
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startOpenCode({ model });
+    window = await openWindow(server);
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  after(async () => {
+    window?.dispose();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const launch = (...steps: readonly ScriptStep[]): Promise<Task> =>
+    window.engine.launch({
+      prompt: script(steps, "First question. "),
+      description: "Resumable",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+
+  const completed = async (): Promise<string> =>
+    (await ended(window, (await launch({ text: "First answer." })).id)).id;
+
+  it("[RES-1] a resume sends the prompt to the same session with its whole history, and returns at once", async () => {
+    const id = await completed();
+    const task = await window.engine.resume(
+      id,
+      script([{ text: "Second answer.", gate: "res-1" }], "Second question. "),
+    );
+    assert.equal(task.id, id);
+    const request = await model.waitForRequest(
+      ({ sessionID, step }) => sessionID === id && step.gate === "res-1",
+    );
+    const said = request.messages.map(messageText).join("\n");
+    assert.match(said, /First question[\s\S]*First answer\.[\s\S]*Second question/);
+    assert.equal(window.engine.get(id)?.status, "resumed");
+    model.release("res-1");
+    await ended(window, id);
+  });
+
+  it("[STA-4] [CNT-1] the status is resumed while the answer is awaited, then completed; the count goes up by one", async () => {
+    const id = await completed();
+    const seen: string[] = [];
+    const subscription = window.engine.onDidChange((change) => {
+      if (change.id === id && change.after && seen.at(-1) !== change.after.status)
+        seen.push(change.after.status);
+    });
+    const resumed = await window.engine.resume(id, script([{ text: "Again." }]));
+    assert.equal(resumed.resumeCount, 1);
+    await ended(window, id);
+    assert.deepEqual(seen, ["resumed", "completed"]);
+    assert.equal((await window.engine.resume(id, script([{ text: "Once more." }]))).resumeCount, 2);
+    await ended(window, id);
+    subscription.dispose();
+  });
+
+  it("[CNT-1] the count goes up by one with a resume", async () => {
+    const id = await completed();
+    assert.equal(window.engine.get(id)?.resumeCount, 0);
+    assert.equal((await window.engine.resume(id, script([{ text: "Again." }]))).resumeCount, 1);
+    await ended(window, id);
+  });
+
+  it("[RES-2] the answer to a resume is told to the parent in full", async () => {
+    const id = await completed();
+    await until("the first notice", async () => (await notices(server, parent)).length === 1);
+    await window.engine.resume(id, script([{ text: "The second answer, in full." }]));
+    assert.equal((await ended(window, id)).status, "completed");
+    const told = await until("the second notice", async () => {
+      const all = await notices(server, parent);
+      return all.length === 2 && all;
+    });
+    assert.ok(told[1]?.hidden.includes("The second answer, in full."));
+    assert.ok(!told[1].hidden.includes("First answer."));
+  });
+
+  it("[RES-3] [OUT-3] a wait comes back with the answer to a resume", async () => {
+    const id = await completed();
+    await window.engine.resume(id, script([{ text: "Waited for.", gate: "res-3" }]));
+    const waiting = window.engine.wait([id], { timeout: 20_000 });
+    await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "res-3");
+    model.release("res-3");
+    const [task] = await waiting;
+    assert.equal(task?.status, "completed");
+    assert.equal((await window.engine.output(id)).result, "Waited for.");
+  });
+
+  it("[OUT-4] a wait comes back with the present state when its time is up, and leaves the task alone", async () => {
+    const { id } = await launch({ text: "slow", gate: "out-4" });
+    const [task] = await window.engine.wait([id], { timeout: 50 });
+    assert.equal(task?.status, "running");
+    model.release("out-4");
+    await ended(window, id);
+  });
+
+  it("[RES-4] a task that is not completed is not resumed: the error names its status and the way on", async () => {
+    const { id } = await launch({ text: "busy", gate: "res-4" });
+    await assert.rejects(
+      window.engine.resume(id, "more"),
+      /Only completed tasks can be resumed.*running.*wait/,
+    );
+    await window.engine.cancel(id);
+    await assert.rejects(
+      window.engine.resume(id, "more"),
+      /Only completed tasks can be resumed.*cancelled.*retry/,
+    );
+  });
+
+  it("[RES-5] of two resumes at the same instant one wins, and the other is told that the task is being resumed", async () => {
+    const id = await completed();
+    const outcomes = await Promise.allSettled([
+      window.engine.resume(id, script([{ text: "One.", gate: "res-5" }])),
+      window.engine.resume(id, script([{ text: "Two.", gate: "res-5" }])),
+    ]);
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const refused = outcomes.find((outcome) => outcome.status === "rejected");
+    assert.match(String(refused?.reason), /currently being resumed/);
+    model.release("res-5");
+    assert.equal((await ended(window, id)).resumeCount, 1);
+  });
+
+  it("[RES-6] a task whose session is gone is not resumed: the error suggests a new task", async () => {
+    const id = await completed();
+    await server.fetch(`/session/${id}`, { method: "DELETE" });
+    await assert.rejects(window.engine.resume(id, "more"), /no longer exists; start a new asyncagents_task/);
+    await until("the end of the task", () => window.engine.get(id) === undefined);
+    await assert.rejects(window.engine.resume(id, "more"), /no longer exists; start a new asyncagents_task/);
+  });
+
+  it("an empty follow-up is refused and changes nothing", async () => {
+    const id = await completed();
+    await assert.rejects(window.engine.resume(id, "  "), /prompt is empty/);
+    assert.equal(window.engine.get(id)?.status, "completed");
+  });
+});

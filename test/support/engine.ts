@@ -1,0 +1,133 @@
+import { ActiveSession } from "../../src/engine/active-session.ts";
+import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
+import type { Clock, Logger } from "../../src/engine/ports.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import type { OpenCodeServer } from "./opencode.ts";
+import { until } from "./wait.ts";
+
+export const realClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return { dispose: () => clearTimeout(timer) };
+  },
+};
+
+/** An engine as one window has it, joined to a real server by its address. */
+export interface EngineWindow {
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  readonly connection: ReturnType<typeof createOpenCodeConnection>;
+  /** What was logged, one line each. */
+  readonly log: readonly string[];
+  /** Ends it as closing or reloading the window does. */
+  dispose(): void;
+}
+
+/** Opens a window on the server and waits until it knows all tasks. */
+export async function openWindow(
+  server: OpenCodeServer,
+  settings: Partial<EngineSettings> = {},
+): Promise<EngineWindow> {
+  const log: string[] = [];
+  const note =
+    (level: string) =>
+    (message: string, error?: unknown): void =>
+      void log.push(`${level} ${message}${error === undefined ? "" : ` ${String(error)}`}`);
+  const logger: Logger = {
+    debug: note("debug"),
+    info: note("info"),
+    warn: note("warn"),
+    error: note("error"),
+  };
+  const connection = createOpenCodeConnection({
+    directory: server.directory,
+    settings: () => ({ url: server.url, path: undefined, startTimeoutMs: 60_000 }),
+    password: async () => Promise.resolve(server.password),
+    watchdogScript: "",
+    execPath: process.execPath,
+    env: server.env,
+    clock: realClock,
+    logger,
+  });
+  const engine = new TaskEngine({
+    server: connection.server,
+    clock: realClock,
+    logger,
+    random: Math.random,
+    tombstones: { load: () => [], save: () => undefined },
+    settings: () => ({ pollInterval: 500, stallWarning: 0, notifyParent: true, ...settings }),
+  });
+  const session = new ActiveSession(engine, connection.server, logger);
+  let synced = false;
+  connection.onDidConnect(async () => {
+    await engine.connect();
+    await session.refresh();
+    synced = true;
+  });
+  connection.onDidChangeState(({ kind }) => {
+    if (kind !== "connected") engine.disconnect();
+  });
+  connection.setWatched(true);
+  await connection.connect();
+  await until("the first synchronisation", () => synced);
+  return {
+    engine,
+    session,
+    connection,
+    log,
+    dispose() {
+      session.dispose();
+      engine.dispose();
+      connection.dispose();
+    },
+  };
+}
+
+/** The task once it has ended. */
+export async function ended(window: EngineWindow, taskID: string, timeout = 20_000): Promise<Task> {
+  const [task] = await window.engine.wait([taskID], { timeout });
+  if (!task || task.status === "running" || task.status === "resumed")
+    throw new Error(
+      `Task ${taskID} did not end within ${timeout} ms: ${JSON.stringify(task)}\n${window.log.join("\n")}`,
+    );
+  return task;
+}
+
+/** A session to launch tasks from. */
+export async function createSession(server: OpenCodeServer, title = "Parent"): Promise<string> {
+  const response = await server.fetch("/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ title }),
+  });
+  return ((await response.json()) as { id: string }).id;
+}
+
+interface StoredMessage {
+  readonly info: { readonly id: string; readonly role: string; readonly agent?: string };
+  readonly parts: readonly { readonly type: string; readonly text?: string; readonly synthetic?: boolean }[];
+}
+
+/** The messages of a session as the server has them. */
+export async function storedMessages(
+  server: OpenCodeServer,
+  sessionID: string,
+): Promise<readonly StoredMessage[]> {
+  return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
+}
+
+/** The notices that a session got, as texts: the visible line and the hidden part of each. */
+export async function notices(
+  server: OpenCodeServer,
+  sessionID: string,
+): Promise<readonly { line: string; hidden: string }[]> {
+  const messages = await storedMessages(server, sessionID);
+  return messages
+    .filter(({ info, parts }) => info.role === "user" && parts.some(({ synthetic }) => synthetic))
+    .map(({ parts }) => ({
+      line: parts.find(({ synthetic }) => !synthetic)?.text ?? "",
+      hidden: parts.find(({ synthetic }) => synthetic)?.text ?? "",
+    }));
+}

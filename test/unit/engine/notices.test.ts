@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { derivedID, freshID } from "../../../src/engine/ids.ts";
+import { formatDuration, noticeDetail, noticeLine } from "../../../src/engine/notice-text.ts";
+import { countSinceQuiet, noticeID } from "../../../src/engine/notices.ts";
+import { record } from "./builders.ts";
+
+describe("notices", () => {
+  const done = record({
+    id: "ses_abcdef",
+    status: "completed",
+    endedAt: 13_000,
+    finalMessageID: "msg_final",
+  });
+
+  it("the same end gives the same ID, another end another one, and it sorts by the time of the end", () => {
+    const id = noticeID(done, 13_000, "msg_final");
+    assert.match(id, /^msg_[0-9a-f]{12}[0-9A-Za-z]{14}$/);
+    assert.equal(noticeID(done, 13_000, "msg_final"), id);
+    assert.notEqual(noticeID(done, 13_000, "msg_other"), id);
+    assert.notEqual(noticeID({ ...done, promptMessageID: "msg_second" }, 13_000, "msg_final"), id);
+    assert.ok(derivedID("msg", 1_795_305_411_844, "a") < derivedID("msg", 1_795_305_411_845, "a"));
+  });
+
+  it("a fresh ID has the server's form", () => {
+    // What the real server gave at this time, its counter apart: msg_2008a9575001…
+    assert.match(
+      freshID("msg", 1_795_305_411_957, () => 0.999),
+      /^msg_2008a9575000z{14}$/,
+    );
+  });
+
+  it("while others run, the hint says how to go on; when none does, how many finished", () => {
+    const running = noticeDetail(done, { result: "42", runningCount: 2, totalCount: 3 });
+    assert.ok(running.includes('If you need results immediately, use asyncagents_output(task_id="abcdef").'));
+    assert.ok(running.includes("You can continue working or just say 'waiting' and halt."));
+    assert.ok(
+      running.includes("WATCH OUT for leftovers, you will likely WANT to wait for all agents to complete."),
+    );
+    const last = noticeDetail(done, { result: "42", runningCount: 0, totalCount: 3 });
+    assert.ok(last.includes("All 3 tasks finished.\nUse asyncagents_output tools to see agent responses."));
+    assert.ok(last.includes("Result:\n42"));
+  });
+
+  it("the line says what ended, how, after how long and how far the others are", () => {
+    assert.equal(
+      noticeLine(done, { result: "", runningCount: 1, totalCount: 3 }),
+      'Background task abcdef "A task" completed after 12 s (2 of 3 done).',
+    );
+    assert.match(
+      noticeDetail(done, { result: "", runningCount: 0, totalCount: 1 }),
+      /without writing an answer/,
+    );
+  });
+
+  it("counts the tasks launched since none last ran", () => {
+    const at = (startedAt: number, endedAt?: number): ReturnType<typeof record> =>
+      record({ startedAt, endedAt, status: endedAt === undefined ? "running" : "completed" });
+    const early = at(0, 10);
+    const first = at(20, 40);
+    const second = at(30, 60);
+    const third = at(50, 70);
+    assert.equal(countSinceQuiet(third, [early, first, second, third]), 3);
+    assert.equal(countSinceQuiet(early, [early]), 1);
+    assert.equal(countSinceQuiet(third, [at(5), third]), 2);
+  });
+
+  it("durations have two units at the most", () => {
+    const all = [0, 850, 12_400, 60_000, 200_000, 3_600_000, 7_500_000].map(formatDuration);
+    assert.deepEqual(all, ["0 ms", "850 ms", "12 s", "1 m", "3 m 20 s", "1 h", "2 h 5 m"]);
+  });
+});

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { TASK_STATUSES, type TaskStatus } from "../../../src/engine/task.ts";
+import { transition, type TaskEvent } from "../../../src/engine/transitions.ts";
+import { record } from "./builders.ts";
+
+const EVENTS: Readonly<Record<TaskEvent["type"], TaskEvent>> = {
+  "turn-completed": { type: "turn-completed", at: 9_000, finalMessageID: "msg_final" },
+  "turn-failed": { type: "turn-failed", at: 9_000, error: { name: "APIError", message: "refused" } },
+  cancelled: { type: "cancelled", at: 9_000 },
+  resume: { type: "resume", at: 9_000, promptMessageID: "msg_next" },
+  "resume-undone": { type: "resume-undone" },
+};
+
+/** The table of the specification, written down a second time on purpose. */
+const ALLOWED: readonly (readonly [TaskStatus, TaskEvent["type"], TaskStatus])[] = [
+  ["running", "turn-completed", "completed"],
+  ["running", "turn-failed", "error"],
+  ["running", "cancelled", "cancelled"],
+  ["resumed", "turn-completed", "completed"],
+  ["resumed", "turn-failed", "error"],
+  ["resumed", "cancelled", "cancelled"],
+  ["resumed", "resume-undone", "completed"],
+  ["completed", "resume", "resumed"],
+];
+
+describe("transitions", () => {
+  for (const status of TASK_STATUSES) {
+    for (const event of Object.values(EVENTS)) {
+      const next = ALLOWED.find(([from, type]) => from === status && type === event.type)?.[2];
+      it(`${status} + ${event.type} ${next ? `→ ${next}` : "is refused"}`, () => {
+        const before = record({ status });
+        if (next) assert.equal(transition(before, event).status, next);
+        else
+          assert.throws(
+            () => transition(before, event),
+            (error) =>
+              error instanceof Refusal &&
+              error.message.includes(
+                status === "resumed" && event.type === "resume" ? "being resumed" : status,
+              ),
+          );
+        assert.equal(before.status, status, "the record given is left as it was");
+      });
+    }
+  }
+
+  it("any sequence of events ends in a status that the table leads to, and what ended stays ended", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...Object.values(EVENTS)), { maxLength: 30 }), (events) => {
+        let now = record();
+        for (const event of events) {
+          const { status } = now;
+          try {
+            now = transition(now, event);
+          } catch (error) {
+            assert.ok(error instanceof Refusal);
+            continue;
+          }
+          assert.ok(
+            ALLOWED.some(([from, type, to]) => from === status && type === event.type && to === now.status),
+          );
+          assert.equal(now.error !== undefined, now.status === "error");
+        }
+      }),
+    );
+  });
+
+  it("an end keeps when, how and by which message", () => {
+    assert.deepEqual(
+      (({ endedAt, finalMessageID, error }) => ({ endedAt, finalMessageID, error }))(
+        transition(record(), EVENTS["turn-completed"]),
+      ),
+      { endedAt: 9_000, finalMessageID: "msg_final", error: undefined },
+    );
+    assert.deepEqual(transition(record(), EVENTS["turn-failed"]).error, {
+      name: "APIError",
+      message: "refused",
+    });
+  });
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { answerText, readTurn, TURN_WINDOW } from "../../../src/engine/turn.ts";
+import { answer, prompt, textPart, toolPart } from "./builders.ts";
+
+const read = (...messages: Parameters<typeof readTurn>[0]): ReturnType<typeof readTurn> =>
+  readTurn(messages, "msg_prompt");
+
+describe("how a turn stands", () => {
+  it("unseen where the server does not have the prompt", () => {
+    assert.equal(read().kind, "unseen");
+    assert.equal(read(prompt("msg_other"), answer({ completed: 2_000, finish: "stop" })).kind, "unseen");
+  });
+
+  it("unanswered where nothing follows the prompt, whatever came before it", () => {
+    assert.equal(read(answer({ completed: 500, finish: "stop" }), prompt()).kind, "unanswered");
+  });
+
+  it("open while the last answer is not completed, with a mark that moves as it grows", () => {
+    const first = read(prompt(), answer());
+    const later = read(prompt(), answer({}, [toolPart("a", "bash", "running")]));
+    assert.equal(first.kind, "open");
+    assert.ok(first.kind === "open" && later.kind === "open" && first.mark !== later.mark);
+  });
+
+  it("completed by the last answer, at the time it was completed", () => {
+    const turn = read(
+      prompt(),
+      answer({ id: "msg_1", completed: 1_500, finish: "tool-calls" }),
+      answer({ id: "msg_2", completed: 2_000, finish: "stop" }),
+    );
+    assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000 });
+  });
+
+  it("completed though a message was queued behind the answer", () => {
+    assert.equal(
+      read(prompt(), answer({ completed: 2_000, finish: "stop" }), prompt("msg_queued")).kind,
+      "completed",
+    );
+  });
+
+  it("completed in a turn so long that its prompt is out of sight", () => {
+    const steps = Array.from({ length: TURN_WINDOW }, (_, i) =>
+      answer({ id: `msg_${i}`, completed: i, finish: "tool-calls" }),
+    );
+    steps[TURN_WINDOW - 1] = answer({ id: "msg_last", completed: 99, finish: "stop" });
+    assert.deepEqual(read(...steps), { kind: "completed", messageID: "msg_last", at: 99 });
+  });
+
+  it("aborted by the server's error, and where an abort left neither error nor reason", () => {
+    const error = { name: "MessageAbortedError", message: "Aborted" };
+    assert.equal(read(prompt(), answer({ completed: 2_000, error })).kind, "aborted");
+    assert.equal(read(prompt(), answer({ completed: 2_000 })).kind, "aborted");
+  });
+
+  it("failed with the server's error", () => {
+    const error = { name: "APIError", message: "refused" };
+    assert.deepEqual(read(prompt(), answer({ completed: 2_000, error })), {
+      kind: "failed",
+      messageID: "msg_answer",
+      at: 2_000,
+      error,
+    });
+  });
+
+  it("between steps after tool calls, naming the tool that a person turned down", () => {
+    const refused = toolPart(
+      "a",
+      "bash",
+      "error",
+      "The user rejected permission to use this specific tool call.",
+    );
+    const turn = read(prompt(), answer({ completed: 2_000, finish: "tool-calls" }, [refused]));
+    assert.deepEqual(turn, { kind: "between-steps", messageID: "msg_answer", at: 2_000, refused: "bash" });
+  });
+
+  it("a summary by compaction is not the answer where there is one", () => {
+    const turn = read(
+      prompt(),
+      answer({ id: "msg_1", completed: 1_500, finish: "stop" }),
+      answer({ id: "msg_2", completed: 2_000, finish: "stop", summary: true }),
+    );
+    assert.deepEqual(turn, { kind: "completed", messageID: "msg_1", at: 2_000 });
+  });
+
+  it("the text of an answer leaves out what is hidden or empty", () => {
+    const parts = [
+      textPart("One."),
+      textPart("hidden", { synthetic: true }),
+      toolPart("a", "bash", "completed"),
+      textPart(" "),
+      textPart("Two."),
+    ];
+    assert.equal(answerText(answer({}, parts)), "One.\n\nTwo.");
+  });
+});
