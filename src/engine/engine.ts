@@ -20,8 +20,9 @@ import { answerText, readTurn, TURN_WINDOW } from "./turn.ts";
 import { TurnWatcher, type TurnSettings } from "./turns.ts";
 import { waitForEnd, type TaskOutput, type WaitOptions } from "./waiting.ts";
 
-/** Longest description kept, in characters. */
+/** Longest description kept, and longest one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
+const MADE_DESCRIPTION_LENGTH = 80;
 /** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
 const LATE_START_MS = 10_000;
 
@@ -431,11 +432,20 @@ function requirePrompt(prompt: string): void {
 }
 
 function describe({ description, prompt }: LaunchInput): string {
-  const wanted = description?.trim() ?? "";
-  const line = (wanted === "" ? prompt : wanted).trim().split(/\r?\n/, 1)[0] ?? "";
+  const given = description?.trim() ?? "";
+  return given === ""
+    ? firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH)
+    : firstLine(given, DESCRIPTION_LENGTH);
+}
+
+function firstLine(text: string, limit: number): string {
+  const line = text.split(/\r?\n/, 1)[0] ?? "";
   const characters = [...line];
-  return characters.length > DESCRIPTION_LENGTH
-    ? `${characters.slice(0, DESCRIPTION_LENGTH - 1).join("")}…`
+  return characters.length > limit
+    ? `${characters
+        .slice(0, limit - 1)
+        .join("")
+        .trimEnd()}…`
     : line;
 }
 

@@ -1,4 +1,5 @@
 import { ActiveSession } from "../../src/engine/active-session.ts";
+import { messageOf } from "../../src/engine/errors.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -34,7 +35,7 @@ export async function openWindow(
   const note =
     (level: string) =>
     (message: string, error?: unknown): void =>
-      void log.push(`${level} ${message}${error === undefined ? "" : ` ${String(error)}`}`);
+      void log.push(`${level} ${message}${error === undefined ? "" : ` ${messageOf(error)}`}`);
   const logger: Logger = {
     debug: note("debug"),
     info: note("info"),

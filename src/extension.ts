@@ -1,0 +1,121 @@
+import * as vscode from "vscode";
+import { ActiveSession } from "./engine/active-session.ts";
+import { TaskEngine } from "./engine/engine.ts";
+import type { TaskChange, Tombstone } from "./engine/registry.ts";
+import { createOpenCodeConnection } from "./opencode/connection.ts";
+import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
+import { systemClock } from "./ui/clock.ts";
+import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
+import { COMMANDS } from "./ui/commands/index.ts";
+import { Connector } from "./ui/connector.ts";
+import { ContextKeys } from "./ui/context-keys.ts";
+import { channelLogger } from "./ui/log.ts";
+import { Notifications } from "./ui/notifications.ts";
+import { createOutputActions } from "./ui/output/output-actions.ts";
+import { createOutputSource } from "./ui/output/output-source.ts";
+import { OutputPanels } from "./ui/output/output-panels.ts";
+import { PasswordStore } from "./ui/passwords.ts";
+import { Settings } from "./ui/settings.ts";
+import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
+
+const PICKED_SESSION = "asyncagents.pickedSession";
+const TOMBSTONES = "asyncagents.tombstones";
+
+/** Builds the parts and joins them. Everything that takes time happens after this has returned. */
+export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
+  const own = <T extends { dispose(): unknown }>(part: T): T => {
+    context.subscriptions.push(part);
+    return part;
+  };
+
+  const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
+  const logger = channelLogger(channel);
+  const settings = new Settings();
+  const passwords = new PasswordStore(context.secrets);
+  const connection = own(
+    createOpenCodeConnection({
+      directory: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "",
+      settings: () => settings.server(),
+      password: async (url) => passwords.get(url),
+      watchdogScript: vscode.Uri.joinPath(context.extensionUri, "dist", "watchdog.cjs").fsPath,
+      execPath: process.execPath,
+      env: process.env,
+      clock: systemClock,
+      logger,
+    }),
+  );
+  const { server } = connection;
+  const engine = own(
+    new TaskEngine({
+      server,
+      clock: systemClock,
+      logger,
+      random: Math.random,
+      tombstones: {
+        load: () => context.workspaceState.get<readonly Tombstone[]>(TOMBSTONES, []),
+        save: (tombstones) => void context.workspaceState.update(TOMBSTONES, tombstones),
+      },
+      settings: () => settings.engine(),
+    }),
+  );
+  const session = own(
+    new ActiveSession(engine, server, logger, context.workspaceState.get<string>(PICKED_SESSION)),
+  );
+  const connector = own(new Connector(connection, engine, session, passwords, settings, TASK_VIEW, logger));
+
+  const view = own(new TaskView(engine, session, connector, new ContextKeys()));
+  const source = createOutputSource(engine, connector);
+  const panels = own(
+    new OutputPanels(context.extensionUri, source, createOutputActions(engine, logger), logger),
+  );
+  own(panels.registerSerializer());
+  own(
+    new Notifications(
+      engine,
+      settings,
+      (id) => panels.show(id),
+      (id) => panels.isShown(id),
+    ),
+  );
+
+  const commandContext: CommandContext = {
+    engine,
+    session,
+    connection,
+    panels,
+    logger,
+    ensureConnected: () => connector.ensureConnected(),
+    connectAsking: () => connector.connectAsking(),
+    refresh: () => connector.refresh(),
+    showLog: () => channel.show(),
+    reveal: (taskID) => view.reveal(taskID),
+  };
+  own(registerCommands(commandContext, COMMANDS));
+
+  const followAttention = (): void => connection.setWatched(view.visible || engine.active().length > 0);
+  own(view.onDidChangeVisibility(followAttention));
+  own(engine.onDidChange(followAttention));
+  const connectWhenSeen = (): void => {
+    if (view.visible && connection.state.kind === "disconnected")
+      connector.ensureConnected().catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
+  };
+  own(view.onDidChangeVisibility(connectWhenSeen));
+  own(
+    session.onDidChange(
+      () => void context.workspaceState.update(PICKED_SESSION, session.isPicked ? session.id : undefined),
+    ),
+  );
+
+  const start = async (): Promise<void> => {
+    await connector.adopt();
+    connectWhenSeen();
+  };
+  own(vscode.workspace.onDidGrantWorkspaceTrust(() => void start()));
+  const ready = new Promise<void>((resolve) => setImmediate(() => void start().finally(resolve)));
+
+  const taskChanges = own(new vscode.EventEmitter<TaskChange>());
+  own(engine.onDidChange((change) => taskChanges.fire(change)));
+  const sessionChanges = own(new vscode.EventEmitter<string | undefined>());
+  own(session.onDidChange((id) => sessionChanges.fire(id)));
+  return createApi(engine, session, commandContext, ready, taskChanges.event, sessionChanges.event);
+}

@@ -1,0 +1,85 @@
+import type * as vscode from "vscode";
+import type { ActiveSession } from "../engine/active-session.ts";
+import type { TaskEngine } from "../engine/engine.ts";
+import { Refusal } from "../engine/errors.ts";
+import type { TaskChange } from "../engine/registry.ts";
+import type { Task } from "../engine/task.ts";
+import type { TaskOutput } from "../engine/waiting.ts";
+import type { CommandContext } from "./commands/command.ts";
+import { launchTask } from "./commands/launch.ts";
+
+/** What other extensions get from `activate()`. Task IDs may be given as any unique prefix or suffix. */
+export interface AsyncAgentsApi {
+  readonly apiVersion: 1;
+  /** Resolves once a server that runs already was looked for, and joined if there is one. */
+  ready(): Promise<void>;
+  readonly tasks: {
+    /** The tasks of a session, by default the active one, oldest first. */
+    list(parentSessionID?: string): readonly Task[];
+    get(taskID: string): Task | undefined;
+    /** Connects if need be. `model` is `provider/model`. */
+    launch(input: {
+      readonly prompt: string;
+      readonly description?: string;
+      readonly agent?: string;
+      readonly model?: string;
+      readonly batch_id?: string;
+    }): Promise<Task>;
+    resume(taskID: string, prompt: string): Promise<Task>;
+    /** Not available yet: rejects. */
+    fork(taskID: string, prompt: string): Promise<Task>;
+    output(taskID: string): Promise<TaskOutput>;
+    /** Resolves to the task when it has ended, or as it is after `timeoutMs`; undefined: it is gone. */
+    wait(
+      taskID: string,
+      options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
+    ): Promise<Task | undefined>;
+    cancel(taskID: string): Promise<Task>;
+    clear(taskID: string, options?: { readonly cancelRunning?: boolean }): Promise<Task>;
+    readonly onDidChange: vscode.Event<TaskChange>;
+  };
+  readonly session: {
+    /** The ID of the active session; undefined where the folder has none. */
+    readonly active: string | undefined;
+    /** Undefined follows the conversation that was written in last. */
+    select(sessionID: string | undefined): void;
+    readonly onDidChange: vscode.Event<string | undefined>;
+  };
+}
+
+export function createApi(
+  engine: TaskEngine,
+  session: ActiveSession,
+  context: CommandContext,
+  ready: Promise<void>,
+  taskChanges: vscode.Event<TaskChange>,
+  sessionChanges: vscode.Event<string | undefined>,
+): AsyncAgentsApi {
+  return {
+    apiVersion: 1,
+    ready: () => ready,
+    tasks: {
+      list: (parentSessionID = session.id) =>
+        parentSessionID === undefined ? [] : engine.list(parentSessionID),
+      get: (taskID) => engine.get(taskID),
+      launch: (input) => launchTask(context, input),
+      resume: (taskID, prompt) => engine.resume(taskID, prompt),
+      fork: async () => {
+        throw new Refusal("unavailable", "Forking is not available yet.");
+      },
+      output: (taskID) => engine.output(taskID),
+      wait: async (taskID, { timeoutMs, signal } = {}) =>
+        (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
+      cancel: (taskID) => engine.cancel(taskID),
+      clear: (taskID, options) => engine.clear(taskID, options),
+      onDidChange: taskChanges,
+    },
+    session: {
+      get active() {
+        return session.id;
+      },
+      select: (sessionID) => session.select(sessionID),
+      onDidChange: sessionChanges,
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import * as vscode from "vscode";
+import type { ActiveSession } from "../../engine/active-session.ts";
+import type { ConnectionState, ServerConnection } from "../../engine/connection.ts";
+import type { TaskEngine } from "../../engine/engine.ts";
+import type { Logger } from "../../engine/ports.ts";
+import type { OutputPanels } from "../output/output-panels.ts";
+import { showError } from "../human-error.ts";
+import { TaskNode } from "../tree/task-tree.ts";
+
+/** What commands work on. */
+export interface CommandContext {
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  readonly connection: ServerConnection;
+  readonly panels: OutputPanels;
+  readonly logger: Logger;
+  /** Connects if need be, showing progress in the view; rejects where that cannot be. */
+  readonly ensureConnected: () => Promise<void>;
+  /** Connects because the person asked for it: where a password is missing, it is asked for. */
+  readonly connectAsking: () => Promise<ConnectionState>;
+  readonly refresh: () => Promise<void>;
+  readonly showLog: () => void;
+  /** Brings a task into sight in the tree. */
+  readonly reveal: (taskID: string) => void;
+}
+
+/** Undefined as a result of a command that asks: the person changed their mind. */
+export interface Command {
+  readonly id: `asyncagents.${string}`;
+  run(context: CommandContext, ...args: readonly unknown[]): Promise<unknown>;
+}
+
+/**
+ * Registers commands with the editor. What fails is shown to the person who ran it from the palette, a menu or the
+ * tree; a program that passed arguments gets the rejection instead.
+ */
+export function registerCommands(context: CommandContext, commands: readonly Command[]): vscode.Disposable {
+  return vscode.Disposable.from(
+    ...commands.map((command) =>
+      vscode.commands.registerCommand(command.id, async (...args: unknown[]) => {
+        try {
+          return await command.run(context, ...args);
+        } catch (error) {
+          if (isFromCode(args)) throw error;
+          void showError(error, context.logger);
+          return undefined;
+        }
+      }),
+    ),
+  );
+}
+
+function isFromCode([first]: readonly unknown[]): boolean {
+  return first !== undefined && !(first instanceof TaskNode);
+}

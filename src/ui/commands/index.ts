@@ -1,0 +1,24 @@
+import { answer } from "./answer.ts";
+import type { Command } from "./command.ts";
+import { launch } from "./launch.ts";
+import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
+import { cancel, clear, clearFinished, copyTaskId, resume, retry, showOutput } from "./task-commands.ts";
+
+/** Every command of the manifest. */
+export const COMMANDS: readonly Command[] = [
+  launch,
+  showOutput,
+  resume,
+  retry,
+  cancel,
+  answer,
+  clear,
+  clearFinished,
+  copyTaskId,
+  selectSession,
+  connect,
+  startServer,
+  stopServer,
+  refresh,
+  showLog,
+];

@@ -1,0 +1,79 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import type { Command } from "./command.ts";
+
+export const selectSession: Command = {
+  id: "asyncagents.selectSession",
+  async run({ ensureConnected, engine, session }, argument) {
+    await ensureConnected();
+    if (argument !== undefined) {
+      if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
+        throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
+      session.select(argument);
+      return argument;
+    }
+    const follow = {
+      label: vscode.l10n.t("$(sync) Follow the conversation"),
+      description: vscode.l10n.t("the session that was written in last"),
+      id: undefined,
+    };
+    const sessions = session.roots().map(({ id, title }) => {
+      const count = engine.list(id).length;
+      return {
+        label: title,
+        description: [
+          id === session.id ? vscode.l10n.t("active") : "",
+          count === 0 ? "" : count === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", count),
+        ]
+          .filter(Boolean)
+          .join(" · "),
+        id,
+      };
+    });
+    const picked = await vscode.window.showQuickPick([follow, ...sessions], {
+      title: vscode.l10n.t("Select Session"),
+      placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
+    });
+    if (!picked) return undefined;
+    session.select(picked.id);
+    return session.id;
+  },
+};
+
+export const connect: Command = {
+  id: "asyncagents.connect",
+  run: ({ connectAsking }) => connectAsking(),
+};
+
+export const startServer: Command = {
+  id: "asyncagents.startServer",
+  run: ({ connectAsking }) => connectAsking(),
+};
+
+export const stopServer: Command = {
+  id: "asyncagents.stopServer",
+  async run({ engine, connection }, argument) {
+    const running = engine.active().length;
+    const agreed = typeof argument === "object" && argument !== null && "cancelRunning" in argument;
+    if (running > 0 && !agreed) {
+      const stop = vscode.l10n.t("Stop the Server");
+      const question =
+        running === 1
+          ? vscode.l10n.t("One task is still running. It ends with the server.")
+          : vscode.l10n.t("{0} tasks are still running. They end with the server.", running);
+      if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return false;
+    }
+    await connection.stopServer();
+    return true;
+  },
+};
+
+export const refresh: Command = {
+  id: "asyncagents.refresh",
+  run: (context) => context.refresh(),
+};
+
+export const showLog: Command = {
+  id: "asyncagents.showLog",
+  run: async (context) => context.showLog(),
+};

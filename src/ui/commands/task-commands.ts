@@ -1,0 +1,161 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { isActive, type Task } from "../../engine/task.ts";
+import type { Command } from "./command.ts";
+import { pickTask, selectedTaskIDs } from "./pick-task.ts";
+
+const any = (): boolean => true;
+
+export const showOutput: Command = {
+  id: "asyncagents.showOutput",
+  async run(context, argument) {
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Show Output"),
+      accepts: any,
+      none: vscode.l10n.t("There are no tasks in this session."),
+    });
+    if (task) context.panels.show(task.id);
+    return task;
+  },
+};
+
+export const copyTaskId: Command = {
+  id: "asyncagents.copyTaskId",
+  async run(context, argument, selection) {
+    const selected = selectedTaskIDs(argument, selection);
+    const task = selected
+      ? undefined
+      : await pickTask(context, argument, {
+          title: vscode.l10n.t("Copy Task ID"),
+          accepts: any,
+          none: vscode.l10n.t("There are no tasks in this session."),
+        });
+    const ids = selected ?? (task ? [task.id] : []);
+    if (ids.length > 0) await vscode.env.clipboard.writeText(ids.join("\n"));
+    return ids.join("\n");
+  },
+};
+
+export const cancel: Command = {
+  id: "asyncagents.cancel",
+  async run(context, argument, selection) {
+    const selected = selectedTaskIDs(argument, selection)?.filter((id) => {
+      const task = context.engine.get(id);
+      return task && isActive(task);
+    });
+    if (selected && selected.length > 1) return Promise.all(selected.map((id) => context.engine.cancel(id)));
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Cancel Task"),
+      accepts: isActive,
+      none: vscode.l10n.t("No task is running."),
+    });
+    return task && context.engine.cancel(task.id);
+  },
+};
+
+export const resume: Command = {
+  id: "asyncagents.resume",
+  async run(context, argument, prompt) {
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Resume Task"),
+      accepts: ({ status }) => status === "completed",
+      none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
+    });
+    if (!task) return undefined;
+    const text = typeof prompt === "string" ? prompt : await askFollowUp(task);
+    return text === undefined ? undefined : context.engine.resume(task.id, text);
+  },
+};
+
+export const retry: Command = {
+  id: "asyncagents.retry",
+  async run(context, argument) {
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Retry Task"),
+      accepts: ({ status }) => status === "error" || status === "cancelled",
+      none: vscode.l10n.t("No task failed or was cancelled."),
+    });
+    return task && context.engine.retry(task.id);
+  },
+};
+
+export const clear: Command = {
+  id: "asyncagents.clear",
+  async run(context, argument, options) {
+    const selected = selectedTaskIDs(argument, options);
+    if (selected && selected.length > 1) return clearAll(context.engine, selected);
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Clear Task"),
+      accepts: any,
+      none: vscode.l10n.t("There are no tasks in this session."),
+    });
+    if (!task) return undefined;
+    const agreed = typeof options === "object" && options !== null && "cancelRunning" in options;
+    if (agreed && options.cancelRunning === true)
+      return context.engine.clear(task.id, { cancelRunning: true });
+    // A program says so in its arguments; a person is asked.
+    if (typeof argument === "string" && isActive(task)) return context.engine.clear(task.id);
+    return (await clearAll(context.engine, [task.id]))[0];
+  },
+};
+
+export const clearFinished: Command = {
+  id: "asyncagents.clearFinished",
+  async run({ engine, session }) {
+    const finished =
+      session.id === undefined ? [] : engine.list(session.id).filter((task) => !isActive(task));
+    return clearAll(
+      engine,
+      finished.map(({ id }) => id),
+    );
+  },
+};
+
+type Clearing = Pick<Parameters<Command["run"]>[0]["engine"], "get" | "clear" | "restore">;
+
+/** Clears at once and offers to undo; asks first where something would be cancelled. */
+async function clearAll(engine: Clearing, ids: readonly string[]): Promise<readonly Task[]> {
+  const running = ids.filter((id) => {
+    const task = engine.get(id);
+    return task && isActive(task);
+  });
+  if (running.length > 0) {
+    const agree = vscode.l10n.t("Cancel and Clear");
+    const question =
+      running.length === 1
+        ? vscode.l10n.t("One task is still running. Cancel it and clear it from the list?")
+        : vscode.l10n.t(
+            "{0} tasks are still running. Cancel them and clear them from the list?",
+            running.length,
+          );
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
+  }
+  const cleared = await Promise.all(ids.map((id) => engine.clear(id, { cancelRunning: true })));
+  if (cleared.length > 0) void offerUndo(engine, cleared);
+  return cleared;
+}
+
+async function offerUndo(engine: Clearing, cleared: readonly Task[]): Promise<void> {
+  const undo = vscode.l10n.t("Undo");
+  const message =
+    cleared.length === 1
+      ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', cleared[0]?.description ?? "")
+      : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
+  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
+  await Promise.all(cleared.map(({ id }) => engine.restore(id)));
+}
+
+async function askFollowUp(task: Task): Promise<string | undefined> {
+  if (task.status !== "completed")
+    throw new Refusal(
+      "wrong-status",
+      `Only completed tasks can be resumed: this one has the status ${task.status}.`,
+    );
+  return vscode.window.showInputBox({
+    title: vscode.l10n.t("Resume: {0}", task.description),
+    prompt: vscode.l10n.t("What is it to do next? It remembers its whole conversation."),
+    ignoreFocusOut: true,
+    validateInput: (value) =>
+      value.trim() === "" ? vscode.l10n.t("Say what the task is to do.") : undefined,
+  });
+}

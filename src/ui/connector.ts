@@ -1,0 +1,153 @@
+import * as vscode from "vscode";
+import {
+  ConnectionError,
+  type ConnectionFailure,
+  type ConnectionState,
+  type ServerConnection,
+} from "../engine/connection.ts";
+import type { ActiveSession } from "../engine/active-session.ts";
+import { Emitter, type Event } from "../engine/event.ts";
+import type { TaskEngine } from "../engine/engine.ts";
+import { messageOf, Refusal } from "../engine/errors.ts";
+import type { Logger } from "../engine/ports.ts";
+import type { PasswordStore } from "./passwords.ts";
+import type { Settings } from "./settings.ts";
+
+/** Joins connection, engine and person: who may connect, what happens after it, what is asked when it fails. */
+export class Connector implements vscode.Disposable {
+  private synced: Promise<void> = Promise.resolve();
+  private upToDate = false;
+  private syncFailure: ConnectionFailure | undefined;
+  private readonly changes: Emitter<void>;
+  /** The state changed, or what is known of the tasks became current. */
+  readonly onDidChange: Event<void>;
+  private readonly subscriptions: readonly { dispose(): void }[];
+
+  constructor(
+    private readonly connection: ServerConnection,
+    private readonly engine: TaskEngine,
+    private readonly session: ActiveSession,
+    private readonly passwords: PasswordStore,
+    private readonly settings: Settings,
+    private readonly viewID: string,
+    private readonly logger: Logger,
+  ) {
+    this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
+    this.onDidChange = this.changes.event;
+    this.subscriptions = [
+      connection.onDidConnect(() => {
+        this.sync().catch((error: unknown) =>
+          logger.error("The tasks could not be read from the server.", error),
+        );
+      }),
+      connection.onDidChangeState(({ kind }) => {
+        if (kind !== "connected") {
+          this.upToDate = false;
+          engine.disconnect();
+        }
+        this.changes.fire();
+      }),
+    ];
+  }
+
+  /** As the person sees it: connected only once the tasks were read. */
+  get state(): ConnectionState {
+    const { state } = this.connection;
+    if (state.kind !== "connected" || this.upToDate) return state;
+    return this.syncFailure
+      ? { kind: "failed", failure: this.syncFailure }
+      : { kind: "connecting", detail: "" };
+  }
+
+  /** Joins a server that runs already, if this folder has one. Starts and asks nothing; never rejects. */
+  async adopt(): Promise<void> {
+    if (whyNot() !== undefined) return;
+    try {
+      if (await this.connection.adopt()) await this.synced;
+    } catch (error) {
+      this.logger.warn(`No running server was joined: ${String(error)}`);
+    }
+  }
+
+  /** Resolves once connected and up to date; the view shows progress meanwhile. */
+  async ensureConnected(): Promise<void> {
+    const reason = whyNot();
+    if (reason) throw reason;
+    if (this.connection.state.kind !== "connected")
+      await vscode.window.withProgress({ location: { viewId: this.viewID } }, () =>
+        this.connection.connect(),
+      );
+    await this.synced;
+  }
+
+  /** Connects because the person said so, and asks for the password where that is what is missing. */
+  async connectAsking(): Promise<ConnectionState> {
+    try {
+      await this.ensureConnected();
+    } catch (error) {
+      if (!(error instanceof ConnectionError) || error.failure.code !== "wrong-password") throw error;
+      if (!(await this.askPassword())) return this.state;
+      await this.ensureConnected();
+    }
+    return this.state;
+  }
+
+  /** Reads everything anew from the server. */
+  async refresh(): Promise<void> {
+    await this.ensureConnected();
+    await this.sync();
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.changes.dispose();
+  }
+
+  private sync(): Promise<void> {
+    this.syncFailure = undefined;
+    this.synced = this.readAll();
+    return this.synced;
+  }
+
+  private async readAll(): Promise<void> {
+    try {
+      await this.engine.connect();
+      await this.session.refresh();
+      this.upToDate = true;
+    } catch (error) {
+      this.syncFailure = {
+        code: "gave-up",
+        message: vscode.l10n.t("The tasks could not be read from the server: {0}", messageOf(error)),
+        remedy: vscode.l10n.t("Refresh to try again."),
+      };
+      throw error;
+    } finally {
+      this.changes.fire();
+    }
+  }
+
+  private async askPassword(): Promise<boolean> {
+    const { url } = this.settings.server();
+    if (url === undefined) return false;
+    const password = await vscode.window.showInputBox({
+      title: vscode.l10n.t("Password of the OpenCode Server"),
+      prompt: vscode.l10n.t("What the server at {0} was given as OPENCODE_SERVER_PASSWORD.", url),
+      password: true,
+      ignoreFocusOut: true,
+    });
+    if (password === undefined || password === "") return false;
+    await this.passwords.set(url, password);
+    return true;
+  }
+}
+
+function whyNot(): Refusal | undefined {
+  if (!vscode.workspace.workspaceFolders?.length)
+    return new Refusal("unavailable", vscode.l10n.t("Background agents work on a folder; open one first."));
+  if (!vscode.workspace.isTrusted)
+    return new Refusal(
+      "unavailable",
+      vscode.l10n.t("This folder is not trusted; trust it to run agents on it."),
+    );
+  return undefined;
+}

@@ -1,0 +1,23 @@
+import * as vscode from "vscode";
+
+/** Facts that the manifest's `when` clauses ask for, by their names there. */
+interface ContextValues {
+  "asyncagents.state":
+    "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
+  "asyncagents.failure": string | undefined;
+  "asyncagents.connected": boolean;
+  "asyncagents.ownServer": boolean;
+  "asyncagents.hasTasks": boolean;
+  "asyncagents.hasFinished": boolean;
+}
+
+/** Sets the editor's context keys, each only when its value changes. */
+export class ContextKeys {
+  private readonly values = new Map<keyof ContextValues, unknown>();
+
+  set<K extends keyof ContextValues>(key: K, value: ContextValues[K]): void {
+    if (this.values.has(key) && this.values.get(key) === value) return;
+    this.values.set(key, value);
+    void vscode.commands.executeCommand("setContext", key, value);
+  }
+}

@@ -1,0 +1,21 @@
+import * as vscode from "vscode";
+import { ConnectionError } from "../engine/connection.ts";
+import { Refusal } from "../engine/errors.ts";
+import { ServerFailure, type Logger } from "../engine/ports.ts";
+
+/** The sentence a person reads of an error, its remedy included. What they cannot act on is left to the log. */
+export function humanMessage(error: unknown): string {
+  if (error instanceof ConnectionError) return `${error.failure.message} ${error.failure.remedy}`;
+  if (error instanceof Refusal) return error.message;
+  if (error instanceof ServerFailure)
+    return vscode.l10n.t("OpenCode did not do what was asked: {0}", error.message);
+  return vscode.l10n.t("Something went wrong that should not have; the log has the details.");
+}
+
+/** Shows an error to the person, with the log one click away. */
+export async function showError(error: unknown, logger: Logger): Promise<void> {
+  logger.error("A command failed.", error);
+  const showLog = vscode.l10n.t("Show Log");
+  const choice = await vscode.window.showErrorMessage(humanMessage(error), showLog);
+  if (choice === showLog) await vscode.commands.executeCommand("asyncagents.showLog");
+}
