@@ -1,0 +1,52 @@
+export interface OutputPage {
+  /** Kept by the page, so that the panel can be restored. */
+  readonly taskID: string;
+  readonly title: string;
+  /** Shown until the script has something better. */
+  readonly loading: string;
+  /** BCP 47 tag. */
+  readonly language: string;
+  readonly scriptUri: string;
+  readonly styleUri: string;
+  /** Where the editor serves resources from, for the content security policy. */
+  readonly cspSource: string;
+  /** Fresh for each page. */
+  readonly nonce: string;
+}
+
+/** The page of the output panel: our one script, our one style sheet, and nothing from anywhere else. */
+export function outputPage(page: OutputPage): string {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'nonce-${page.nonce}'`,
+    `style-src ${page.cspSource}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  return `<!DOCTYPE html>
+<html lang="${escape(page.language)}">
+  <head>
+    <meta charset="utf-8" />
+    <meta http-equiv="Content-Security-Policy" content="${escape(policy)}" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>${escape(page.title)}</title>
+    <link rel="stylesheet" href="${escape(page.styleUri)}" />
+  </head>
+  <body>
+    <div id="app" data-task="${escape(page.taskID)}"><p class="placeholder" role="status">${escape(page.loading)}</p></div>
+    <script type="module" nonce="${escape(page.nonce)}" src="${escape(page.scriptUri)}"></script>
+  </body>
+</html>
+`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+};
+
+function escape(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
+}

@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+
+import * as vscode from "vscode";
+
+import type { Logger } from "../../engine/ports.ts";
+import { outputPage } from "./html.ts";
+import { OutputSession, type OutputActions, type OutputSource } from "./output-session.ts";
+import { outputStrings } from "./strings.ts";
+import { TextDocuments } from "./text-documents.ts";
+
+export type { OutputActions, OutputSource } from "./output-session.ts";
+
+const VIEW_TYPE = "asyncagents.output";
+
+/** The output panels: at most one per task, and back after the window was reloaded. */
+export class OutputPanels implements vscode.Disposable {
+  private readonly panels = new Map<string, vscode.WebviewPanel>();
+  private readonly documents = new TextDocuments();
+
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    private readonly source: OutputSource,
+    private readonly actions: OutputActions,
+    private readonly log: Logger,
+  ) {}
+
+  /** Shows the task's output; a panel that is open already comes to the front, where it is. */
+  show(taskID: string, { preserveFocus = false }: { preserveFocus?: boolean } = {}): void {
+    const open = this.panels.get(taskID);
+    if (open) {
+      open.reveal(undefined, preserveFocus);
+      return;
+    }
+    const title = this.source.task(taskID)?.description ?? vscode.l10n.t("Task Output");
+    const panel = vscode.window.createWebviewPanel(
+      VIEW_TYPE,
+      title,
+      { viewColumn: vscode.ViewColumn.Active, preserveFocus },
+      this.webviewOptions(),
+    );
+    this.fill(panel, taskID);
+  }
+
+  /** Whether the person can see this task's output now. */
+  isShown(taskID: string): boolean {
+    return this.panels.get(taskID)?.visible ?? false;
+  }
+
+  /** Lets the editor bring panels back that were open when the window closed. */
+  registerSerializer(): vscode.Disposable {
+    return vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
+      deserializeWebviewPanel: async (panel, state: unknown) => {
+        const taskID = taskOf(state);
+        if (taskID === undefined || this.panels.has(taskID)) {
+          panel.dispose();
+          return;
+        }
+        panel.webview.options = this.webviewOptions();
+        this.fill(panel, taskID);
+      },
+    });
+  }
+
+  dispose(): void {
+    for (const panel of [...this.panels.values()]) panel.dispose();
+    this.documents.dispose();
+  }
+
+  private fill(panel: vscode.WebviewPanel, taskID: string): void {
+    const { webview } = panel;
+    const session = new OutputSession(
+      taskID,
+      this.source,
+      this.actions,
+      {
+        post: (message) => void webview.postMessage(message),
+        setTitle: (title) => (panel.title = title),
+        openDocument: (name, text) => void this.documents.open(name, text),
+      },
+      outputStrings,
+      vscode.env.language,
+      this.log,
+    );
+    this.panels.set(taskID, panel);
+    const subscriptions = [
+      webview.onDidReceiveMessage((message: unknown) => session.receive(message)),
+      panel.onDidChangeViewState(() => {
+        if (!panel.visible) session.pause();
+      }),
+    ];
+    panel.onDidDispose(() => {
+      this.panels.delete(taskID);
+      for (const subscription of subscriptions) subscription.dispose();
+      session.dispose();
+    });
+    panel.iconPath = this.media("output-light.svg", "output-dark.svg");
+    webview.html = outputPage({
+      taskID,
+      title: panel.title,
+      loading: vscode.l10n.t("Loading…"),
+      language: vscode.env.language,
+      scriptUri: webview
+        .asWebviewUri(vscode.Uri.joinPath(this.extensionUri, "dist", "webview.js"))
+        .toString(),
+      styleUri: webview
+        .asWebviewUri(vscode.Uri.joinPath(this.extensionUri, "media", "output.css"))
+        .toString(),
+      cspSource: webview.cspSource,
+      nonce: randomBytes(16).toString("base64"),
+    });
+  }
+
+  private webviewOptions(): vscode.WebviewOptions {
+    return {
+      enableScripts: true,
+      enableForms: false,
+      localResourceRoots: ["dist", "media"].map((folder) => vscode.Uri.joinPath(this.extensionUri, folder)),
+    };
+  }
+
+  private media(light: string, dark: string): { light: vscode.Uri; dark: vscode.Uri } {
+    const uri = (file: string): vscode.Uri => vscode.Uri.joinPath(this.extensionUri, "media", file);
+    return { light: uri(light), dark: uri(dark) };
+  }
+}
+
+/** The task that a page was showing when its state was kept. */
+function taskOf(state: unknown): string | undefined {
+  if (typeof state !== "object" || state === null || !("taskID" in state)) return undefined;
+  return typeof state.taskID === "string" ? state.taskID : undefined;
+}

@@ -1,0 +1,281 @@
+import { stripVTControlCharacters } from "node:util";
+
+import type { Event } from "../../engine/event.ts";
+import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import type { Message } from "../../engine/server-model.ts";
+import type { Task } from "../../engine/task.ts";
+import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
+import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
+import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
+import {
+  TOOL_OUTPUT,
+  type ConnectionView,
+  type HostMessage,
+  type OutputStrings,
+  type PanelMessage,
+} from "../../protocol/output.ts";
+import { ChangeBatch } from "./change-batch.ts";
+import { transcriptMarkdown } from "./transcript-markdown.ts";
+import {
+  findTool,
+  pageOf,
+  perspectiveOf,
+  toEntryChanges,
+  toolFile,
+  toolText,
+  toTaskView,
+  toToolDetail,
+  type Perspective,
+} from "./view-model.ts";
+
+/** Where the panel gets what it shows. */
+export interface OutputSource {
+  task(id: string): Task | undefined;
+  transcript(sessionID: string): Promise<Transcript>;
+  /** Fires with the ID of the task. */
+  readonly onDidChangeTask: Event<string>;
+  connectionKind(): ConnectionView;
+  readonly onDidChangeConnection: Event<void>;
+}
+
+/** What a person can do from the panel; `id` is the task's. */
+export interface OutputActions {
+  canFork(task: Task): boolean;
+  cancel(id: string): void;
+  /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
+  resume(id: string, prompt: string): Promise<void>;
+  fork(id: string): void;
+  retry(id: string): void;
+  /** Lets the person answer the permission or question that the task waits for. */
+  answer(id: string): void;
+  connect(): void;
+  copyResult(id: string): void;
+  openExternal(url: string): void;
+  openFile(path: string): void;
+}
+
+/** What carries a session's messages, and shows text that is too long for it. */
+export interface OutputSurface {
+  post(message: HostMessage): void;
+  setTitle(title: string): void;
+  /** `name` ends in an extension that tells the kind of text. */
+  openDocument(name: string, text: string): void;
+}
+
+/** Characters of the page that is shown first, and of each one that follows it. */
+const FIRST_PAGE_SIZE = 60_000;
+const NEXT_PAGE_SIZE = 400_000;
+/** Changes within so many milliseconds are sent together: about two frames of a screen. */
+const BATCH_MS = 30;
+
+/** One task shown in one panel: tells the page what there is and what changes, and does what the page asks for. */
+export class OutputSession {
+  private readonly subscriptions: { dispose(): void }[];
+  private readonly batch = new ChangeBatch();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private conversation: { transcript: Transcript; perspective: Perspective | undefined } | undefined;
+  private loading: Promise<void> | undefined;
+  /** The page exists and listens. */
+  private listening = false;
+  private disposed = false;
+
+  private readonly handlers: Handlers<PanelMessage> = {
+    ready: () => this.begin(),
+    reload: () => this.begin(),
+    earlier: ({ before }) => this.sendEarlier(before),
+    "tool-detail": ({ id }) => {
+      const tool = findTool(this.messages, id);
+      if (tool) this.post({ type: "tool-detail", detail: toToolDetail(tool) });
+    },
+    "open-tool-text": ({ id, field }) => {
+      const tool = findTool(this.messages, id);
+      const text = tool && toolText(tool, field);
+      if (tool && text !== undefined)
+        this.surface.openDocument(
+          `${tool.tool} ${field === TOOL_OUTPUT ? "output" : field}.txt`,
+          stripVTControlCharacters(text),
+        );
+    },
+    "open-tool-file": ({ id, field }) => {
+      const tool = findTool(this.messages, id);
+      const path = tool && toolFile(tool, field);
+      if (path !== undefined) this.actions.openFile(path);
+    },
+    "open-link": ({ url }) => {
+      if (isSafeLink(url)) this.actions.openExternal(url);
+    },
+    "open-transcript": () => {
+      const task = this.source.task(this.taskID);
+      const title = task?.description ?? this.taskID;
+      this.surface.openDocument(`${title}.md`, transcriptMarkdown(title, this.messages));
+    },
+    "copy-result": () => this.actions.copyResult(this.taskID),
+    cancel: () => this.actions.cancel(this.taskID),
+    resume: ({ prompt }) => void this.resume(prompt),
+    fork: () => this.actions.fork(this.taskID),
+    retry: () => this.actions.retry(this.taskID),
+    answer: () => this.actions.answer(this.taskID),
+    connect: () => this.actions.connect(),
+  };
+
+  constructor(
+    readonly taskID: string,
+    private readonly source: OutputSource,
+    private readonly actions: OutputActions,
+    private readonly surface: OutputSurface,
+    private readonly strings: () => OutputStrings,
+    private readonly locale: string,
+    private readonly log: Logger,
+  ) {
+    this.subscriptions = [
+      source.onDidChangeTask((id) => {
+        if (id === taskID) this.sendTask();
+      }),
+      source.onDidChangeConnection(() => {
+        this.sendConnection();
+        this.sendTask();
+        if (!this.conversation) void this.load();
+      }),
+    ];
+    this.sendTitle();
+  }
+
+  /** Takes a message of the page; anything else is logged and dropped. */
+  receive(value: unknown): void {
+    const message = parsePanelMessage(value);
+    if (message) dispatch(this.handlers, message);
+    else this.log.warn("The output panel sent a message that does not fit and was ignored.");
+  }
+
+  /** The page is gone for now; it says `ready` when it is back. */
+  pause(): void {
+    this.listening = false;
+    this.dropChanges();
+  }
+
+  dispose(): void {
+    this.disposed = true;
+    this.pause();
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.conversation?.transcript.dispose();
+    this.conversation = undefined;
+  }
+
+  private get messages(): readonly Message[] {
+    return this.conversation?.transcript.messages ?? [];
+  }
+
+  private begin(): void {
+    this.listening = true;
+    this.post({ type: "setup", strings: this.strings(), locale: this.locale, now: Date.now() });
+    this.sendConnection();
+    this.sendTask();
+    if (this.conversation) this.sendConversation();
+    else void this.load();
+  }
+
+  /** Reads the conversation and follows it, unless that is done or going on. */
+  private load(): Promise<void> {
+    this.loading ??= this.follow().finally(() => (this.loading = undefined));
+    return this.loading;
+  }
+
+  private async follow(): Promise<void> {
+    if (this.source.connectionKind() !== "connected") return;
+    try {
+      const transcript = await this.source.transcript(this.taskID);
+      if (this.disposed) {
+        transcript.dispose();
+        return;
+      }
+      this.conversation = { transcript, perspective: undefined };
+      this.subscriptions.push(transcript.onDidChange((change) => this.onDidChangeTranscript(change)));
+      this.sendConversation();
+    } catch (error) {
+      if (this.disposed) return;
+      if (error instanceof ServerFailure && error.reason === "not-found") {
+        this.post({ type: "gone" });
+        return;
+      }
+      this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
+      this.post({ type: "load-failed", message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private onDidChangeTranscript(change: TranscriptChange): void {
+    if (!this.conversation || !this.listening) return;
+    if (change.type === "reset") {
+      this.conversation.perspective = undefined;
+      this.sendConversation();
+      return;
+    }
+    for (const entryChange of toEntryChanges(change, this.messages, this.perspective()))
+      this.batch.add(entryChange);
+    if (!this.batch.isEmpty) this.timer ??= setTimeout(() => this.sendChanges(), BATCH_MS);
+  }
+
+  /** Stays once the task's own prompt is known, which is first of all that the task does. */
+  private perspective(): Perspective {
+    const { conversation } = this;
+    if (conversation?.perspective) return conversation.perspective;
+    const task = this.source.task(this.taskID);
+    const perspective = perspectiveOf(task, this.messages);
+    if (conversation && task && perspective.promptMessageID !== undefined)
+      conversation.perspective = perspective;
+    return perspective;
+  }
+
+  private sendConversation(): void {
+    this.dropChanges();
+    const page = pageOf(this.messages, this.perspective(), FIRST_PAGE_SIZE);
+    if (page) this.post({ type: "conversation", ...page });
+  }
+
+  private sendEarlier(before: string): void {
+    // What waits must not reach the page after a newer state of the same entries.
+    this.sendChanges();
+    const page = pageOf(this.messages, this.perspective(), NEXT_PAGE_SIZE, before);
+    if (page) this.post({ type: "earlier", ...page });
+  }
+
+  private sendChanges(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (!this.batch.isEmpty) this.post({ type: "changes", changes: this.batch.take() });
+  }
+
+  private dropChanges(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.batch.take();
+  }
+
+  private sendTask(): void {
+    this.sendTitle();
+    const task = this.source.task(this.taskID);
+    if (task) this.post({ type: "task", task: toTaskView(task, this.actions.canFork(task)) });
+    else if (this.source.connectionKind() === "connected") this.post({ type: "gone" });
+  }
+
+  private sendTitle(): void {
+    const task = this.source.task(this.taskID);
+    if (task) this.surface.setTitle(task.description);
+  }
+
+  private sendConnection(): void {
+    this.post({ type: "connection", connection: this.source.connectionKind() });
+  }
+
+  private async resume(prompt: string): Promise<void> {
+    try {
+      await this.actions.resume(this.taskID, prompt);
+      this.post({ type: "resume-done" });
+    } catch (error) {
+      this.post({ type: "resume-done", error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private post(message: HostMessage): void {
+    if (this.listening) this.surface.post(message);
+  }
+}

@@ -1,0 +1,34 @@
+import * as vscode from "vscode";
+
+const SCHEME = "asyncagents-text";
+
+/** Long texts of tasks as read-only documents, each kept for as long as the editor has it open. */
+export class TextDocuments implements vscode.Disposable {
+  private readonly texts = new Map<string, string>();
+  private readonly registrations: vscode.Disposable;
+  private count = 0;
+
+  constructor() {
+    this.registrations = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
+        provideTextDocumentContent: (uri) => this.texts.get(uri.toString()),
+      }),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
+    );
+  }
+
+  /** `name` is what the tab shows; its extension tells the language. */
+  async open(name: string, text: string): Promise<void> {
+    const uri = vscode.Uri.from({
+      scheme: SCHEME,
+      path: `/${++this.count}/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
+    });
+    this.texts.set(uri.toString(), text);
+    await vscode.window.showTextDocument(uri, { preview: true });
+  }
+
+  dispose(): void {
+    this.registrations.dispose();
+    this.texts.clear();
+  }
+}

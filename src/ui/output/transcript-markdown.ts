@@ -1,0 +1,49 @@
+import { stripVTControlCharacters } from "node:util";
+
+import type { Message, Part } from "../../engine/server-model.ts";
+import { TOOL_OUTPUT } from "../../protocol/output.ts";
+import { toolText } from "./view-model.ts";
+
+/** The whole conversation as one Markdown document, tool outputs included: to be searched, saved or handed on. */
+export function transcriptMarkdown(title: string, messages: readonly Message[]): string {
+  const sections = messages.flatMap(({ info, parts }) => {
+    const texts = parts.flatMap((part) => partMarkdown(part) ?? []);
+    if (info.role === "assistant" && info.error) texts.push(`**${info.error.name}**: ${info.error.message}`);
+    if (texts.length === 0) return [];
+    return [`## ${info.role === "user" ? "User" : info.agent}`, ...texts];
+  });
+  return `${[`# ${title}`, ...sections].join("\n\n")}\n`;
+}
+
+function partMarkdown(part: Part): string | undefined {
+  switch (part.type) {
+    case "text":
+      return part.synthetic || part.text === "" ? undefined : part.text;
+    case "reasoning":
+      return part.text === "" ? undefined : quoted(part.text);
+    case "tool": {
+      const input = fenced(JSON.stringify(part.state.input, undefined, 2), "json");
+      const output = toolText(part, TOOL_OUTPUT);
+      return [
+        `### ${part.tool} (${part.state.status})`,
+        input,
+        ...(output ? [fenced(stripVTControlCharacters(output), "")] : []),
+      ].join("\n\n");
+    }
+    case "file":
+      return `_${part.filename ?? part.mime}_`;
+    case "other":
+      return undefined;
+  }
+}
+
+function quoted(text: string): string {
+  return text.replace(/^/gm, "> ");
+}
+
+/** A fence longer than any in the text, so that the text cannot end it. */
+function fenced(text: string, language: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}

@@ -1,0 +1,291 @@
+import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
+import { isNotice } from "../../engine/notices.ts";
+import { shortID, type ModelRef, type Task } from "../../engine/task.ts";
+import type { TranscriptChange } from "../../engine/transcript.ts";
+import type {
+  ActivityView,
+  Entry,
+  EntryChange,
+  Excerpt,
+  PromptEntry,
+  TaskView,
+  ToolDetail,
+  ToolEntry,
+} from "../../protocol/output.ts";
+import { TOOL_OUTPUT } from "../../protocol/output.ts";
+
+/** How a task sees the messages of its session: which of them asked for the work. */
+export interface Perspective {
+  /** Messages before this moment came with the history that a fork inherited. */
+  readonly ownSince: number;
+  /** The message that launched the task; the ones after it are follow-ups. */
+  readonly promptMessageID: string | undefined;
+}
+
+/** Characters of a tool's input or output shown in the panel; the whole text opens as a document. */
+const EXCERPT_LENGTH = 20_000;
+/** Fields of a tool's input that name one file. */
+const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
+/** Fields of a tool's input that say best what the call is about, the best first. */
+const TELLING_FIELDS = [
+  "description",
+  "command",
+  "filePath",
+  "pattern",
+  "query",
+  "url",
+  "path",
+  "name",
+  "prompt",
+];
+const TITLE_LENGTH = 200;
+/** What an entry weighs besides its text, in characters. */
+const ENTRY_SIZE = 200;
+/** Errors by which the server says that somebody stopped the turn. */
+const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
+
+export function toTaskView(task: Task, canFork: boolean): TaskView {
+  return {
+    id: task.id,
+    shortID: shortID(task.id),
+    description: task.description,
+    agent: task.agent,
+    model: task.model && modelName(task.model),
+    status: task.status,
+    isForked: task.isForked,
+    resumeCount: task.resumeCount,
+    startedAt: task.startedAt,
+    endedAt: task.endedAt,
+    cost: task.cost,
+    tokens: task.tokens,
+    error: task.error?.message,
+    activity: toActivityView(task),
+    canFork,
+  };
+}
+
+function modelName({ providerID, modelID, variant }: ModelRef): string {
+  return `${providerID}/${modelID}${variant === undefined ? "" : ` (${variant})`}`;
+}
+
+function toActivityView({ progress }: Task): ActivityView | undefined {
+  if (!progress) return undefined;
+  const { phase, toolCalls, recentTools, lastUpdate, retry } = progress;
+  const tool = recentTools.findLast(({ status }) => status === "running" || status === "pending");
+  return { phase, toolCalls, tool: tool && { name: tool.tool, title: tool.title }, lastUpdate, retry };
+}
+
+export function perspectiveOf(task: Task | undefined, messages: readonly Message[]): Perspective {
+  const ownSince = task?.isForked ? task.createdAt : 0;
+  const prompt = messages.find(
+    (message) => message.info.role === "user" && message.info.created >= ownSince && !isNotice(message),
+  );
+  return { ownSince, promptMessageID: prompt?.info.id };
+}
+
+/** The entries of one message, in the order in which they are read. */
+export function entriesOf(message: Message, perspective: Perspective): Entry[] {
+  const entries = message.parts.flatMap((part) => toEntry(message, part, perspective) ?? []);
+  const failure = toErrorEntry(message.info);
+  return failure ? [...entries, failure] : entries;
+}
+
+/** The entry that a part makes; undefined where there is nothing for people to read. */
+function toEntry(message: Message, part: Part, perspective: Perspective): Entry | undefined {
+  const { id, messageID } = part;
+  const { info } = message;
+  switch (part.type) {
+    case "text": {
+      if (part.synthetic) return undefined;
+      const { text } = part;
+      if (info.role === "assistant") return { kind: "text", id, messageID, text };
+      return {
+        kind: "prompt",
+        id,
+        messageID,
+        text,
+        at: info.created,
+        origin: originOf(message, perspective),
+      };
+    }
+    case "reasoning":
+      return { kind: "reasoning", id, messageID, text: part.text, start: part.start, end: part.end };
+    case "tool":
+      return { kind: "tool", id, messageID, tool: part.tool, title: toolTitle(part), ...toolProgress(part) };
+    case "file":
+      return { kind: "file", id, messageID, name: part.filename ?? part.mime, mime: part.mime };
+    case "other":
+      return part.kind === "compaction" ? { kind: "compaction", id, messageID } : undefined;
+  }
+}
+
+function originOf(message: Message, perspective: Perspective): PromptEntry["origin"] {
+  if (isNotice(message)) return "notice";
+  if (message.info.created < perspective.ownSince) return "inherited";
+  return message.info.id === perspective.promptMessageID ? "prompt" : "follow-up";
+}
+
+function toErrorEntry(info: MessageInfo): Entry | undefined {
+  if (info.role !== "assistant" || !info.error) return undefined;
+  const { name, message } = info.error;
+  return {
+    kind: "error",
+    id: `${info.id}/error`,
+    messageID: info.id,
+    message: message === "" ? name : message,
+    interrupted: INTERRUPTIONS.has(name),
+  };
+}
+
+function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" | "end"> {
+  switch (state.status) {
+    case "pending":
+      return { status: state.status };
+    case "running":
+      return { status: state.status, start: state.start };
+    case "completed":
+    case "error":
+      return { status: state.status, start: state.start, end: state.end };
+  }
+}
+
+/** What the call is about in one line: the tool's own words, else the most telling part of its input. */
+function toolTitle({ state }: ToolPart): string | undefined {
+  const own = "title" in state ? state.title : undefined;
+  const told =
+    own || TELLING_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string");
+  if (typeof told !== "string" || told === "") return undefined;
+  return told.replace(/\s+/g, " ").trim().slice(0, TITLE_LENGTH);
+}
+
+/** A run of entries and whether others come before it. */
+export interface Page {
+  readonly entries: readonly Entry[];
+  readonly earlier: boolean;
+}
+
+/**
+ * The newest entries, or those just before the entry named, oldest first: as many as make up about `size`
+ * characters. Undefined: there is no such entry.
+ */
+export function pageOf(
+  messages: readonly Message[],
+  perspective: Perspective,
+  size: number,
+  before?: string,
+): Page | undefined {
+  const newestFirst: Entry[] = [];
+  let found = before === undefined;
+  let length = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    for (const entry of entriesOf(messages[index]!, perspective).reverse()) {
+      if (!found) found = entry.id === before;
+      else if (length >= size) return { entries: newestFirst.reverse(), earlier: true };
+      else {
+        newestFirst.push(entry);
+        length += ENTRY_SIZE + ("text" in entry ? entry.text.length : 0);
+      }
+    }
+  }
+  return found ? { entries: newestFirst.reverse(), earlier: false } : undefined;
+}
+
+/** What a change of the transcript means for the entries that were sent. A reset is told by a new page instead. */
+export function toEntryChanges(
+  change: Exclude<TranscriptChange, { type: "reset" }>,
+  messages: readonly Message[],
+  perspective: Perspective,
+): EntryChange[] {
+  switch (change.type) {
+    case "message": {
+      const failure = toErrorEntry(change.info);
+      return failure ? put(failure.id, change.info.id, messages, perspective) : [];
+    }
+    case "message-removed":
+      return [{ type: "remove-message", messageID: change.messageID }];
+    case "part": {
+      const changes = put(change.part.id, change.part.messageID, messages, perspective);
+      return changes.length > 0 ? changes : [{ type: "remove", id: change.part.id }];
+    }
+    case "part-removed":
+      return [{ type: "remove", id: change.partID }];
+    case "text":
+      return [{ type: "append", id: change.partID, delta: change.delta }];
+  }
+}
+
+/** Tells of an entry as it now is, with its place. Looks from the end, where nearly all changes happen. */
+function put(
+  id: string,
+  messageID: string,
+  messages: readonly Message[],
+  perspective: Perspective,
+): EntryChange[] {
+  const at = messages.findLastIndex((message) => message.info.id === messageID);
+  const message = messages[at];
+  if (!message) return [];
+  const entries = entriesOf(message, perspective);
+  const index = entries.findIndex((entry) => entry.id === id);
+  const entry = entries[index];
+  if (!entry) return [];
+  let after = entries[index - 1]?.id;
+  for (let previous = at - 1; after === undefined && previous >= 0; previous--)
+    after = entriesOf(messages[previous]!, perspective).at(-1)?.id;
+  return [{ type: "put", entry, after }];
+}
+
+/** The tool call of that ID. */
+export function findTool(messages: readonly Message[], partID: string): ToolPart | undefined {
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const part = messages[index]!.parts.find(({ id }) => id === partID);
+    if (part) return part.type === "tool" ? part : undefined;
+  }
+  return undefined;
+}
+
+export function toToolDetail(part: ToolPart): ToolDetail {
+  const output = toolText(part, TOOL_OUTPUT);
+  const diff = part.state.status === "completed" ? part.state.metadata?.["diff"] : undefined;
+  return {
+    id: part.id,
+    input: Object.entries(part.state.input).map(([name, value]) => ({
+      name,
+      value: excerpt(printed(value)),
+      isFile: FILE_FIELDS.has(name) && typeof value === "string",
+    })),
+    output: output === undefined ? undefined : excerpt(output),
+    diff: typeof diff === "string" && diff !== "" ? excerpt(diff) : undefined,
+  };
+}
+
+/** The whole of a field of the call's input, or of its output ({@link TOOL_OUTPUT}). */
+export function toolText({ state }: ToolPart, field: string): string | undefined {
+  if (field !== TOOL_OUTPUT)
+    return Object.hasOwn(state.input, field) ? printed(state.input[field]) : undefined;
+  switch (state.status) {
+    case "pending":
+      return undefined;
+    case "running": {
+      const sofar = state.metadata?.["output"];
+      return typeof sofar === "string" ? sofar : undefined;
+    }
+    case "completed":
+      return state.output;
+    case "error":
+      return state.error;
+  }
+}
+
+/** The path in that field of the call's input, if the field names a file. */
+export function toolFile(part: ToolPart, field: string): string | undefined {
+  const value = FILE_FIELDS.has(field) ? part.state.input[field] : undefined;
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function printed(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, undefined, 2) ?? "");
+}
+
+function excerpt(text: string): Excerpt {
+  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
+}

@@ -1,0 +1,42 @@
+import type { ConnectionView } from "../protocol/output.ts";
+import type { Context } from "./context.ts";
+import { h } from "./dom.ts";
+import { primary } from "./footer.ts";
+import { icon } from "./icons.ts";
+
+/** Says above the conversation why it may not be what it seems: no connection, or no such task any more. */
+export class Banner {
+  readonly element = h("div", { class: "banner", hidden: true });
+  private connection: ConnectionView = "connected";
+  private isGone = false;
+
+  constructor(private readonly context: Context) {}
+
+  showConnection(connection: ConnectionView): void {
+    this.connection = connection;
+    this.draw();
+  }
+
+  showGone(isGone: boolean): void {
+    this.isGone = isGone;
+    this.draw();
+  }
+
+  private draw(): void {
+    const { strings, post } = this.context;
+    const kind = this.isGone ? "gone" : this.connection;
+    const line = h("div", { class: "column" });
+    if (kind === "gone")
+      line.append(icon("cancelled"), h("span", {}, h("strong", {}, strings.gone), " ", strings.goneRemedy));
+    else if (kind === "connecting") line.append(icon("running"), h("span", {}, strings.connecting));
+    else if (kind === "disconnected")
+      line.append(
+        icon("offline"),
+        h("span", {}, strings.disconnected),
+        primary(strings.connect, () => post({ type: "connect" })),
+      );
+    this.element.replaceChildren(line);
+    this.element.dataset["kind"] = kind;
+    this.element.hidden = kind === "connected";
+  }
+}

@@ -1,0 +1,13 @@
+import type { OutputStrings, PanelMessage } from "../protocol/output.ts";
+import type { Formatter } from "./format.ts";
+import type { MarkdownRenderer } from "./markdown.ts";
+
+/** What every part of the page needs. */
+export interface Context {
+  readonly strings: OutputStrings;
+  readonly format: Formatter;
+  readonly markdown: MarkdownRenderer;
+  /** Milliseconds since 1970, by the clock of the extension. */
+  readonly now: () => number;
+  readonly post: (message: PanelMessage) => void;
+}

@@ -1,0 +1,199 @@
+import type { Entry, EntryChange } from "../protocol/output.ts";
+import { Segmenter } from "./segmenter.ts";
+
+/** An entry and the rows that show it: at least one. */
+export interface Item {
+  entry: Entry;
+  readonly rows: Row[];
+  /** Only where the text is laid out in several rows. */
+  readonly text: Segmenter | undefined;
+}
+
+/** What is laid out as one piece: an entry, or one segment of its text. */
+export interface Row {
+  readonly item: Item;
+  /** Markdown of the segment; empty where the entry is not laid out by segments. */
+  text: string;
+  /** The first row of its entry. */
+  readonly first: boolean;
+  /** Pixels: as last measured, before that a guess. */
+  height: number;
+}
+
+/** Hears of each change right after it was made. */
+export interface ConversationObserver {
+  /** At `index`, `removed` rows went and `inserted` ones came. */
+  onSplice(index: number, removed: readonly Row[], inserted: readonly Row[]): void;
+  onChange(row: Row): void;
+}
+
+/** The conversation as far as it was sent, as a flat list of rows. */
+export class Conversation {
+  readonly rows: Row[] = [];
+  /** There are older entries that were not sent yet. */
+  hasEarlier = false;
+  private readonly items = new Map<string, Item>();
+
+  constructor(private readonly observer: ConversationObserver) {}
+
+  get isEmpty(): boolean {
+    return this.rows.length === 0;
+  }
+
+  /** The oldest entry there is. */
+  get oldest(): Entry | undefined {
+    return this.rows[0]?.item.entry;
+  }
+
+  /** The row in which the entry of that ID begins. */
+  firstRow(id: string): Row | undefined {
+    return this.items.get(id)?.rows[0];
+  }
+
+  reset(entries: readonly Entry[], hasEarlier: boolean): void {
+    this.items.clear();
+    this.splice(0, this.rows.length, []);
+    this.prepend(entries, hasEarlier);
+  }
+
+  /** Adds entries before all others. */
+  prepend(entries: readonly Entry[], hasEarlier: boolean): void {
+    this.hasEarlier = hasEarlier;
+    const fresh = entries.filter(({ id }) => !this.items.has(id));
+    this.splice(
+      0,
+      0,
+      fresh.flatMap((entry) => this.build(entry).rows),
+    );
+  }
+
+  apply(change: EntryChange): void {
+    switch (change.type) {
+      case "put":
+        if (this.items.has(change.entry.id)) this.replace(change.entry);
+        else this.insert(change.entry, change.after);
+        break;
+      case "append": {
+        const item = this.items.get(change.id);
+        if (item) this.grow(item, change.delta);
+        break;
+      }
+      case "remove":
+        this.remove(change.id);
+        break;
+      case "remove-message":
+        for (const [id, { entry }] of this.items) if (entry.messageID === change.messageID) this.remove(id);
+        break;
+    }
+  }
+
+  private insert(entry: Entry, after: string | undefined): void {
+    const previous = after === undefined ? undefined : this.items.get(after);
+    // Belongs before what was sent: comes with a page of earlier entries.
+    if (!previous && (after !== undefined || this.hasEarlier)) return;
+    const at = previous ? this.indexOf(previous.rows.at(-1)) + 1 : 0;
+    this.splice(at, 0, this.build(entry).rows);
+  }
+
+  private replace(entry: Entry): void {
+    const item = this.items.get(entry.id);
+    if (!item) return;
+    const before = item.entry;
+    item.entry = entry;
+    if (!item.text && before.kind === entry.kind) {
+      this.observer.onChange(item.rows[0]!);
+    } else if ("text" in entry && "text" in before && entry.text.startsWith(before.text)) {
+      const added = entry.text.slice(before.text.length);
+      if (added !== "") this.extend(item, added);
+    } else {
+      const at = this.indexOf(item.rows[0]);
+      const { length } = item.rows;
+      this.splice(at, length, this.build(entry).rows);
+    }
+  }
+
+  private grow(item: Item, delta: string): void {
+    const { entry } = item;
+    if (!("text" in entry)) return;
+    item.entry = { ...entry, text: entry.text + delta };
+    this.extend(item, delta);
+  }
+
+  /** Lays out text that was added: the last row grows, and new ones follow it. */
+  private extend(item: Item, added: string): void {
+    const last = item.rows.at(-1)!;
+    if (!item.text) {
+      this.observer.onChange(last);
+      return;
+    }
+    item.text.append(added);
+    const fresh: Row[] = [];
+    for (let index = item.rows.length; index < item.text.count; index++)
+      fresh.push(segmentRow(item, item.text.segment(index), false));
+    const text = item.text.segment(item.rows.length - 1);
+    if (text !== last.text) {
+      last.text = text;
+      this.observer.onChange(last);
+    }
+    if (fresh.length === 0) return;
+    item.rows.push(...fresh);
+    this.splice(this.indexOf(last) + 1, 0, fresh);
+  }
+
+  private remove(id: string): void {
+    const item = this.items.get(id);
+    if (!item) return;
+    this.items.delete(id);
+    this.splice(this.indexOf(item.rows[0]), item.rows.length, []);
+  }
+
+  private build(entry: Entry): Item {
+    const item = itemOf(entry);
+    this.items.set(entry.id, item);
+    return item;
+  }
+
+  /** Most rows that are looked for are among the last ones. */
+  private indexOf(row: Row | undefined): number {
+    return row ? this.rows.lastIndexOf(row) : -1;
+  }
+
+  private splice(at: number, count: number, inserted: readonly Row[]): void {
+    if (count === 0 && inserted.length === 0) return;
+    const removed = this.rows.splice(at, count, ...inserted);
+    this.observer.onSplice(at, removed, inserted);
+  }
+}
+
+function itemOf(entry: Entry): Item {
+  if (entry.kind !== "text" && entry.kind !== "prompt") {
+    const item: Item = { entry, rows: [], text: undefined };
+    item.rows.push({ item, text: "", first: true, height: LINE_HEIGHT + ROW_GAP });
+    return item;
+  }
+  const text = new Segmenter();
+  text.append(entry.text);
+  const item: Item = { entry, rows: [], text };
+  for (let index = 0; index < Math.max(1, text.count); index++)
+    item.rows.push(segmentRow(item, text.segment(index), index === 0));
+  return item;
+}
+
+function segmentRow(item: Item, text: string, first: boolean): Row {
+  return { item, text, first, height: guessHeight(text) };
+}
+
+const LINE_HEIGHT = 22;
+const ROW_GAP = 12;
+const LINE_LENGTH = 85;
+
+function guessHeight(text: string): number {
+  let lines = 0;
+  for (let at = 0; at < text.length;) {
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline;
+    lines += Math.max(0.5, Math.ceil((end - at) / LINE_LENGTH));
+    at = end + 1;
+  }
+  return lines * LINE_HEIGHT + ROW_GAP;
+}

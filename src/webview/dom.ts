@@ -1,0 +1,34 @@
+type Child = Node | string | false | undefined;
+
+/** Makes an element; `false` and `undefined` among the attributes and children are left out. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string | boolean | undefined>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== false && child !== undefined));
+  return element;
+}
+
+/** Makes `element` hold the children of `fragment`, leaving in place those at its start that are equal already. */
+export function replaceChangedTail(element: Element, fragment: DocumentFragment): void {
+  let old = element.firstChild;
+  let fresh = fragment.firstChild;
+  while (old && fresh && old.isEqualNode(fresh)) {
+    old = old.nextSibling;
+    const same = fresh;
+    fresh = fresh.nextSibling;
+    same.remove();
+  }
+  while (old) {
+    const stale = old;
+    old = old.nextSibling;
+    stale.remove();
+  }
+  element.append(fragment);
+}

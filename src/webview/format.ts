@@ -1,0 +1,58 @@
+/** Puts values in the place of `{0}`, `{1}`, … */
+export function fill(template: string, ...values: readonly string[]): string {
+  return template.replace(/\{(\d)\}/g, (placeholder, index: string) => values[Number(index)] ?? placeholder);
+}
+
+/** Numbers and times as the person's language writes them. */
+export class Formatter {
+  private readonly compact: Intl.NumberFormat;
+  private readonly exact: Intl.NumberFormat;
+  private readonly time: Intl.DateTimeFormat;
+
+  constructor(private readonly locale: string) {
+    this.compact = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
+    this.exact = new Intl.NumberFormat(locale);
+    this.time = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+  }
+
+  /** `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 10 min`. */
+  duration(ms: number): string {
+    if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+    if (ms < 10_000)
+      return `${new Intl.NumberFormat(this.locale, { maximumFractionDigits: 1 }).format(ms / 1_000)} s`;
+    return this.elapsed(ms);
+  }
+
+  /** In whole seconds, for a clock that ticks. */
+  elapsed(ms: number): string {
+    const seconds = Math.max(0, Math.floor(ms / 1_000));
+    const pad = (value: number): string => String(value).padStart(2, "0");
+    if (seconds < 60) return `${seconds} s`;
+    if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${pad(seconds % 60)} s`;
+    return `${Math.floor(seconds / 3_600)} h ${pad(Math.floor(seconds / 60) % 60)} min`;
+  }
+
+  /** US dollars; small amounts keep two digits that count. */
+  cost(dollars: number): string {
+    return new Intl.NumberFormat(this.locale, {
+      style: "currency",
+      currency: "USD",
+      ...(dollars > 0 && dollars < 1
+        ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 }
+        : { maximumFractionDigits: 2 }),
+    }).format(dollars);
+  }
+
+  /** `12.3K`. */
+  amount(count: number): string {
+    return this.compact.format(count);
+  }
+
+  number(count: number): string {
+    return this.exact.format(count);
+  }
+
+  moment(at: number): string {
+    return this.time.format(at);
+  }
+}

@@ -1,0 +1,36 @@
+import { dispatch } from "../protocol/dispatch.ts";
+import type { HostMessage, PanelMessage } from "../protocol/output.ts";
+import { Formatter } from "./format.ts";
+import { MarkdownRenderer } from "./markdown.ts";
+import { PageStateStore, type EditorApi } from "./page-state.ts";
+import { Page } from "./page.ts";
+
+declare function acquireVsCodeApi(): EditorApi;
+
+const api = acquireVsCodeApi();
+const root = document.getElementById("app")!;
+const state = new PageStateStore(api, root.dataset["task"] ?? "");
+const post = (message: PanelMessage): void => api.postMessage(message);
+let page: Page | undefined;
+
+window.addEventListener("message", ({ data }: MessageEvent<HostMessage>) => {
+  if (data.type !== "setup") {
+    if (page) dispatch(page.handlers, data);
+    return;
+  }
+  const { strings, locale, now } = data;
+  const offset = now - Date.now();
+  page ??= new Page(
+    {
+      strings,
+      format: new Formatter(locale),
+      markdown: new MarkdownRenderer(strings.copyCode),
+      now: () => Date.now() + offset,
+      post,
+    },
+    state,
+    root,
+  );
+});
+
+post({ type: "ready" });

@@ -1,0 +1,44 @@
+import { replaceChangedTail } from "./dom.ts";
+import type { MarkdownRenderer } from "./markdown.ts";
+import { sanitized } from "./sanitize.ts";
+import { Segmenter } from "./segmenter.ts";
+
+/** Markdown that may grow, in one element: what was rendered before stays. */
+export class MarkdownFlow {
+  private text = "";
+  private segments = new Segmenter();
+  private rendered = "";
+
+  constructor(
+    private readonly element: HTMLElement,
+    private readonly markdown: MarkdownRenderer,
+  ) {}
+
+  show(text: string): void {
+    if (!text.startsWith(this.text)) {
+      this.segments = new Segmenter();
+      this.text = "";
+      this.element.replaceChildren();
+    }
+    this.segments.append(text.slice(this.text.length));
+    this.text = text;
+    const { children } = this.element;
+    for (let index = Math.max(0, children.length - 1); index < this.segments.count; index++) {
+      const segment = this.segments.segment(index);
+      const block = children[index] ?? this.element.appendChild(document.createElement("div"));
+      if (index === children.length - 1 && segment === this.rendered) continue;
+      renderMarkdown(block, segment, this.markdown);
+      this.rendered = segment;
+    }
+  }
+}
+
+/** Makes the element show the Markdown; blocks that are the same as before stay, and with them what is selected. */
+export function renderMarkdown(
+  element: Element,
+  text: string,
+  markdown: MarkdownRenderer,
+  options?: { breaks: boolean },
+): void {
+  replaceChangedTail(element, sanitized(markdown.toHtml(text, options)));
+}

@@ -1,0 +1,70 @@
+import createMarkdownIt, { type MarkdownIt } from "markdown-it";
+
+import { isSafeLink } from "../protocol/output-guard.ts";
+
+/**
+ * Turns Markdown written by a model into HTML: no raw HTML, no images (a link to them instead), links to web and
+ * mail addresses alone. What is refused stays readable as the text it was.
+ */
+export class MarkdownRenderer {
+  private readonly engine: MarkdownIt;
+
+  /** `copyCode` labels the button of a code block. */
+  constructor(copyCode: string) {
+    const engine = createMarkdownIt({ html: false, linkify: true, typographer: false });
+    // `README.md` and the like would pass for host names.
+    engine.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+    engine.validateLink = isSafeLink;
+    engine.core.ruler.push("own_attributes", ({ tokens }) => {
+      for (const token of tokens) {
+        if (DIRECTED.has(token.type)) token.attrSet("dir", "auto");
+        if (token.type === "heading_open" || token.type === "heading_close") token.tag = demoted(token.tag);
+        const align = /text-align:(\w+)/.exec(String(token.attrGet("style") ?? ""))?.[1];
+        if (align === undefined) continue;
+        token.attrs = token.attrs?.filter(([name]) => name !== "style") ?? null;
+        token.attrJoin("class", `align-${align}`);
+      }
+    });
+    const { escapeHtml } = engine.utils;
+    engine.renderer.rules["image"] = (tokens, index) => {
+      const { content, attrs } = tokens[index]!;
+      const source = String(attrs?.find(([name]) => name === "src")?.[1] ?? "");
+      const label = content === "" ? source : `${content} (${source})`;
+      return `<a class="image" href="${escapeHtml(source)}">${escapeHtml(label)}</a>`;
+    };
+    const code = (text: string, language: string): string =>
+      `<div class="code"><div class="code-bar"><span>${escapeHtml(language)}</span>` +
+      `<button type="button" class="code-copy">${escapeHtml(copyCode)}</button></div>` +
+      `<pre dir="ltr" tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`;
+    engine.renderer.rules["fence"] = (tokens, index) => {
+      const { content, info } = tokens[index]!;
+      return code(content, info.trim().split(/\s+/, 1)[0] ?? "");
+    };
+    engine.renderer.rules["code_block"] = (tokens, index) => code(tokens[index]!.content, "");
+    engine.renderer.rules["table_open"] = () => `<div class="table" tabindex="0"><table>`;
+    engine.renderer.rules["table_close"] = () => `</table></div>`;
+    this.engine = engine;
+  }
+
+  /** `breaks`: line ends count, as in what people type. */
+  toHtml(markdown: string, { breaks = false }: { breaks?: boolean } = {}): string {
+    this.engine.set({ breaks });
+    return this.engine.render(markdown);
+  }
+}
+
+/** Blocks whose first strong letter decides whether they run from left or from right. */
+const DIRECTED: ReadonlySet<string> = new Set([
+  "paragraph_open",
+  "heading_open",
+  "bullet_list_open",
+  "ordered_list_open",
+  "blockquote_open",
+  "th_open",
+  "td_open",
+]);
+
+/** The page has the first level itself. */
+function demoted(tag: string): string {
+  return `h${Math.min(6, Number(tag.slice(1)) + 1)}`;
+}

@@ -1,0 +1,264 @@
+import type { Handlers } from "../protocol/dispatch.ts";
+import { isSafeLink } from "../protocol/output-guard.ts";
+import type { ConnectionView, HostMessage, TaskView } from "../protocol/output.ts";
+import { Banner } from "./banner.ts";
+import type { Context } from "./context.ts";
+import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
+import { h } from "./dom.ts";
+import { Footer, primary } from "./footer.ts";
+import { Header } from "./header.ts";
+import { icon } from "./icons.ts";
+import type { PageState, PageStateStore } from "./page-state.ts";
+import { ResumeBox } from "./resume-box.ts";
+import { RowView, type Disclosures } from "./row-view.ts";
+import { ToolView } from "./tool-view.ts";
+import { VirtualList } from "./virtual-list.ts";
+
+const COPIED_MS = 1_500;
+/** Phases in which the task waits for somebody: told to those who do not see the page. */
+const TOLD_PHASES: ReadonlySet<string> = new Set([
+  "needs-permission",
+  "needs-answer",
+  "retrying",
+  "stalled",
+  "queued",
+]);
+
+/** The output panel: one task, its conversation and what can be done with it. */
+export class Page {
+  /** What the page does with each message of the extension, once it knows its strings. */
+  readonly handlers: Handlers<Exclude<HostMessage, { type: "setup" }>> = {
+    connection: ({ connection }) => this.showConnection(connection),
+    task: ({ task }) => this.showTask(task),
+    gone: () => this.showGone(),
+    conversation: ({ entries, earlier }) => {
+      this.conversation.reset(entries, earlier);
+      this.didLoad();
+    },
+    earlier: ({ entries, earlier }) => {
+      this.conversation.prepend(entries, earlier);
+      this.didLoad();
+    },
+    changes: ({ changes }) => {
+      for (const change of changes) this.conversation.apply(change);
+      this.showPlaceholder();
+    },
+    "load-failed": ({ message }) => this.showLoadFailure(message),
+    "tool-detail": ({ detail }) => {
+      this.tools.receive(detail);
+      const row = this.conversation.firstRow(detail.id);
+      if (row) this.list.onChange(row);
+    },
+    "resume-done": ({ error }) => this.resume.done(error),
+  };
+
+  private readonly conversation: Conversation;
+  private readonly list: VirtualList;
+  private readonly tools: ToolView;
+  private readonly header: Header;
+  private readonly footer: Footer;
+  private readonly resume: ResumeBox;
+  private readonly banner: Banner;
+  private readonly placeholder = h("div", { class: "placeholder" });
+  private readonly earlier: HTMLElement;
+  private readonly announcer = h("div", { class: "sr-only", role: "status", "aria-live": "polite" });
+  private readonly scroller: HTMLElement;
+  private readonly opened: Set<string>;
+  private task: TaskView | undefined;
+  private connection: ConnectionView = "connected";
+  private isLoaded = false;
+  private isGone = false;
+  private announced = "";
+  /** The position to go back to once its row was sent. */
+  private pendingReading: PageState["reading"];
+
+  constructor(
+    private readonly context: Context,
+    private readonly state: PageStateStore,
+    root: HTMLElement,
+  ) {
+    const { strings } = context;
+    this.opened = new Set(state.current.opened);
+    this.pendingReading = state.current.reading;
+    this.tools = new ToolView(context);
+    this.header = new Header(context);
+    this.banner = new Banner(context);
+    this.resume = new ResumeBox(context, state.current.draft, (draft) => state.update({ draft }));
+    this.footer = new Footer(context, this.resume);
+    this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": strings.conversation });
+    this.earlier = h("p", { class: "earlier", hidden: true }, strings.loadingEarlier);
+
+    const disclosures: Disclosures = {
+      isOpen: (id) => this.opened.has(id),
+      toggle: (row) => this.toggle(row),
+    };
+    const jump = h(
+      "button",
+      { type: "button", class: "jump", hidden: true },
+      icon("down"),
+      strings.jumpToLatest,
+    );
+    const observer: ConversationObserver = {
+      onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
+      onChange: (row) => this.list.onChange(row),
+    };
+    this.conversation = new Conversation(observer);
+    const rowView = new RowView(context, disclosures, this.tools);
+    this.list = new VirtualList(this.scroller, this.conversation.rows, rowView, () => {
+      jump.hidden = this.list.following;
+      this.keepReadingPosition();
+    });
+    jump.addEventListener("click", () => {
+      this.list.follow();
+      this.scroller.focus({ preventScroll: true });
+    });
+
+    this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
+    this.scroller.addEventListener("click", (event) => this.onClick(event));
+    const stage = h("div", { class: "stage" }, this.scroller, jump);
+    root.replaceChildren(
+      this.header.element,
+      this.banner.element,
+      stage,
+      this.footer.element,
+      this.announcer,
+    );
+    this.showPlaceholder();
+    window.setInterval(() => this.tick(), 1_000);
+  }
+
+  private showTask(task: TaskView): void {
+    this.task = task;
+    this.isGone = false;
+    this.banner.showGone(false);
+    this.header.show(task);
+    this.footer.show(task);
+    this.showPlaceholder();
+    this.announce(task);
+  }
+
+  private showGone(): void {
+    this.isGone = true;
+    this.header.retire();
+    this.footer.element.hidden = true;
+    this.banner.showGone(true);
+    this.showPlaceholder();
+    this.tell(this.context.strings.gone);
+  }
+
+  private showConnection(connection: ConnectionView): void {
+    this.connection = connection;
+    this.banner.showConnection(connection);
+    this.showPlaceholder();
+    if (connection === "disconnected") this.tell(this.context.strings.disconnected);
+  }
+
+  private didLoad(): void {
+    this.isLoaded = true;
+    this.earlier.hidden = !this.conversation.hasEarlier;
+    this.showPlaceholder();
+    this.restoreReadingPosition();
+    const { oldest, hasEarlier } = this.conversation;
+    if (hasEarlier && oldest)
+      requestIdleCallback(() => this.context.post({ type: "earlier", before: oldest.id }));
+  }
+
+  /** What stands in for a conversation while there is none to show. */
+  private showPlaceholder(): void {
+    const { strings } = this.context;
+    this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
+    if (this.isLoaded)
+      this.placeholder.textContent = this.task?.activity ? strings.emptyQueued : strings.empty;
+    else
+      this.placeholder.textContent =
+        this.connection === "connected" ? strings.loading : strings.emptyDisconnected;
+  }
+
+  private showLoadFailure(message: string): void {
+    const { strings, post } = this.context;
+    this.placeholder.hidden = false;
+    this.placeholder.replaceChildren(
+      h(
+        "div",
+        { class: "problem", role: "alert" },
+        icon("error"),
+        h("div", { class: "problem-text" }, h("strong", {}, strings.loadFailed), h("p", {}, message)),
+      ),
+      primary(strings.reload, () => post({ type: "reload" })),
+    );
+  }
+
+  private toggle(row: Row): void {
+    const { id } = row.item.entry;
+    if (!this.opened.delete(id)) this.opened.add(id);
+    this.state.update({ opened: [...this.opened] });
+    this.list.hold();
+    this.list.onChange(row);
+  }
+
+  private onClick(event: MouseEvent): void {
+    if (!(event.target instanceof Element)) return;
+    const link = event.target.closest("a[href]");
+    if (link) {
+      // The editor would open it as well.
+      event.preventDefault();
+      event.stopPropagation();
+      const url = link.getAttribute("href") ?? "";
+      if (isSafeLink(url)) this.context.post({ type: "open-link", url });
+      return;
+    }
+    const copy = event.target.closest("button.code-copy");
+    if (copy) void this.copyCode(copy);
+  }
+
+  private async copyCode(button: Element): Promise<void> {
+    const { strings } = this.context;
+    const code = button.closest(".code")?.querySelector("code")?.textContent ?? "";
+    await navigator.clipboard.writeText(code);
+    button.textContent = strings.copied;
+    this.tell(strings.copied);
+    window.setTimeout(() => (button.textContent = strings.copyCode), COPIED_MS);
+  }
+
+  private tick(): void {
+    if (!this.task?.activity) return;
+    const { format, now } = this.context;
+    this.header.tick();
+    this.footer.tick();
+    for (const clock of this.scroller.querySelectorAll<HTMLElement>("[data-since]"))
+      clock.textContent = format.elapsed(now() - Number(clock.dataset["since"]));
+  }
+
+  private keepReadingPosition(): void {
+    if (this.pendingReading) return;
+    const position = this.list.position();
+    const reading = position && {
+      entryID: position.row.item.entry.id,
+      segment: position.row.item.rows.indexOf(position.row),
+      top: position.top,
+    };
+    this.state.update({ reading });
+  }
+
+  private restoreReadingPosition(): void {
+    const reading = this.pendingReading;
+    if (!reading) return;
+    const row = this.conversation.firstRow(reading.entryID)?.item.rows[reading.segment];
+    if (row) this.list.restore({ row, top: reading.top });
+    if (row || !this.conversation.hasEarlier) this.pendingReading = undefined;
+  }
+
+  private announce(task: TaskView): void {
+    const { strings } = this.context;
+    const { activity, status } = task;
+    this.tell(
+      activity && TOLD_PHASES.has(activity.phase) ? strings.phase[activity.phase] : strings.status[status],
+    );
+  }
+
+  private tell(text: string): void {
+    if (text === this.announced) return;
+    this.announced = text;
+    this.announcer.textContent = text;
+  }
+}

@@ -1,0 +1,75 @@
+import type { Context } from "./context.ts";
+import { h } from "./dom.ts";
+import { fill } from "./format.ts";
+
+/** Takes the prompt with which a completed task carries on. */
+export class ResumeBox {
+  readonly element: HTMLElement;
+  private readonly text: HTMLTextAreaElement;
+  private readonly button: HTMLButtonElement;
+  private readonly problem = h("p", { class: "resume-problem", role: "alert" });
+  private sending = false;
+
+  /** `onDidEdit` hears of what was typed, so that it can be kept. */
+  constructor(
+    private readonly context: Context,
+    draft: string,
+    private readonly onDidEdit: (draft: string) => void,
+  ) {
+    const { strings } = context;
+    const mac = navigator.platform.startsWith("Mac");
+    this.text = h("textarea", {
+      rows: "1",
+      dir: "auto",
+      "aria-label": strings.resumeLabel,
+      placeholder: strings.resumePlaceholder,
+    });
+    this.text.value = draft;
+    this.button = h("button", { type: "button", class: "primary" }, strings.resume);
+    const hint = h("span", { class: "resume-hint" }, fill(strings.resumeHint, mac ? "⌘⏎" : "Ctrl+Enter"));
+    this.text.addEventListener("input", () => {
+      this.problem.textContent = "";
+      this.refresh();
+      onDidEdit(this.text.value);
+    });
+    this.text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+      event.preventDefault();
+      this.send();
+    });
+    this.button.addEventListener("click", () => this.send());
+    this.element = h(
+      "div",
+      { class: "resume" },
+      h("div", { class: "resume-field" }, this.text, h("div", { class: "resume-bar" }, hint, this.button)),
+      this.problem,
+    );
+    this.refresh();
+  }
+
+  /** The extension answered; `error` says why the prompt was not taken. */
+  done(error: string | undefined): void {
+    this.sending = false;
+    if (error === undefined) {
+      this.text.value = "";
+      this.onDidEdit("");
+    } else {
+      this.problem.textContent = fill(this.context.strings.resumeFailed, error);
+    }
+    this.refresh();
+  }
+
+  private send(): void {
+    const prompt = this.text.value.trim();
+    if (prompt === "" || this.sending) return;
+    this.sending = true;
+    this.problem.textContent = "";
+    this.refresh();
+    this.context.post({ type: "resume", prompt });
+  }
+
+  private refresh(): void {
+    this.text.readOnly = this.sending;
+    this.button.disabled = this.sending || this.text.value.trim() === "";
+  }
+}

@@ -1,0 +1,143 @@
+import type { ErrorEntry, FileEntry, PromptEntry, ReasoningEntry } from "../protocol/output.ts";
+import type { Context } from "./context.ts";
+import type { Row } from "./conversation.ts";
+import { h } from "./dom.ts";
+import { fill } from "./format.ts";
+import { icon } from "./icons.ts";
+import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
+import { plainTerminalText } from "./terminal-text.ts";
+import type { ToolView } from "./tool-view.ts";
+import type { RowRenderer } from "./virtual-list.ts";
+
+/** What the reader opened: tool calls and reasoning, by the ID of their entry. */
+export interface Disclosures {
+  isOpen(id: string): boolean;
+  toggle(row: Row): void;
+}
+
+/** Draws the rows of a conversation. */
+export class RowView implements RowRenderer {
+  private readonly flows = new WeakMap<HTMLElement, MarkdownFlow>();
+
+  constructor(
+    private readonly context: Context,
+    private readonly disclosures: Disclosures,
+    private readonly tools: ToolView,
+  ) {}
+
+  create(row: Row): HTMLElement {
+    const element = h("div", { class: `row row-${row.item.entry.kind}` });
+    this.update(row, element);
+    return element;
+  }
+
+  update(row: Row, element: HTMLElement): void {
+    const { entry } = row.item;
+    switch (entry.kind) {
+      case "text":
+        renderMarkdown(element, plainTerminalText(row.text), this.context.markdown);
+        break;
+      case "prompt":
+        this.showPrompt(row, entry, element);
+        break;
+      case "reasoning":
+        this.showReasoning(row, entry, element);
+        break;
+      case "tool":
+        this.tools.show(row, entry, element, this.disclosures);
+        break;
+      case "file":
+        element.replaceChildren(...this.file(entry));
+        break;
+      case "error":
+        element.replaceChildren(this.error(entry, element));
+        break;
+      case "compaction":
+        element.replaceChildren(this.compaction());
+        break;
+    }
+  }
+
+  private showPrompt(row: Row, entry: PromptEntry, element: HTMLElement): void {
+    const { strings, format, markdown } = this.context;
+    let body = element.querySelector(".prompt");
+    if (!body) {
+      body = h("div", { class: "prompt" });
+      const box = h("div", { class: "prompt-box", "data-origin": entry.origin });
+      if (row.first) {
+        element.classList.add("row-prompt-first");
+        const at = h("time", { datetime: new Date(entry.at).toISOString() }, format.moment(entry.at));
+        box.append(h("h2", { class: "prompt-head" }, h("span", {}, strings.origin[entry.origin]), at));
+      }
+      box.append(body);
+      element.append(box);
+    }
+    renderMarkdown(body, plainTerminalText(row.text), markdown, { breaks: true });
+  }
+
+  private showReasoning(row: Row, entry: ReasoningEntry, element: HTMLElement): void {
+    const open = this.disclosures.isOpen(entry.id);
+    const label = h("span", { class: "line-name" }, this.reasoningLabel(entry));
+    const line = element.querySelector("button");
+    if (line) {
+      line.setAttribute("aria-expanded", String(open));
+      line.querySelector(".line-name")?.replaceWith(label);
+    } else {
+      const button = h("button", { type: "button", class: "line", "aria-expanded": String(open) });
+      button.append(icon("chevron"), icon("thought"), label);
+      button.addEventListener("click", () => this.disclosures.toggle(row));
+      element.append(button);
+    }
+    const body = element.querySelector<HTMLElement>(".reasoning");
+    if (!open) {
+      body?.remove();
+      return;
+    }
+    const shown = body ?? element.appendChild(h("div", { class: "reasoning" }));
+    let flow = this.flows.get(shown);
+    if (!flow) {
+      flow = new MarkdownFlow(shown, this.context.markdown);
+      this.flows.set(shown, flow);
+    }
+    flow.show(plainTerminalText(entry.text));
+  }
+
+  private reasoningLabel({ start, end }: ReasoningEntry): string {
+    const { strings, format } = this.context;
+    if (end === undefined) return start === undefined ? strings.reasoning : strings.reasoningNow;
+    return start === undefined ? strings.reasoning : fill(strings.reasoningFor, format.duration(end - start));
+  }
+
+  private file({ name, mime }: FileEntry): Node[] {
+    const label = h("span", { class: "note-text", title: mime }, h("bdi", {}, name));
+    return [
+      h(
+        "div",
+        { class: "note" },
+        icon("file"),
+        h("span", { class: "sr-only" }, this.context.strings.attachment),
+        label,
+      ),
+    ];
+  }
+
+  private error({ message, interrupted }: ErrorEntry, element: HTMLElement): Node {
+    element.classList.toggle("interrupted", interrupted);
+    if (interrupted) return h("div", { class: "note" }, icon("cancelled"), this.context.strings.interrupted);
+    return h(
+      "div",
+      { class: "problem" },
+      icon("error"),
+      h("div", { class: "problem-text", dir: "auto" }, message),
+    );
+  }
+
+  private compaction(): Node {
+    return h(
+      "div",
+      { class: "note divider" },
+      icon("compress"),
+      h("span", {}, this.context.strings.compaction),
+    );
+  }
+}

@@ -1,0 +1,109 @@
+/** Characters from which on a segment ends at the next boundary between blocks. */
+const ENOUGH = 1_200;
+/** Characters from which on it ends at the next line, whatever the block. */
+const TOO_MUCH = 8_000;
+/** The same within code, which is cheap to lay out and wants to be copied whole. */
+const TOO_MUCH_CODE = 32_000;
+
+interface Fence {
+  readonly character: string;
+  readonly length: number;
+  /** The opening line, to be repeated where the block is cut. */
+  readonly opening: string;
+}
+
+/**
+ * Cuts growing Markdown into segments that can be rendered one by one: only the last one still changes, and none
+ * is long. They end between blocks; a very long block is cut between lines (code stays code on both sides).
+ */
+export class Segmenter {
+  private readonly closed: string[] = [];
+  private open = "";
+  /** Where in `open` the first line starts that is not complete. */
+  private lineStart = 0;
+  private fence: Fence | undefined;
+  private afterBlank = false;
+
+  get count(): number {
+    return this.closed.length + (this.open === "" ? 0 : 1);
+  }
+
+  segment(index: number): string {
+    return this.closed[index] ?? this.open;
+  }
+
+  append(text: string): void {
+    this.open += text;
+    for (;;) {
+      const newline = this.open.indexOf("\n", this.lineStart);
+      if (newline < 0) break;
+      this.takeLine(this.open.slice(this.lineStart, newline), newline + 1);
+    }
+    while (this.open.length - this.lineStart > 2 * TOO_MUCH) this.cutWithinLine();
+  }
+
+  /** Looks at a complete line: `end` is where the next one starts. */
+  private takeLine(line: string, end: number): void {
+    if (!this.fence && this.afterBlank && this.lineStart >= ENOUGH && startsBlock(line)) {
+      this.close(this.lineStart);
+      end = line.length + 1;
+    }
+    this.lineStart = end;
+    this.afterBlank = line.trim() === "";
+    this.fence = this.fence ? afterLine(this.fence, line) : openedBy(line);
+    const { fence } = this;
+    if (end < (fence ? TOO_MUCH_CODE : TOO_MUCH)) return;
+    if (fence)
+      this.open = `${this.open.slice(0, end)}${closing(fence)}\n${fence.opening}\n${this.open.slice(end)}`;
+    this.close(fence ? end + closing(fence).length + 1 : end);
+    this.lineStart = fence ? fence.opening.length + 1 : 0;
+  }
+
+  private cutWithinLine(): void {
+    const space = this.open.lastIndexOf(" ", this.lineStart + TOO_MUCH);
+    let at = space > this.lineStart ? space + 1 : this.lineStart + TOO_MUCH;
+    if (isLowSurrogate(this.open.charCodeAt(at))) at--;
+    const { fence } = this;
+    if (!fence) {
+      this.close(at);
+      return;
+    }
+    this.open = `${this.open.slice(0, at)}\n${closing(fence)}\n${fence.opening}\n${this.open.slice(at)}`;
+    this.close(at + closing(fence).length + 2);
+    this.lineStart = fence.opening.length + 1;
+  }
+
+  private close(end: number): void {
+    this.closed.push(this.open.slice(0, end));
+    this.open = this.open.slice(end);
+    this.lineStart = 0;
+    this.afterBlank = false;
+  }
+}
+
+/** Whether the line, after a blank one, starts a block of its own: not part of a list item or of a list. */
+function startsBlock(line: string): boolean {
+  return line.trim() !== "" && !/^(?:\s{2,}|\t|\s*(?:[-*+]|\d{1,9}[.)])\s)/.test(line);
+}
+
+function openedBy(line: string): Fence | undefined {
+  const match = /^\s*(`{3,}(?=[^`]*$)|~{3,})/.exec(line);
+  const marks = match?.[1];
+  return marks === undefined
+    ? undefined
+    : { character: marks.charAt(0), length: marks.length, opening: line };
+}
+
+function afterLine(fence: Fence, line: string): Fence | undefined {
+  const marks = /^\s*(`{3,}|~{3,})\s*$/.exec(line)?.[1];
+  return marks?.startsWith(fence.character) && marks.length >= fence.length ? undefined : fence;
+}
+
+function closing(fence: Fence): string {
+  const indent = /^\s*/.exec(fence.opening)?.[0] ?? "";
+  return indent + fence.character.repeat(fence.length);
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff;
+}

@@ -1,0 +1,161 @@
+import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../protocol/output.ts";
+import type { Context } from "./context.ts";
+import type { Row } from "./conversation.ts";
+import { h } from "./dom.ts";
+import { fill } from "./format.ts";
+import { icon, toolIcon, type IconName } from "./icons.ts";
+import type { Disclosures } from "./row-view.ts";
+import { styledTerminalText } from "./terminal-text.ts";
+
+const STATUS_ICONS: Readonly<Record<ToolEntry["status"], IconName>> = {
+  pending: "pending",
+  running: "running",
+  completed: "completed",
+  error: "error",
+};
+
+/** Draws tool calls: one line each, with what went in and came out below it once opened. */
+export class ToolView {
+  /** What was sent of the calls that are open; asked for when first shown, and again when the call went on. */
+  private readonly details = new Map<string, { readonly entry: ToolEntry; detail: ToolDetail | undefined }>();
+
+  constructor(private readonly context: Context) {}
+
+  show(row: Row, entry: ToolEntry, element: HTMLElement, disclosures: Disclosures): void {
+    const open = disclosures.isOpen(entry.id);
+    let line = element.querySelector<HTMLElement>(":scope > .line");
+    if (!line) {
+      line = h("button", { type: "button", class: "line" });
+      line.addEventListener("click", () => disclosures.toggle(row));
+      element.append(line);
+    }
+    element.dataset["status"] = entry.status;
+    line.setAttribute("aria-expanded", String(open));
+    line.replaceChildren(...this.lineContent(entry));
+    const body = element.querySelector(":scope > .detail");
+    if (!open) {
+      body?.remove();
+      this.details.delete(entry.id);
+      return;
+    }
+    const detail = this.detailOf(entry);
+    const fresh = h(
+      "div",
+      { class: "detail" },
+      ...(detail ? this.detailContent(detail, entry) : [this.waiting()]),
+    );
+    if (body) body.replaceWith(fresh);
+    else element.append(fresh);
+  }
+
+  /** Takes in what the extension sent; the row is to be drawn again. */
+  receive(detail: ToolDetail): void {
+    const known = this.details.get(detail.id);
+    if (known) known.detail = detail;
+  }
+
+  private detailOf(entry: ToolEntry): ToolDetail | undefined {
+    const known = this.details.get(entry.id);
+    if (known?.entry === entry) return known.detail;
+    this.details.set(entry.id, { entry, detail: known?.detail });
+    this.context.post({ type: "tool-detail", id: entry.id });
+    return known?.detail;
+  }
+
+  private lineContent({ tool, title, status, start, end }: ToolEntry): Node[] {
+    const { strings, format, now } = this.context;
+    const content: Node[] = [
+      icon("chevron"),
+      icon(toolIcon(tool)),
+      h("bdi", { class: "line-name" }, tool),
+      h("bdi", { class: "line-title", title }, title ?? ""),
+    ];
+    if (start !== undefined)
+      content.push(
+        end === undefined
+          ? h("span", { class: "line-time", "data-since": String(start) }, format.elapsed(now() - start))
+          : h("span", { class: "line-time" }, format.duration(end - start)),
+      );
+    content.push(
+      h("span", { class: "line-status", title: strings.toolStatus[status] }, icon(STATUS_ICONS[status])),
+      h("span", { class: "sr-only" }, strings.toolStatus[status]),
+    );
+    return content;
+  }
+
+  private waiting(): Node {
+    return h("p", { class: "detail-note" }, this.context.strings.loading);
+  }
+
+  private detailContent(detail: ToolDetail, entry: ToolEntry): Node[] {
+    const { strings } = this.context;
+    const sections: Node[] = [];
+    const heading = (text: string): Node => h("h3", { class: "detail-head" }, text);
+    sections.push(heading(strings.input));
+    if (detail.input.length === 0) sections.push(h("p", { class: "detail-note" }, strings.noInput));
+    else
+      sections.push(
+        h("dl", { class: "fields" }, ...detail.input.flatMap((field) => this.field(detail.id, field))),
+      );
+    if (detail.diff)
+      sections.push(
+        heading(strings.changes),
+        h("pre", { class: "diff", tabindex: "0" }, ...diffLines(detail.diff.text)),
+      );
+    sections.push(heading(strings.output));
+    if (detail.output === undefined || detail.output.text === "") {
+      const isOver = entry.status === "completed" || entry.status === "error";
+      sections.push(h("p", { class: "detail-note" }, isOver ? strings.noOutput : strings.outputPending));
+    } else {
+      const styled = styledTerminalText(detail.output.text).map(({ text, classes }) =>
+        classes.length === 0 ? text : h("span", { class: classes.join(" ") }, text),
+      );
+      sections.push(h("pre", { class: "output", dir: "ltr", tabindex: "0" }, ...styled));
+      sections.push(...this.more(detail.id, TOOL_OUTPUT, detail.output));
+    }
+    return sections;
+  }
+
+  private field(id: string, { name, value, isFile }: ToolDetail["input"][number]): Node[] {
+    const { strings, post } = this.context;
+    const term = h("dt", {}, h("bdi", {}, name));
+    if (isFile) {
+      const link = h(
+        "button",
+        { type: "button", class: "link", title: strings.openFile },
+        h("bdi", {}, value.text),
+      );
+      link.addEventListener("click", () => post({ type: "open-tool-file", id, field: name }));
+      return [term, h("dd", {}, link)];
+    }
+    const text = value.text.includes("\n")
+      ? h("pre", { dir: "ltr", tabindex: "0" }, value.text)
+      : h("code", { dir: "auto" }, value.text);
+    return [term, h("dd", {}, text, ...this.more(id, name, value))];
+  }
+
+  private more(id: string, field: string, { text, total }: Excerpt): Node[] {
+    if (text.length === total) return [];
+    const { strings, format, post } = this.context;
+    const button = h(
+      "button",
+      { type: "button", class: "link" },
+      fill(strings.showAll, format.number(total)),
+    );
+    button.addEventListener("click", () => post({ type: "open-tool-text", id, field }));
+    return [h("p", { class: "detail-note" }, button)];
+  }
+}
+
+/** The lines of a unified diff, runs of one kind together. */
+function diffLines(diff: string): Node[] {
+  const kinds: Readonly<Record<string, string>> = { "+": "added", "-": "removed", "@": "hunk" };
+  const runs: { kind: string | undefined; text: string }[] = [];
+  for (const line of diff.split("\n")) {
+    const kind = /^(?:\+\+\+|---|Index:|===)/.test(line) ? "hunk" : kinds[line.charAt(0)];
+    const last = runs.at(-1);
+    if (last?.kind === kind && last) last.text += `\n${line}`;
+    else runs.push({ kind, text: line });
+  }
+  return runs.map(({ kind, text }) => h("span", { class: `diff-line ${kind ?? "context"}` }, text));
+}

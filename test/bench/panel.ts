@@ -1,0 +1,104 @@
+import type { Browser } from "playwright-core";
+
+import { launchChromium } from "../support/panel-page/browser.ts";
+import { FakeTranscript, fakeTask } from "../support/panel-page/fake-task.ts";
+import { buildPanel, PanelPage, type PanelBundle } from "../support/panel-page/panel-page.ts";
+
+const RUNS = 5;
+const PARTS = 2_000;
+
+/** What a run of the panel over a conversation of 2,000 parts and 6.5 MB cost. Times in milliseconds. */
+interface Figures {
+  firstContent: number;
+  allSent: number;
+  mostElements: number;
+  worstFrameScrolling: number;
+  worstFrameJumping: number;
+  worstFrameStreaming: number;
+}
+
+const BUDGETS: Partial<Figures> = { firstContent: 1_000, mostElements: 3_000, worstFrameScrolling: 33 };
+
+function part(index: number): string {
+  const prose =
+    "The quick brown fox jumps over the lazy dog, and **then** it runs `npm test`; see https://example.com/x. ";
+  const code = `\`\`\`ts\n${"const x = compute(1, 2, 3);\n".repeat(25)}\`\`\``;
+  return `## Step ${index}\n\n${prose.repeat(9)}\n\n- one\n- two\n- three\n\n${code}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${prose.repeat(13)}\n`;
+}
+
+function conversation(): FakeTranscript {
+  const transcript = new FakeTranscript().user("Go");
+  for (let index = 0; index < PARTS; index++) {
+    if (index % 4 === 0) transcript.assistant();
+    if (index % 4 === 3) transcript.ran("bash", { command: "npm test" }, part(index), `Run ${index}`);
+    else transcript.text(part(index));
+  }
+  return transcript;
+}
+
+/** Moves the view once per frame for 200 frames and gives the longest one, and the most elements there were. */
+function scroll(panel: PanelPage, move: string): Promise<[number, number]> {
+  return panel.page.evaluate(`(async () => {
+    const view = document.querySelector(".scroller");
+    let last = await new Promise(requestAnimationFrame), longest = 0, elements = 0;
+    for (let step = 0; step < 200; step++) {
+      ${move};
+      const now = await new Promise(requestAnimationFrame);
+      longest = Math.max(longest, now - last);
+      elements = Math.max(elements, document.querySelectorAll("*").length);
+      last = now;
+    }
+    return [longest, elements];
+  })()`);
+}
+
+async function run(browser: Browser, bundle: PanelBundle): Promise<Figures> {
+  const transcript = conversation();
+  const panel = await PanelPage.open(browser, bundle, {
+    task: fakeTask(),
+    transcript: () => Promise.resolve(transcript),
+  });
+  const { page } = panel;
+  await page.locator(".row").first().waitFor();
+  const firstContent = await page.evaluate(() => performance.now());
+  await page.locator(".earlier").waitFor({ state: "hidden" });
+  const allSent = await page.evaluate(() => performance.now());
+  const [worstFrameScrolling, elementsScrolling] = await scroll(panel, "view.scrollTop -= 200");
+  const [worstFrameJumping, elementsJumping] = await scroll(
+    panel,
+    "view.scrollTop = Math.abs(Math.sin(step)) * view.scrollHeight",
+  );
+  await page.locator(".jump").click();
+  transcript.assistant({ completed: undefined }).text("");
+  const frames = scroll(panel, "");
+  for (let index = 0; index < 300; index++) {
+    transcript.stream(part(index).slice(0, 400));
+    await new Promise((done) => setTimeout(done, 5));
+  }
+  const [worstFrameStreaming] = await frames;
+  await panel.close();
+  return {
+    firstContent,
+    allSent,
+    mostElements: Math.max(elementsScrolling, elementsJumping),
+    worstFrameScrolling,
+    worstFrameJumping,
+    worstFrameStreaming,
+  };
+}
+
+const [browser, bundle] = await Promise.all([launchChromium(), buildPanel()]);
+const runs: Figures[] = [];
+for (let count = 0; count < RUNS; count++) runs.push(await run(browser, bundle));
+await browser.close();
+for (const name of Object.keys(runs[0]!) as (keyof Figures)[]) {
+  const values = runs.map((figures) => figures[name]).sort((a, b) => a - b);
+  const median = values[Math.floor(RUNS / 2)]!;
+  const budget = BUDGETS[name];
+  const verdict = budget === undefined ? "" : median <= budget ? `  within ${budget}` : `  OVER ${budget}`;
+  console.log(
+    `${name.padEnd(20)} ${median.toFixed(1).padStart(8)}  (${values.map((value) => value.toFixed(1)).join(" ")})${verdict}`,
+  );
+  if (budget !== undefined && median > budget) process.exitCode = 1;
+}
+console.log(`webview, minified    ${(bundle.script.length / 1000).toFixed(1).padStart(8)} kB`);

@@ -1,0 +1,212 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+import type { Browser, Page } from "playwright-core";
+
+import { Emitter } from "../../../src/engine/event.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import type { Transcript } from "../../../src/engine/transcript.ts";
+import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
+import { outputPage } from "../../../src/ui/output/html.ts";
+import {
+  OutputSession,
+  type OutputActions,
+  type OutputSource,
+} from "../../../src/ui/output/output-session.ts";
+import { THEMES, type Theme, type ThemeName } from "./themes.ts";
+
+const ORIGIN = "http://panel.test";
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** The panel's script and strings, as the extension would serve them. */
+export interface PanelBundle {
+  readonly script: string;
+  readonly style: string;
+  readonly strings: OutputStrings;
+}
+
+export async function buildPanel(): Promise<PanelBundle> {
+  const [page, strings, style] = await Promise.all([
+    build({
+      entryPoints: [`${ROOT}src/webview/main.ts`],
+      bundle: true,
+      minify: true,
+      format: "esm",
+      target: "chrome122",
+      write: false,
+    }),
+    build({
+      entryPoints: [`${ROOT}src/ui/output/strings.ts`],
+      bundle: true,
+      format: "esm",
+      write: false,
+      plugins: [
+        {
+          name: "untranslated",
+          setup(setup) {
+            setup.onResolve({ filter: /^vscode$/ }, () => ({ path: "vscode", namespace: "untranslated" }));
+            setup.onLoad({ filter: /.*/, namespace: "untranslated" }, () => ({
+              contents: "export const l10n = { t: (message) => message };",
+            }));
+          },
+        },
+      ],
+    }),
+    readFile(`${ROOT}media/output.css`, "utf8"),
+  ]);
+  const url = `data:text/javascript;base64,${Buffer.from(strings.outputFiles[0]!.contents).toString("base64")}`;
+  const module = (await import(url)) as { outputStrings: () => OutputStrings };
+  return { script: page.outputFiles[0]!.text, style, strings: module.outputStrings() };
+}
+
+export interface PanelOptions {
+  readonly theme?: ThemeName;
+  readonly width?: number;
+  readonly height?: number;
+  readonly canFork?: boolean;
+  readonly connection?: ConnectionView;
+  /** What the editor kept of an earlier page. */
+  readonly state?: unknown;
+  readonly task: Task | undefined;
+  readonly transcript: () => Promise<Transcript>;
+  readonly resume?: OutputActions["resume"];
+}
+
+/** The real page and the real host side of the panel in a browser, with a stand-in for the editor between them. */
+export class PanelPage {
+  /** Actions that the page asked for, with their arguments. */
+  readonly calls: unknown[][] = [];
+  /** Requests that left the page for anything but its own files. */
+  readonly strayRequests: string[] = [];
+  readonly pageErrors: string[] = [];
+  task: Task | undefined;
+  connection: ConnectionView;
+  private readonly taskChanges = new Emitter<string>(rethrow);
+  private readonly connectionChanges = new Emitter<void>(rethrow);
+  private readonly session: OutputSession;
+
+  private constructor(
+    readonly page: Page,
+    bundle: PanelBundle,
+    options: PanelOptions,
+  ) {
+    this.task = options.task;
+    this.connection = options.connection ?? "connected";
+    const source: OutputSource = {
+      task: () => this.task,
+      transcript: options.transcript,
+      onDidChangeTask: this.taskChanges.event,
+      connectionKind: () => this.connection,
+      onDidChangeConnection: this.connectionChanges.event,
+    };
+    const note =
+      (name: string) =>
+      (...values: unknown[]): void =>
+        void this.calls.push([name, ...values]);
+    const actions: OutputActions = {
+      canFork: () => options.canFork ?? false,
+      cancel: note("cancel"),
+      resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
+      fork: note("fork"),
+      retry: note("retry"),
+      answer: note("answer"),
+      connect: note("connect"),
+      copyResult: note("copyResult"),
+      openExternal: note("openExternal"),
+      openFile: note("openFile"),
+    };
+    // One after the other, as the editor does.
+    let queue: Promise<unknown> = Promise.resolve();
+    this.session = new OutputSession(
+      options.task?.id ?? "ses_gone",
+      source,
+      actions,
+      {
+        post: (message) => {
+          queue = queue
+            .then(() => page.evaluate((data) => window.postMessage(data, "*"), message))
+            .catch(() => undefined);
+        },
+        setTitle: () => undefined,
+        openDocument: note("openDocument"),
+      },
+      () => bundle.strings,
+      "en",
+      { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
+    );
+  }
+
+  static async open(browser: Browser, bundle: PanelBundle, options: PanelOptions): Promise<PanelPage> {
+    const theme = THEMES[options.theme ?? "dark"];
+    const page = await browser.newPage({
+      viewport: { width: options.width ?? 900, height: options.height ?? 760 },
+      reducedMotion: "reduce",
+    });
+    const panel = new PanelPage(page, bundle, options);
+    page.on("pageerror", (error) => panel.pageErrors.push(String(error)));
+    await page.route("**/*", (route) => {
+      const url = route.request().url();
+      if (url === `${ORIGIN}/`) {
+        const body = outputPage({
+          taskID: panel.session.taskID,
+          title: "Output",
+          loading: "Loading…",
+          language: "en",
+          scriptUri: `${ORIGIN}/webview.js`,
+          styleUri: `${ORIGIN}/output.css`,
+          cspSource: ORIGIN,
+          nonce: "bm9uY2U=",
+        });
+        return route.fulfill({ contentType: "text/html", body });
+      }
+      if (url === `${ORIGIN}/webview.js`)
+        return route.fulfill({ contentType: "text/javascript", body: bundle.script });
+      if (url === `${ORIGIN}/output.css`)
+        return route.fulfill({ contentType: "text/css", body: bundle.style });
+      panel.strayRequests.push(url);
+      return route.abort();
+    });
+    await page.exposeFunction("toHost", (message: unknown) => panel.session.receive(message));
+    await page.addInitScript({ content: editorStandIn(theme, options.state) });
+    await page.goto(`${ORIGIN}/`);
+    return panel;
+  }
+
+  setTask(task: Task | undefined): void {
+    this.task = task;
+    this.taskChanges.fire(this.session.taskID);
+  }
+
+  setConnection(connection: ConnectionView): void {
+    this.connection = connection;
+    this.connectionChanges.fire();
+  }
+
+  async close(): Promise<void> {
+    this.session.dispose();
+    await this.page.close();
+  }
+}
+
+/** Gives the page what the editor would: its API and its theme. As text, because it runs in the browser. */
+function editorStandIn(theme: Theme, state: unknown): string {
+  return `{
+    const { variables, bodyClass } = ${JSON.stringify(theme)};
+    window.keptState = ${JSON.stringify(state) ?? "undefined"};
+    window.acquireVsCodeApi = () => ({
+      postMessage: (message) => void window.toHost(message),
+      getState: () => window.keptState,
+      setState: (state) => { window.keptState = state; },
+    });
+    document.addEventListener("DOMContentLoaded", () => {
+      for (const [name, value] of Object.entries(variables))
+        document.documentElement.style.setProperty("--vscode-" + name, value);
+      document.body.className = bodyClass;
+    });
+  }`;
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+
+import { fill, Formatter } from "../../../src/webview/format.ts";
+
+describe("Formatter", () => {
+  const format = new Formatter("en");
+
+  it("writes durations at the precision that matters", () => {
+    const cases: [number, string][] = [
+      [-5, "0 ms"],
+      [420, "420 ms"],
+      [4_240, "4.2 s"],
+      [42_900, "42 s"],
+      [185_000, "3 min 05 s"],
+      [7_830_000, "2 h 10 min"],
+    ];
+    for (const [ms, text] of cases) assert.equal(format.duration(ms), text);
+    assert.equal(format.elapsed(-1), "0 s");
+    assert.equal(format.elapsed(4_999), "4 s");
+  });
+
+  it("writes amounts of money that are small", () => {
+    assert.equal(format.cost(0.0473), "$0.047");
+    assert.equal(format.cost(0.00012), "$0.00012");
+    assert.equal(format.cost(12.345), "$12.35");
+    assert.equal(format.cost(0), "$0.00");
+  });
+
+  it("fills placeholders, whatever the values hold", () => {
+    assert.equal(fill("{0}: {1} {2}", "a{1}", "$&"), "a{1}: $& {2}");
+  });
+});

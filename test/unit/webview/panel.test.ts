@@ -1,0 +1,330 @@
+import assert from "node:assert/strict";
+
+import type { Browser } from "playwright-core";
+
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import { launchChromium } from "../../support/panel-page/browser.ts";
+import { until } from "../../support/wait.ts";
+import { FakeTranscript, fakeTask, NOW, TASK_ID } from "../../support/panel-page/fake-task.ts";
+import {
+  buildPanel,
+  PanelPage,
+  type PanelBundle,
+  type PanelOptions,
+} from "../../support/panel-page/panel-page.ts";
+
+const PARAGRAPHS = Array.from(
+  { length: 12 },
+  (_, index) => `Paragraph ${index}. ${"Some words. ".repeat(40)}`,
+).join("\n\n");
+
+/** The page and the host side together, in a browser instead of the editor. */
+describe("the output panel", function () {
+  this.timeout(30_000);
+  let browser: Browser;
+  let bundle: PanelBundle;
+  let panel: PanelPage;
+
+  before(async () => {
+    [browser, bundle] = await Promise.all([launchChromium(), buildPanel()]);
+  });
+
+  after(() => browser.close());
+
+  afterEach(async () => {
+    assert.deepEqual(panel.pageErrors, []);
+    assert.deepEqual(panel.strayRequests, []);
+    await panel.close();
+  });
+
+  async function open(transcript: FakeTranscript, options: Partial<PanelOptions> = {}): Promise<PanelPage> {
+    panel = await PanelPage.open(browser, bundle, {
+      task: fakeTask(),
+      transcript: () => Promise.resolve(transcript),
+      ...options,
+    });
+    return panel;
+  }
+
+  const button = (name: string) => panel.page.getByRole("button", { name, exact: true });
+  const text = (content: string) => panel.page.getByText(content).first();
+  const running = (progress: Partial<NonNullable<Task["progress"]>> = {}): Task =>
+    fakeTask({
+      status: "running",
+      endedAt: undefined,
+      progress: {
+        phase: "streaming",
+        toolCalls: 0,
+        toolCounts: {},
+        recentTools: [],
+        lastUpdate: NOW,
+        ...progress,
+      },
+    });
+  const called = async (...call: unknown[]): Promise<void> => {
+    await until(`the call of ${String(call[0])}`, () =>
+      panel.calls.some((made) => JSON.stringify(made) === JSON.stringify(call)),
+    );
+  };
+  const fromEnd = () =>
+    panel.page.locator(".scroller").evaluate((at) => at.scrollHeight - at.scrollTop - at.clientHeight);
+
+  it("shows the task, its prompt and its answer", async () => {
+    await open(new FakeTranscript().user("Do *this*").assistant().text("## Done\n\nAll of it."), {
+      task: fakeTask({ isForked: true, resumeCount: 1, createdAt: NOW - 300_000 }),
+    });
+    const { page } = panel;
+    await page
+      .getByRole("heading", { name: "Find out why the nightly build is slow (resumed) (forked)" })
+      .waitFor();
+    await page.getByRole("heading", { name: "Prompt" }).waitFor();
+    await page.getByRole("heading", { name: "Done" }).waitFor();
+    assert.equal(await page.locator(".prompt em").textContent(), "this");
+    assert.match((await page.locator(".facts").textContent()) ?? "", /Completed.*build.*anthropic\/claude/s);
+    assert.equal(await button("Cancel").count(), 0);
+    assert.equal(await button("Fork").count(), 0);
+    await button("Copy Result").click();
+    await called("copyResult", TASK_ID);
+  });
+
+  it("takes in what streams, part by part, and the end of it", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().text("");
+    await open(transcript, { task: running() });
+    await text("Go").waitFor();
+    for (const word of ["Hel", "lo **wor", "ld**"]) transcript.stream(word);
+    await panel.page.locator("strong", { hasText: "world" }).waitFor();
+    transcript.tool("bash", { status: "running", input: {}, title: "Test", start: NOW });
+    await panel.page.getByRole("button", { name: /bash.*Test.*running/s }).waitFor();
+    const message = transcript.messages.at(-1)!;
+    const call = message.parts.at(-1)!;
+    assert.ok(call.type === "tool");
+    transcript.part({
+      ...call,
+      state: { status: "completed", input: {}, output: "", title: "Tested", start: NOW, end: NOW + 1_500 },
+    });
+    await panel.page.getByRole("button", { name: /bash.*Tested.*1.5 s.*completed/s }).waitFor();
+    panel.setTask(fakeTask());
+    await button("Resume").waitFor();
+    assert.equal(await panel.page.locator("[role=status]").textContent(), "Completed");
+  });
+
+  it("follows the end until the reader scrolls up, and again on demand", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().text(PARAGRAPHS);
+    await open(transcript, { task: running() });
+    await text("Paragraph 11.").waitFor();
+    transcript.stream(`\n\n${PARAGRAPHS}\n\nfirst end`);
+    await text("first end").waitFor();
+    assert.ok((await fromEnd()) <= 2);
+    assert.equal(await button("Jump to latest").count(), 0);
+
+    await panel.page.locator(".scroller").hover();
+    await panel.page.mouse.wheel(0, -900);
+    await button("Jump to latest").waitFor();
+    const seen = await firstSeen(panel);
+    transcript.stream(`\n\n${PARAGRAPHS}\n\nsecond end`);
+    transcript.tool("read", { status: "pending", input: {} });
+    await until("the conversation to grow", async () => (await fromEnd()) > 1_500);
+    assert.deepEqual(await firstSeen(panel), seen);
+
+    await button("Jump to latest").click();
+    await text("second end").waitFor();
+    await until("the end to be in view", async () => (await fromEnd()) <= 2);
+  });
+
+  it("shows what a tool got and gave once opened, and keeps the line in its place", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().text(PARAGRAPHS);
+    transcript.ran(
+      "read",
+      { filePath: "/src/a.ts", note: "n" },
+      `\u001b[31mred\u001b[0m ${"x".repeat(30_000)}`,
+      "a.ts",
+    );
+    await open(transcript);
+    const line = panel.page.getByRole("button", { name: /read.*a\.ts/s });
+    await line.waitFor();
+    const before = await line.boundingBox();
+    assert.equal(await panel.page.locator(".output").count(), 0);
+    await line.click();
+    assert.equal(await panel.page.locator(".output .ansi-red").textContent(), "red");
+    assert.equal(await line.getAttribute("aria-expanded"), "true");
+    assert.ok(Math.abs((await line.boundingBox())!.y - before!.y) < 1);
+    await button("/src/a.ts").click();
+    await called("openFile", "/src/a.ts");
+    await panel.page.getByRole("button", { name: /Show all/ }).click();
+    await until("the document", () =>
+      panel.calls.some(([name, title]) => name === "openDocument" && title === "read output.txt"),
+    );
+    await line.click();
+    await panel.page.locator(".output").waitFor({ state: "detached" });
+  });
+
+  it("loads nothing from elsewhere, runs nothing, and opens links through the extension", async () => {
+    const transcript = new FakeTranscript()
+      .user("<script>window.pwned = 1</script>")
+      .assistant()
+      .text(
+        '![x](http://evil.test/a.png) <img src="http://evil.test/b.png" onerror="window.pwned = 1">\n\n' +
+          "[no](command:x) [no](javascript:window.pwned=1) [yes](https://ok.test/)",
+      )
+      .ran("<img src=x onerror=window.pwned=1>", {}, "<script>window.pwned = 1</script>", "<b>");
+    await open(transcript, { task: fakeTask({ description: "<img src=x onerror=window.pwned=1>" }) });
+    await panel.page.getByRole("link", { name: "yes" }).click();
+    await called("openExternal", "https://ok.test/");
+    await panel.page.locator(".line").last().click();
+    await panel.page.locator(".output").waitFor();
+    assert.equal(await panel.page.locator("img, script:not([nonce]), iframe, .stage b").count(), 0);
+    assert.equal(await panel.page.evaluate("window.pwned"), undefined);
+    assert.ok(panel.page.url().startsWith("http://panel.test/"));
+  });
+
+  it("resumes with Ctrl+Enter, and says why it could not", async () => {
+    let refuse = true;
+    const prompts: string[] = [];
+    await open(new FakeTranscript().user("Go"), {
+      resume: (_id, prompt) => {
+        prompts.push(prompt);
+        return refuse ? Promise.reject(new Error("the session is busy")) : Promise.resolve();
+      },
+    });
+    const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
+    await box.fill("go on");
+    await box.press("Enter");
+    await box.press("Control+Enter");
+    await panel.page.getByRole("alert").getByText("the session is busy").waitFor();
+    refuse = false;
+    await button("Resume").click();
+    await until("the box to be empty", async () => (await box.inputValue()) === "");
+    assert.deepEqual(prompts, ["go on", "go on"]);
+    assert.ok(await button("Resume").isDisabled());
+  });
+
+  it("says what an active task does and waits for", async () => {
+    await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
+    await text("appears here once the task starts").waitFor();
+    for (const [progress, words] of [
+      [{ phase: "starting" }, "Starting…"],
+      [{ phase: "thinking" }, "Thinking…"],
+      [{ phase: "streaming" }, "Writing…"],
+      [
+        { phase: "tool", recentTools: [{ tool: "bash", status: "running", title: "Test" }] },
+        "Running bash: Test",
+      ],
+      [
+        { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
+        "Overloaded · 0 s · attempt 2",
+      ],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 min 30 s"],
+      [{ phase: "needs-answer" }, "Waits for your answer"],
+      [{ phase: "needs-permission" }, "Waits for your permission"],
+    ] as const) {
+      panel.setTask(running(progress));
+      await panel.page.locator(".activity-text", { hasText: words }).waitFor();
+    }
+    assert.equal(await panel.page.locator("[role=status]").textContent(), "Waits for your permission");
+    await button("Answer…").click();
+    await called("answer", TASK_ID);
+    await button("Cancel").click();
+    await called("cancel", TASK_ID);
+  });
+
+  it("says how a task failed and what to do", async () => {
+    const error = { name: "APIError", message: "No credit" };
+    await open(new FakeTranscript().user("Go").assistant({ error }), {
+      task: fakeTask({ status: "error", error }),
+    });
+    await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
+    await button("Retry").click();
+    await called("retry", TASK_ID);
+    assert.equal(await panel.page.getByRole("textbox").count(), 0);
+  });
+
+  it("says when there is no connection, and loads once there is one", async () => {
+    await open(new FakeTranscript().user("Go"), { connection: "disconnected" });
+    await text("Not connected to OpenCode").waitFor();
+    await button("Connect").click();
+    await called("connect");
+    panel.setConnection("connecting");
+    await text("Connecting to OpenCode").waitFor();
+    panel.setConnection("connected");
+    await text("Go").waitFor();
+    assert.equal(await panel.page.locator(".banner").isVisible(), false);
+  });
+
+  it("says when the conversation could not be loaded, and tries again", async () => {
+    let fail = true;
+    const transcript = new FakeTranscript().user("Go");
+    await open(transcript, {
+      transcript: () => (fail ? Promise.reject(new Error("status 500")) : Promise.resolve(transcript)),
+    });
+    await text("status 500").waitFor();
+    fail = false;
+    await button("Try Again").click();
+    await text("Go").waitFor();
+  });
+
+  it("says when the session is gone", async () => {
+    const gone = new ServerFailure("GET /session/x", "not-found", "Not found", 404);
+    await open(new FakeTranscript(), { task: undefined, transcript: () => Promise.reject(gone) });
+    await text("This task no longer exists").waitFor();
+  });
+
+  it("keeps few elements of a long conversation, and comes back to where the reader was", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 300; index++) transcript.assistant().text(`# Part ${index}\n\n${PARAGRAPHS}`);
+    await open(transcript);
+    await text("Paragraph 11.").waitFor();
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    const scrollTo = (share: number): Promise<void> =>
+      panel.page
+        .locator(".scroller")
+        .evaluate((at, share) => void (at.scrollTop = at.scrollHeight * share), share);
+    await scrollTo(0);
+    await text("The very first prompt").waitFor();
+    await scrollTo(0.4);
+    await button("Jump to latest").waitFor();
+    assert.ok((await panel.page.locator("*").count()) < 600);
+    const kept: unknown = await settledState(panel);
+    const seen = await firstSeen(panel);
+    await panel.close();
+    await open(transcript, { state: kept });
+    await until(
+      "the same place",
+      async () => JSON.stringify(await firstSeen(panel)) === JSON.stringify(seen),
+    );
+  });
+
+  it("lets go of the conversation when it is closed", async () => {
+    const transcript = new FakeTranscript().user("Go");
+    await open(transcript);
+    await text("Go").waitFor();
+    assert.equal(transcript.followers, 1);
+    await panel.close();
+    assert.equal(transcript.followers, 0);
+  });
+});
+
+/** The first words in view, and where they are. */
+function firstSeen(panel: PanelPage): Promise<unknown> {
+  return panel.page.locator(".scroller").evaluate((scroller) => {
+    const top = scroller.getBoundingClientRect().top;
+    const block = [...scroller.querySelectorAll(".row > *")].find(
+      (at) => at.getBoundingClientRect().bottom > top,
+    );
+    return [block?.textContent?.slice(0, 30), Math.round((block?.getBoundingClientRect().top ?? 0) - top)];
+  });
+}
+
+/** The state that the page keeps, once it no longer changes. */
+async function settledState(panel: PanelPage): Promise<unknown> {
+  let last = "";
+  let state: unknown;
+  await until("the state to settle", async () => {
+    state = await panel.page.evaluate("new Promise((done) => setTimeout(() => done(window.keptState), 200))");
+    const now = JSON.stringify(state);
+    const same = now === last;
+    last = now;
+    return same;
+  });
+  return state;
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+
+import fc from "fast-check";
+
+import { Segmenter } from "../../../src/webview/segmenter.ts";
+
+function segments(...pieces: string[]): string[] {
+  const segmenter = new Segmenter();
+  for (const piece of pieces) segmenter.append(piece);
+  return Array.from({ length: segmenter.count }, (_, index) => segmenter.segment(index));
+}
+
+const paragraph = `${"word ".repeat(300).trim()}\n\n`;
+
+describe("Segmenter", () => {
+  it("keeps short text in one segment", () => {
+    assert.deepEqual(segments("# Title\n\nText\n\nMore"), ["# Title\n\nText\n\nMore"]);
+  });
+
+  it("ends segments between blocks", () => {
+    assert.deepEqual(segments(paragraph + paragraph + "end\n"), [paragraph, paragraph, "end\n"]);
+  });
+
+  it("keeps lists, items with several paragraphs and fenced code together", () => {
+    const list = `- ${"a".repeat(1_300)}\n\n- b\n\n  still b\n\n1. c\n`;
+    const code = `\`\`\`js\n${"x\n\ny\n\n".repeat(400)}\`\`\`\n`;
+    assert.deepEqual(segments(list), [list]);
+    assert.deepEqual(segments(code), [code]);
+  });
+
+  it("is not fooled by a shorter fence, one of the other kind or backticks within a line", () => {
+    const code = `~~~~\n${"text\n\n".repeat(300)}~~~\n\n\`\`\`\n\ntext\n~~~~\n`;
+    assert.deepEqual(segments(code), [code]);
+    assert.equal(segments(`\`\`\`inline\`\`\` ${"a".repeat(1_300)}\n\nnext\n`).length, 2);
+  });
+
+  it("cuts very long code between lines, as code on both sides", () => {
+    const [first = "", second = "", ...others] = segments(
+      `\`\`\`ts\n${"const a = 1;\n".repeat(3_000)}\`\`\`\n`,
+    );
+    assert.deepEqual(others, []);
+    assert.match(first, /^```ts\nconst a = 1;\n[^`]*```\n$/);
+    assert.match(second, /^```ts\nconst a = 1;\n[^`]*```\n$/);
+    assert.equal((first + second).match(/const a = 1;/g)?.length, 3_000);
+  });
+
+  it("cuts a line without end, not within a character", () => {
+    const parts = segments("x" + "😀".repeat(30_000));
+    assert.ok(parts.length > 3);
+    assert.equal(parts.join(""), "x" + "😀".repeat(30_000));
+    for (const part of parts) assert.doesNotMatch(part, /\p{Surrogate}/u);
+  });
+
+  it("gives the same segments however the text arrives", () => {
+    const block = fc.constantFrom(
+      paragraph,
+      "- item\n",
+      "```\n",
+      "code\n\n",
+      "\n",
+      "    indented\n",
+      "~~~\n",
+      "text",
+    );
+    fc.assert(
+      fc.property(
+        fc.array(block, { maxLength: 30 }),
+        fc.array(fc.integer({ min: 1, max: 700 })),
+        (blocks, sizes) => {
+          const text = blocks.join("");
+          const pieces: string[] = [];
+          let at = 0;
+          for (const size of sizes) pieces.push(text.slice(at, (at += size)));
+          assert.deepEqual(segments(...pieces, text.slice(at)), segments(text));
+        },
+      ),
+    );
+  });
+});

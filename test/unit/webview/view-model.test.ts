@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+
+import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import type { TranscriptChange } from "../../../src/engine/transcript.ts";
+import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
+import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
+import { outputPage } from "../../../src/ui/output/html.ts";
+import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
+import {
+  entriesOf,
+  findTool,
+  pageOf,
+  perspectiveOf,
+  toEntryChanges,
+  toolFile,
+  toolText,
+  toTaskView,
+  toToolDetail,
+} from "../../../src/ui/output/view-model.ts";
+import { FakeTranscript, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
+
+function entries(transcript: FakeTranscript, task = fakeTask()): Entry[] {
+  const perspective = perspectiveOf(task, transcript.messages);
+  return transcript.messages.flatMap((message) => entriesOf(message, perspective));
+}
+
+describe("the output panel's view model", () => {
+  it("shows a task with its model, marks and what it is doing", () => {
+    const task = fakeTask({
+      status: "running",
+      model: { providerID: "p", modelID: "m", variant: "high" },
+      progress: {
+        phase: "tool",
+        toolCalls: 3,
+        toolCounts: { read: 2, bash: 1 },
+        recentTools: [
+          { tool: "read", status: "completed" },
+          { tool: "bash", title: "Test", status: "running" },
+        ],
+        lastUpdate: NOW,
+      },
+    });
+    const view = toTaskView(task, true);
+    assert.equal(view.model, "p/m (high)");
+    assert.equal(view.shortID, task.id.slice(-6));
+    assert.equal(view.canFork, true);
+    assert.deepEqual(view.activity?.tool, { name: "bash", title: "Test" });
+    assert.equal(toTaskView(fakeTask(), false).activity, undefined);
+  });
+
+  it("hides what is not meant for people", () => {
+    const transcript = new FakeTranscript().user("visible").user("hidden", { synthetic: true }).assistant();
+    const messageID = transcript.messages.at(-1)!.info.id;
+    transcript.part({ type: "other", kind: "step-start", id: "p", sessionID: "s", messageID });
+    assert.deepEqual(
+      entries(transcript).map((entry) => "text" in entry && entry.text),
+      ["visible"],
+    );
+  });
+
+  it("tells the prompt from follow-ups, inherited prompts and notices", () => {
+    const transcript = new FakeTranscript()
+      .user("old", { created: NOW - 900_000 })
+      .user("notice", { metadata: { [NOTICE_MARK]: "ses_x" } })
+      .user("prompt")
+      .user("again");
+    const origins = (isForked: boolean): unknown[] =>
+      entries(transcript, fakeTask({ isForked })).map((entry) => entry.kind === "prompt" && entry.origin);
+    assert.deepEqual(origins(true), ["inherited", "notice", "prompt", "follow-up"]);
+    assert.deepEqual(origins(false), ["prompt", "notice", "follow-up", "follow-up"]);
+  });
+
+  it("gives a tool call a title, from its input where it has none of its own", () => {
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("bash", { command: "npm  test\n -- x" }, "", "")
+      .ran("read", { filePath: "/a" }, "", "a")
+      .tool("x", { status: "pending", input: {} });
+    assert.deepEqual(
+      entries(transcript).map((entry) => entry.kind === "tool" && entry.title),
+      ["npm test -- x", "a", undefined],
+    );
+  });
+
+  it("ends a message that failed with its error", () => {
+    const failed = new FakeTranscript()
+      .assistant({ error: { name: "APIError", message: "" } })
+      .text("so far");
+    const aborted = new FakeTranscript().assistant({
+      error: { name: "MessageAbortedError", message: "Aborted" },
+    });
+    const [text, error] = entries(failed);
+    assert.equal(text?.kind, "text");
+    assert.ok(error?.kind === "error" && error.message === "APIError" && !error.interrupted);
+    const [interruption] = entries(aborted);
+    assert.ok(interruption?.kind === "error" && interruption.interrupted);
+  });
+
+  it("pages from the newest entry back to the first", () => {
+    const transcript = new FakeTranscript()
+      .user("a")
+      .assistant()
+      .text("b".repeat(500))
+      .text("c")
+      .assistant()
+      .text("d");
+    const perspective = perspectiveOf(fakeTask(), transcript.messages);
+    const seen: string[] = [];
+    let before: string | undefined;
+    for (let earlier = true; earlier;) {
+      const page = pageOf(transcript.messages, perspective, 300, before)!;
+      seen.unshift(...page.entries.map(({ id }) => id));
+      before = seen[0];
+      earlier = page.earlier;
+    }
+    assert.deepEqual(
+      seen,
+      entries(transcript).map(({ id }) => id),
+    );
+    assert.equal(pageOf(transcript.messages, perspective, 300, "unknown"), undefined);
+    assert.deepEqual(pageOf([], perspective, 300), { entries: [], earlier: false });
+  });
+
+  it("tells each change with its place", () => {
+    const transcript = new FakeTranscript();
+    const told: EntryChange[] = [];
+    transcript.onDidChange((change) => {
+      const { messages } = transcript;
+      const plain = change as Exclude<TranscriptChange, { type: "reset" }>;
+      told.push(...toEntryChanges(plain, messages, perspectiveOf(fakeTask(), messages)));
+    });
+    transcript.user("prompt").user("hidden", { synthetic: true }).assistant().text("a");
+    transcript.stream("b");
+    const [prompt, , answer] = transcript.messages;
+    transcript.removePart(answer!.info.id, answer!.parts[0]!.id);
+    transcript.removeMessage(answer!.info.id);
+    const promptID = prompt!.parts[0]!.id;
+    assert.deepEqual(
+      told.map((change) => ({ ...change, ...("entry" in change ? { entry: change.entry.kind } : {}) })),
+      [
+        { type: "put", entry: "prompt", after: undefined },
+        { type: "remove", id: transcript.messages[1]!.parts[0]!.id },
+        { type: "put", entry: "text", after: promptID },
+        { type: "append", id: "prt_006", delta: "b" },
+        { type: "remove", id: "prt_006" },
+        { type: "remove-message", messageID: answer!.info.id },
+      ],
+    );
+  });
+
+  it("cuts what a tool got and gave, and has all of it on demand", () => {
+    const long = "x".repeat(50_000);
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("write", { filePath: "/a", content: long, n: { a: 1 } }, long);
+    const id = transcript.messages[0]!.parts[0]!.id;
+    const tool = findTool(transcript.messages, id)!;
+    const detail = toToolDetail(tool);
+    assert.deepEqual(
+      detail.input.map(({ name, isFile }) => [name, isFile]),
+      [
+        ["filePath", true],
+        ["content", false],
+        ["n", false],
+      ],
+    );
+    assert.equal(detail.output?.total, 50_000);
+    assert.ok(detail.output.text.length < 50_000);
+    assert.equal(toolText(tool, ""), long);
+    assert.equal(toolText(tool, "n"), '{\n  "a": 1\n}');
+    assert.equal(toolText(tool, "constructor"), undefined);
+    assert.equal(toolFile(tool, "filePath"), "/a");
+    assert.equal(toolFile(tool, "content"), undefined);
+    assert.equal(findTool(transcript.messages, "unknown"), undefined);
+  });
+
+  it("writes the conversation as one document, its fences unbroken", () => {
+    const transcript = new FakeTranscript()
+      .user("Do it")
+      .assistant()
+      .ran("bash", { command: "x" }, "````\nout")
+      .text("Done");
+    const text = transcriptMarkdown("Title", transcript.messages);
+    assert.match(text, /^# Title\n\n## User\n\nDo it\n\n## build\n\n### bash \(completed\)/);
+    assert.match(text, /\n`````\n````\nout\n`````\n\nDone\n$/);
+  });
+});
+
+describe("ChangeBatch", () => {
+  const entry = (text: string): Entry => ({ kind: "text", id: "a", messageID: "m", text });
+
+  function taken(...changes: EntryChange[]): readonly EntryChange[] {
+    const batch = new ChangeBatch();
+    for (const change of changes) batch.add(change);
+    const result = batch.take();
+    assert.ok(batch.isEmpty);
+    return result;
+  }
+
+  it("makes one change of many to the same entry", () => {
+    const append = (id: string, delta: string): EntryChange => ({ type: "append", id, delta });
+    const put = (text: string): EntryChange => ({ type: "put", entry: entry(text), after: "z" });
+    assert.deepEqual(taken(append("a", "1"), append("b", "x"), append("a", "2")), [
+      append("a", "12"),
+      append("b", "x"),
+    ]);
+    assert.deepEqual(taken(put("1"), append("a", "2")), [put("12")]);
+    assert.deepEqual(taken(append("a", "2"), put("12")), [put("12")]);
+  });
+
+  it("keeps the order around removals", () => {
+    const put: EntryChange = { type: "put", entry: entry("1"), after: undefined };
+    const remove: EntryChange = { type: "remove", id: "a" };
+    assert.deepEqual(taken(put, remove, put), [put, remove, put]);
+  });
+});
+
+describe("outputPage", () => {
+  it("allows its own script and style alone, and escapes what it is given", () => {
+    const html = outputPage({
+      taskID: '"><script>',
+      title: "</title><script>",
+      loading: "<b>",
+      language: "en",
+      scriptUri: "https://x/webview.js",
+      styleUri: "https://x/output.css",
+      cspSource: "https://x",
+      nonce: "n0nce",
+    });
+    assert.match(html, /default-src 'none'; script-src 'nonce-n0nce'; style-src https:\/\/x;/);
+    assert.equal(html.match(/<script/g)?.length, 1);
+    assert.doesNotMatch(html, /unsafe-|<b>/);
+  });
+});
