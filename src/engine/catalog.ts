@@ -3,6 +3,9 @@ import type { AgentServer } from "./ports.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
 import type { ModelRef } from "./task.ts";
 
+/** The agent that OpenCode itself gives its tasks to. */
+const DEFAULT_AGENT = "general";
+
 /** The agents and models of the server, asked once per connection. */
 export class Catalog {
   private agentList: Promise<readonly AgentInfo[]> | undefined;
@@ -16,14 +19,16 @@ export class Catalog {
     this.modelList = undefined;
   }
 
-  /** The agents that a task can run as, those made for it first. */
+  /** The agents that a task can run as: the default one first, then those made for tasks. */
   async agents(): Promise<readonly AgentInfo[]> {
     this.agentList ??= this.server.agents().catch((error: unknown) => {
       this.agentList = undefined;
       throw error;
     });
     const visible = (await this.agentList).filter(({ hidden }) => !hidden);
-    return visible.sort((a, b) => Number(a.mode === "primary") - Number(b.mode === "primary"));
+    const rank = ({ name, mode }: AgentInfo): number =>
+      name === DEFAULT_AGENT ? 0 : mode === "primary" ? 2 : 1;
+    return visible.sort((a, b) => rank(a) - rank(b));
   }
 
   async models(): Promise<readonly ModelInfo[]> {
@@ -38,9 +43,7 @@ export class Catalog {
   async agent(wanted: string | undefined): Promise<AgentInfo> {
     const find = async (): Promise<AgentInfo | undefined> => {
       const agents = await this.agents();
-      return wanted === undefined
-        ? (agents.find(({ name }) => name === "general") ?? agents[0])
-        : agents.find(({ name }) => name === wanted);
+      return wanted === undefined ? agents[0] : agents.find(({ name }) => name === wanted);
     };
     let agent = await find();
     if (!agent) {

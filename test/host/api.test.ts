@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+import type { Task } from "../../src/engine/task.ts";
+import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { ModelClient } from "../support/model-client.ts";
+import { script } from "../support/script.ts";
+import { until } from "../support/wait.ts";
+
+const EXTENSION = "async-agents.opencode-async-agents";
+
+interface Manifest {
+  readonly contributes: {
+    readonly commands: readonly { readonly command: string }[];
+    readonly configuration: { readonly properties: Readonly<Record<string, unknown>> };
+  };
+}
+
+describe("commands and API in the extension host", () => {
+  const model = ModelClient.fromEnv();
+  let api: AsyncAgentsApi;
+
+  before(async function () {
+    this.timeout(120_000);
+    const extension = vscode.extensions.getExtension<AsyncAgentsApi>(EXTENSION);
+    assert.ok(extension);
+    api = await extension.activate();
+    await api.ready();
+  });
+
+  const launch = async (input: Record<string, unknown>): Promise<Task> =>
+    (await vscode.commands.executeCommand<Task | undefined>("asyncagents.launch", input)) ??
+    assert.fail("no task");
+
+  const finished = async (task: Task): Promise<Task> =>
+    (await api.tasks.wait(task.id, { timeoutMs: 30_000 })) ?? assert.fail("the task is gone");
+
+  it("every command of the manifest is registered, and no other", async () => {
+    const manifest = vscode.extensions.getExtension(EXTENSION)?.packageJSON as Manifest;
+    const declared = manifest.contributes.commands.map(({ command }) => command).sort();
+    const registered = (await vscode.commands.getCommands(true)).filter((id) =>
+      /^asyncagents\.[a-z]+$/i.test(id),
+    );
+    // The editor adds commands of its own for the view.
+    assert.deepEqual(registered.filter((id) => id !== "asyncagents.tasks").sort(), declared);
+  });
+
+  it("[EXT-1] [EXT-3] launching connects, starting a server if need be, and gives the task back", async () => {
+    const task = await launch({
+      description: "From code",
+      prompt: script([{ text: "Done." }]),
+      agent: "general",
+    });
+    assert.equal(task.status, "running");
+    assert.equal(task.description, "From code");
+    assert.equal(task.parentSessionID, api.session.active);
+    assert.equal((await finished(task)).status, "completed");
+    assert.equal((await api.tasks.output(task.id)).result, "Done.");
+    assert.ok(api.tasks.list().some(({ id }) => id === task.id));
+  });
+
+  it("changes are told as they happen", async () => {
+    const statuses: string[] = [];
+    const subscription = api.tasks.onDidChange(({ after }) => after && statuses.push(after.status));
+    await finished(await launch({ prompt: script([{ text: "x" }]) }));
+    subscription.dispose();
+    assert.equal(statuses[0], "running");
+    assert.ok(statuses.includes("completed"));
+  });
+
+  it("bad arguments are refused with a sentence, and nothing is launched", async () => {
+    const count = api.tasks.list().length;
+    const refusals: readonly (readonly [unknown, RegExp])[] = [
+      [{ prompt: " " }, /prompt is empty/],
+      [{}, /prompt is empty/],
+      ["text", /must be an object/],
+      [{ prompt: 7 }, /"prompt" must be a string/],
+      [{ prompt: "x", agent: "nobody" }, /no agent "nobody"/],
+      [{ prompt: "x", model: "fake" }, /write it as provider\/model/],
+      [{ prompt: "x", model: "fake/none" }, /no model "fake\/none"/],
+    ];
+    for (const [argument, message] of refusals)
+      await assert.rejects(
+        async () => vscode.commands.executeCommand("asyncagents.launch", argument),
+        message,
+      );
+    await assert.rejects(
+      async () => vscode.commands.executeCommand("asyncagents.cancel", "zzzzzz"),
+      /no task zzzzzz/,
+    );
+    await assert.rejects(
+      async () => vscode.commands.executeCommand("asyncagents.cancel", {}),
+      /task or its ID/,
+    );
+    await assert.rejects(
+      async () => vscode.commands.executeCommand("asyncagents.selectSession", "ses_no"),
+      /no session/,
+    );
+    assert.equal(api.tasks.list().length, count);
+  });
+
+  it("[STA-3] a running task is cancelled by the end of its ID", async () => {
+    const task = await launch({ prompt: script([{ text: "x", gate: "host-cancel", gateAfterText: true }]) });
+    await model.waitForRequest(({ sessionID }) => sessionID === task.id);
+    const cancelled = await vscode.commands.executeCommand<Task>("asyncagents.cancel", task.id.slice(-6));
+    assert.equal(cancelled.status, "cancelled");
+    const again = await vscode.commands.executeCommand<Task>("asyncagents.retry", task);
+    assert.notEqual(again.id, task.id);
+    await model.release("host-cancel");
+    assert.equal((await finished(again)).status, "completed");
+  });
+
+  it("a completed task is resumed from code", async () => {
+    const task = await finished(await launch({ prompt: script([{ text: "One." }]) }));
+    const resumed = await vscode.commands.executeCommand<Task>(
+      "asyncagents.resume",
+      task.id,
+      script([{ text: "Two." }]),
+    );
+    assert.equal(resumed.resumeCount, 1);
+    await finished(resumed);
+    assert.equal((await api.tasks.output(task.id)).result, "Two.");
+  });
+
+  it("[OUT-7] a task is cleared; one that runs only where that is said", async () => {
+    const done = await finished(await launch({ prompt: script([{ text: "x" }]) }));
+    await vscode.commands.executeCommand("asyncagents.clear", done.id);
+    assert.ok(!api.tasks.list().some(({ id }) => id === done.id));
+    const task = await launch({ prompt: script([{ text: "x", gate: "host-clear", gateAfterText: true }]) });
+    await model.waitForRequest(({ sessionID }) => sessionID === task.id);
+    await assert.rejects(
+      async () => vscode.commands.executeCommand("asyncagents.clear", task.id),
+      /still at work/,
+    );
+    await vscode.commands.executeCommand("asyncagents.clear", task.id, { cancelRunning: true });
+    assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
+  });
+
+  it("the ID of a task is copied", async () => {
+    const task = await finished(await launch({ prompt: script([{ text: "x" }]) }));
+    await vscode.commands.executeCommand("asyncagents.copyTaskId", task.id);
+    assert.equal(await vscode.env.clipboard.readText(), task.id);
+  });
+
+  it("[EXT-4] showing the output opens one panel per task", async () => {
+    const task = await finished(await launch({ description: "Shown", prompt: script([{ text: "x" }]) }));
+    await vscode.commands.executeCommand("asyncagents.showOutput", task.id);
+    await vscode.commands.executeCommand("asyncagents.showOutput", task.id);
+    const panels = (): readonly vscode.Tab[] =>
+      vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ label }) => label === "Shown");
+    await until("the panel", () => panels().length > 0);
+    assert.equal(panels().length, 1);
+  });
+
+  it("another session is selected, and followed again", async () => {
+    const first = api.session.active;
+    assert.ok(first);
+    const selected = await vscode.commands.executeCommand("asyncagents.selectSession", first);
+    assert.equal(selected, first);
+    assert.equal(api.session.active, first);
+  });
+
+  it("forking says that it is not available yet", async () => {
+    await assert.rejects(async () => api.tasks.fork("x", "y"), /not available yet/);
+  });
+});

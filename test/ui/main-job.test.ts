@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const ANSWER = `# Why the tests are slow
+
+Most of the time is spent in **one place**: every test starts its own server.
+
+| Suite | Seconds | Share |
+| --- | ---: | ---: |
+| unit | 2.1 | 4 % |
+| server | 51.8 | 96 % |
+
+\`\`\`ts
+before(async () => {
+  server = await startServer({ port: 0 }); // once per suite
+});
+\`\`\`
+
+1. Start the server once per suite.
+2. Give each test its own folder.
+
+> Measured on two cores; see [the guide](https://example.org/guide).
+`;
+
+/** What the model answers to the prompts below. */
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const prompt = lastUserText(messages);
+  if (prompt.includes("Count the files"))
+    return { status: 401, body: { error: { message: "The key was refused." } } };
+  if (prompt.includes("And why is that?")) return { text: "Each server waits for the network once." };
+  if (messages.at(-1)?.role === "tool") return { text: ANSWER, gate: "finish" };
+  const command = { command: "echo measuring", description: "Measure the suites" };
+  return {
+    reasoning: "First I measure, then I look for a pattern. ",
+    tools: [{ name: "bash", args: command }],
+  };
+}
+
+describe("the main job in a real editor", () => {
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: answer });
+    workbench = await startWorkbench({
+      env: hermeticEnv(hermeticHome(), modelConfig(model)),
+      settings: { "asyncagents.server.path": openCodeBinary() },
+    });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  it("[EXT-1] opening the view starts a server for the folder and offers the first task", async () => {
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+    await workbench.screenshot("welcome-no-tasks-dark");
+  });
+
+  it("[EXT-3] a task is launched from the palette: agent, prompt, done", async () => {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.screenshot("launch-agent-dark");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.accept();
+    await workbench.quickInput.shows("Say what the task is to do.");
+    await workbench.screenshot("launch-prompt-validation-dark");
+    await workbench.quickInput.enter("Find out why the tests are slow, and report.");
+  });
+
+  it("[EXT-2] the tree shows the task under the active session while it works", async () => {
+    const item = workbench.treeItem("Find out why the tests are slow");
+    await item.waitFor();
+    await item.filter({ hasText: "general" }).waitFor();
+    await model.waitForRequest(({ step }) => step.gate === "finish");
+    await item.filter({ hasText: "thinking" }).waitFor();
+    assert.match((await item.getAttribute("aria-label")) ?? "", /running, general, thinking/);
+    await workbench.screenshot("tree-running-dark");
+  });
+
+  it("[EXT-4] a click on the task shows its output, which grows as it works", async () => {
+    await workbench.treeItem("Find out why the tests are slow").click();
+    const frame = workbench.webviewFrame();
+    await frame.getByText("Find out why the tests are slow").first().waitFor();
+    await frame.getByText("bash").first().waitFor();
+    await workbench.screenshot("output-running-dark");
+    model.release("finish");
+    await frame.getByRole("heading", { name: "Why the tests are slow", exact: true }).waitFor();
+    await frame.getByText("Completed").first().waitFor();
+    assert.equal(await frame.locator("table").count(), 1);
+    await workbench.screenshot("output-completed-dark");
+  });
+
+  it("[EXT-2] a finished task shows it, and stays after the window is reloaded", async () => {
+    const item = workbench.treeItem("Find out why the tests are slow");
+    await until("the finished item", async () =>
+      /completed, general/.test((await item.getAttribute("aria-label")) ?? ""),
+    );
+    await workbench.reload();
+    await workbench.openView();
+    await item.waitFor({ timeout: 30_000 });
+    await workbench
+      .webviewFrame()
+      .getByRole("heading", { name: "Why the tests are slow", exact: true })
+      .waitFor({ timeout: 30_000 });
+    await workbench.setTheme("light");
+    await workbench.screenshot("output-completed-light");
+    await workbench.setTheme("hc");
+    await workbench.screenshot("output-completed-hc");
+    await workbench.setTheme("dark");
+  });
+
+  it("the context menu offers what can be done, and resuming works from it", async () => {
+    const item = workbench.treeItem("Find out why the tests are slow");
+    const entries = await (await workbench.openContextMenu(item)).allInnerTexts();
+    await workbench.screenshot("context-menu-dark");
+    await workbench.page.keyboard.press("Escape");
+    assert.ok(entries.includes("Resume…") && entries.includes("Copy Task ID") && !entries.includes("Cancel"));
+    await workbench.contextMenu(item, "Resume…");
+    await workbench.quickInput.shows("What is it to do next?");
+    await workbench.quickInput.enter("And why is that?");
+    await item.filter({ hasText: "(resumed)" }).waitFor();
+    await until("the badge", async () => (await workbench.badges(item)).includes("R"));
+    await workbench.webviewFrame().getByText("Each server waits for the network once.").waitFor();
+    await workbench.screenshot("tree-resumed-dark");
+  });
+
+  it("a failed task says why and can be retried", async () => {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter("Count the files.");
+    const item = workbench.treeItem("Count the files");
+    await workbench.notification("failed: The key was refused.").waitFor();
+    await until("the failed item", async () =>
+      /failed, general/.test((await item.getAttribute("aria-label")) ?? ""),
+    );
+    await item.click();
+    await workbench.webviewFrame().getByText("The key was refused.").first().waitFor();
+    await workbench.screenshot("output-error-dark");
+  });
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+/** What a task survives: a reload, a crash of the extension host, a crash of the server; and what the window's end leaves behind. */
+describe("what a running task survives", () => {
+  let model: ScriptedModel;
+  let home: string;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel();
+    home = hermeticHome();
+    workbench = await startWorkbench({
+      env: hermeticEnv(home, modelConfig(model)),
+      settings: { "asyncagents.server.path": openCodeBinary() },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  async function launch(name: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter(script([{ text: `${name} is done.`, gate: name }], `${name} `));
+    await model.waitForRequest(({ step }) => step.gate === name);
+  }
+
+  async function label(name: string): Promise<string> {
+    return (await workbench.treeItem(name).first().getAttribute("aria-label")) ?? "";
+  }
+
+  it("[OUT-7] a reload of the window: the task runs on and is followed again", async () => {
+    await launch("Reloaded");
+    await workbench.reload();
+    await workbench.openView();
+    await until("the running task", async () => /running/.test(await label("Reloaded")), 40_000);
+    model.release("Reloaded");
+    await until("its end", async () => /completed/.test(await label("Reloaded")));
+  });
+
+  it("[OUT-7] the extension host killed: the task runs on and is followed again by the next one", async () => {
+    await launch("Crashed");
+    const [server] = openCodeProcesses(home);
+    await workbench.crashExtensionHost();
+    await workbench.reload();
+    await workbench.openView();
+    await until("the running task", async () => /running/.test(await label("Crashed")), 40_000);
+    assert.deepEqual(openCodeProcesses(home), [server], "the same server, and no second one");
+    model.release("Crashed");
+    await until("its end", async () => /completed/.test(await label("Crashed")));
+  });
+
+  it("[EXT-1] the server killed while a task runs: it comes back, and the task says that it was interrupted", async () => {
+    await launch("Interrupted");
+    const [server] = openCodeProcesses(home);
+    assert.ok(server);
+    process.kill(server, "SIGKILL");
+    await until("the failed task", async () => /failed/.test(await label("Interrupted")), 60_000);
+    await workbench.screenshot("server-killed-dark");
+    await workbench.treeItem("Interrupted").first().click();
+    await workbench
+      .webviewFrame()
+      .getByText("The server stopped while the task was at work")
+      .first()
+      .waitFor();
+    assert.equal(openCodeProcesses(home).length, 1);
+    assert.notDeepEqual(openCodeProcesses(home), [server]);
+  });
+
+  it("[EXT-1] the window closed: after the grace period no process is left", async function () {
+    this.timeout(180_000);
+    assert.equal(openCodeProcesses(home).length, 1);
+    await workbench.stop();
+    assert.equal(openCodeProcesses(home).length, 1, "within the grace period the server stays");
+    await until("the end of the server and its watchdog", () => processesOf(home).length === 0, 150_000);
+  });
+});
+
+/** The processes that work in this home, by ID. */
+function processesOf(home: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && read(`/proc/${pid}/environ`).includes(`HOME=${home}\0`));
+}
+
+function openCodeProcesses(home: string): readonly number[] {
+  return processesOf(home).filter((pid) => /opencode\0serve\0/.test(read(`/proc/${pid}/cmdline`)));
+}
+
+/** Empty where the process has just ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
