@@ -1,0 +1,243 @@
+import type {
+  AppAgentsData,
+  ConfigProvidersData,
+  PermissionListData,
+  PermissionReplyData,
+  QuestionListData,
+  QuestionRejectData,
+  QuestionReplyData,
+  SessionAbortData,
+  SessionCreateData,
+  SessionDeleteData,
+  SessionGetData,
+  SessionListData,
+  SessionMessageData,
+  SessionMessagesData,
+  SessionPromptAsyncData,
+  SessionStatusData,
+  SessionUpdateData,
+} from "@opencode-ai/sdk/v2/types";
+import type { Event } from "../engine/event.ts";
+import { ServerFailure } from "../engine/ports.ts";
+import type { AgentServer, NewSession } from "../engine/ports.ts";
+import type {
+  AgentInfo,
+  Message,
+  ModelInfo,
+  PendingRequest,
+  Prompt,
+  PromptPart,
+  RequestAnswer,
+  ServerEvent,
+  Session,
+  SessionStatus,
+} from "../engine/server-model.ts";
+import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
+import { call, callName } from "./call.ts";
+import type { Method, ServerRequest } from "./call.ts";
+import type { ServerClient } from "./client.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+import {
+  toAgents,
+  toMessage,
+  toMessages,
+  toModels,
+  toPermissionRequests,
+  toQuestionRequests,
+  toSession,
+  toSessions,
+} from "./mapping.ts";
+import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
+import { fit, session as sessionSchema, sessionStatuses } from "./schemas.ts";
+
+/** More sessions than any folder holds; without a limit the server gives the newest hundred. */
+const ALL_SESSIONS = 10_000;
+
+/** The engine's server, over OpenCode's SDK. */
+export class OpenCodeAgentServer implements AgentServer {
+  private readonly recordWrites = new KeyedQueue();
+
+  constructor(
+    /** The client to call through now; undefined while there is no connection. */
+    private readonly client: () => ServerClient | undefined,
+    readonly onEvent: Event<ServerEvent>,
+  ) {}
+
+  async createSession({ title, parentID, agent, model, permission, task }: NewSession): Promise<Session> {
+    const metadata = task && { [RECORD_KEY]: encoded("POST /session", task) };
+    const body = {
+      title,
+      ...(parentID !== undefined && { parentID }),
+      ...(agent !== undefined && { agent }),
+      ...(model && { model: sessionModel(model) }),
+      ...(permission && { permission: [...permission] }),
+      ...(metadata && { metadata }),
+    };
+    return this.call("POST", { url: "/session", body } satisfies SessionCreateData, toSession);
+  }
+
+  session(sessionID: string): Promise<Session | undefined> {
+    return unlessGone(this.getSession(sessionID, toSession));
+  }
+
+  sessions(): Promise<readonly Session[]> {
+    const query = { limit: ALL_SESSIONS };
+    return this.call("GET", { url: "/session", query } satisfies SessionListData, toSessions);
+  }
+
+  /** A session that is gone already counts as deleted. */
+  async deleteSession(sessionID: string): Promise<void> {
+    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies SessionDeleteData;
+    await unlessGone(this.call("DELETE", request, ignoreAnswer));
+  }
+
+  saveRecord(record: TaskRecord): Promise<Session | undefined> {
+    // The server replaces metadata whole and compares nothing: two writes at once would lose one.
+    return this.recordWrites.run(record.id, () => unlessGone(this.writeRecord(record)));
+  }
+
+  private async writeRecord(record: TaskRecord): Promise<Session> {
+    const sessionID = record.id;
+    const name = `PATCH /session/${sessionID}`;
+    const current = await this.getSession(sessionID, (data) => fit(sessionSchema, data));
+    const reading = readRecord(current);
+    if (reading.kind === "unreadable")
+      throw new ServerFailure(name, "refused", `The task record was left as it is. ${reading.reason}`);
+    const body = { metadata: { ...current.metadata, [RECORD_KEY]: encoded(name, record) } };
+    const request = { url: "/session/{sessionID}", path: { sessionID }, body } satisfies SessionUpdateData;
+    return this.call("PATCH", request, toSession);
+  }
+
+  private getSession<T>(sessionID: string, read: (data: unknown) => T): Promise<T> {
+    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies SessionGetData;
+    return this.call("GET", request, read);
+  }
+
+  messages(sessionID: string, limit?: number): Promise<readonly Message[]> {
+    const request = {
+      url: "/session/{sessionID}/message",
+      path: { sessionID },
+      query: { ...(limit !== undefined && { limit }) },
+    } satisfies SessionMessagesData;
+    return this.call("GET", request, toMessages);
+  }
+
+  message(sessionID: string, messageID: string): Promise<Message | undefined> {
+    const request = {
+      url: "/session/{sessionID}/message/{messageID}",
+      path: { sessionID, messageID },
+    } satisfies SessionMessageData;
+    return unlessGone(this.call("GET", request, toMessage));
+  }
+
+  prompt(sessionID: string, { messageID, agent, model, parts, noReply }: Prompt): Promise<void> {
+    const request = {
+      url: "/session/{sessionID}/prompt_async",
+      path: { sessionID },
+      body: {
+        messageID,
+        agent,
+        ...(model && promptModel(model)),
+        ...(noReply !== undefined && { noReply }),
+        parts: parts.map(promptPart),
+      },
+    } satisfies SessionPromptAsyncData;
+    return this.call("POST", request, ignoreAnswer);
+  }
+
+  abort(sessionID: string): Promise<void> {
+    const request = { url: "/session/{sessionID}/abort", path: { sessionID } } satisfies SessionAbortData;
+    return this.call("POST", request, ignoreAnswer);
+  }
+
+  statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
+    return this.call(
+      "GET",
+      { url: "/session/status" } satisfies SessionStatusData,
+      (data) => new Map(Object.entries(fit(sessionStatuses, data))),
+    );
+  }
+
+  agents(): Promise<readonly AgentInfo[]> {
+    return this.call("GET", { url: "/agent" } satisfies AppAgentsData, toAgents);
+  }
+
+  models(): Promise<readonly ModelInfo[]> {
+    return this.call("GET", { url: "/config/providers" } satisfies ConfigProvidersData, toModels);
+  }
+
+  async pendingRequests(): Promise<readonly PendingRequest[]> {
+    const [permissions, questions] = await Promise.all([
+      this.call("GET", { url: "/permission" } satisfies PermissionListData, toPermissionRequests),
+      this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
+    ]);
+    return [...permissions, ...questions];
+  }
+
+  async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
+    if (answer.type !== "dismiss" && answer.type !== request.type)
+      throw new TypeError(`A ${request.type} cannot be answered like a ${answer.type}.`);
+    const path = { requestID: request.id };
+    if (answer.type === "question") {
+      const body = { answers: answer.answers.map((labels) => [...labels]) };
+      const reply = { url: "/question/{requestID}/reply", path, body } satisfies QuestionReplyData;
+      return this.call("POST", reply, ignoreAnswer);
+    }
+    if (request.type === "question") {
+      const rejection = { url: "/question/{requestID}/reject", path } satisfies QuestionRejectData;
+      return this.call("POST", rejection, ignoreAnswer);
+    }
+    const { reply, message } =
+      answer.type === "permission" ? answer : { reply: "reject" as const, message: undefined };
+    const body = { reply, ...(message !== undefined && { message }) };
+    const decision = { url: "/permission/{requestID}/reply", path, body } satisfies PermissionReplyData;
+    return this.call("POST", decision, ignoreAnswer);
+  }
+
+  private async call<T>(method: Method, request: ServerRequest, read: (data: unknown) => T): Promise<T> {
+    const client = this.client();
+    if (!client) {
+      const name = callName(method, request);
+      throw new ServerFailure(name, "unreachable", `There is no connection to OpenCode for ${name}.`);
+    }
+    return call(client, method, request, read);
+  }
+}
+
+function ignoreAnswer(): void {}
+
+function sessionModel({ providerID, modelID, variant }: ModelRef) {
+  return { providerID, id: modelID, ...(variant !== undefined && { variant }) };
+}
+
+function promptPart({ id, text, synthetic, metadata }: PromptPart) {
+  return {
+    type: "text" as const,
+    text,
+    ...(id !== undefined && { id }),
+    ...(synthetic !== undefined && { synthetic }),
+    ...(metadata && { metadata: { ...metadata } }),
+  };
+}
+
+function promptModel({ providerID, modelID, variant }: ModelRef) {
+  return { model: { providerID, modelID }, ...(variant !== undefined && { variant }) };
+}
+
+function encoded(name: string, record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
+  try {
+    return encodeRecord(record);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ServerFailure(name, "refused", error.message);
+    throw error;
+  }
+}
+
+async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ServerFailure && error.reason === "not-found") return undefined;
+    throw error;
+  }
+}

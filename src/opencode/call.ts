@@ -1,0 +1,84 @@
+import { ServerFailure } from "../engine/ports.ts";
+import type { ServerClient } from "./client.ts";
+import { Misfit } from "./schemas.ts";
+import { describeServerError } from "./server-error.ts";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** A request as the SDK's route types write it: `path` fills the places in `url`. */
+export interface ServerRequest {
+  readonly url: string;
+  readonly path?: Record<string, string>;
+  readonly query?: Record<string, unknown>;
+  readonly body?: unknown;
+}
+
+/** Milliseconds after which a call that the server never answers is given up. */
+const CALL_TIMEOUT_MS = 60_000;
+
+/** The call as a person can read it: `POST /session/ses_1/abort`. */
+export function callName(method: Method, { url, path = {} }: ServerRequest): string {
+  return `${method} ${url.replace(/\{(\w+)\}/g, (place, name: string) => path[name] ?? place)}`;
+}
+
+/**
+ * Makes one call and reads its answer. Whatever goes wrong becomes a `ServerFailure` that names the call: no network,
+ * no answer in time, a refusal, or an answer that `read` finds not to fit.
+ */
+export async function call<T>(
+  client: ServerClient,
+  method: Method,
+  request: ServerRequest,
+  read: (data: unknown) => T,
+): Promise<T> {
+  const name = callName(method, request);
+  const { data, error, response } = await send(client, method, request, name);
+  if (!response.ok) throw refusal(name, response.status, error);
+  try {
+    // Where there is no such route the server sends its web page.
+    if (response.headers.get("content-type")?.startsWith("text/html")) throw new Misfit("it is a web page");
+    return read(data);
+  } catch (misfit) {
+    if (!(misfit instanceof Misfit)) throw misfit;
+    const message = `OpenCode answered ${name} with something unexpected: ${misfit.message}.`;
+    throw new ServerFailure(name, "unexpected-answer", message, response.status);
+  }
+}
+
+async function send(client: ServerClient, method: Method, request: ServerRequest, name: string) {
+  let answer;
+  try {
+    answer = await client.request({ ...request, method, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) });
+  } catch (error) {
+    // The network fails with TypeErrors and DOMExceptions, also in the middle of an answer.
+    if (error instanceof TypeError || error instanceof DOMException) throw unreachable(name, error);
+    const message = `OpenCode's answer to ${name} could not be read: ${messageOf(error)}`;
+    throw new ServerFailure(name, "unexpected-answer", message);
+  }
+  // Without a network the SDK gives no response, though its types say so.
+  if (!(answer.response as Response | undefined)) throw unreachable(name, answer.error);
+  return answer;
+}
+
+function unreachable(name: string, error: unknown): ServerFailure {
+  const timedOut = error instanceof DOMException && error.name === "TimeoutError";
+  const what = timedOut ? `did not answer within ${CALL_TIMEOUT_MS / 1000} s` : "could not be reached";
+  const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
+  return new ServerFailure(name, "unreachable", `OpenCode ${what} for ${name}${cause}.`);
+}
+
+function refusal(name: string, status: number, error: unknown): ServerFailure {
+  if (status === 401 || status === 403)
+    return new ServerFailure(name, "unauthorized", `OpenCode refused the password for ${name}.`, status);
+  const reason = status === 404 ? "not-found" : "refused";
+  return new ServerFailure(
+    name,
+    reason,
+    `OpenCode refused ${name} (HTTP ${status}): ${describeServerError(error)}`,
+    status,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,288 @@
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import { ConnectionError } from "../engine/connection.ts";
+import type { ConnectionFailure, ConnectionState, ServerConnection } from "../engine/connection.ts";
+import { Emitter } from "../engine/event.ts";
+import type { CancelSignal, Disposable } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import type { ServerEvent } from "../engine/server-model.ts";
+import { OpenCodeAgentServer } from "./agent-server.ts";
+import type { Attachment, Search } from "./attachment.ts";
+import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
+import { createEventDecoder } from "./events.ts";
+import { failures } from "./failures.ts";
+import { Link } from "./link.ts";
+import { adoptOwnServer, startOwnServer, stopOwnServer } from "./own-server.ts";
+import type { OwnServerOptions } from "./own-server.ts";
+import { defaultStateFolder } from "./private-files.ts";
+import { findServerByUrl } from "./url-server.ts";
+
+/** How long a server without any host is kept, so that a reload of the window does not end its tasks. */
+const DEFAULT_GRACE_MS = 60_000;
+
+export interface ServerSettings {
+  /** Address of a server that somebody else runs; without it one is run for the folder. */
+  readonly url: string | undefined;
+  /** OpenCode's executable; without it, it is searched for. */
+  readonly path: string | undefined;
+  readonly startTimeoutMs: number;
+}
+
+export interface ConnectionOptions {
+  /** The folder that the agents work in. */
+  readonly directory: string;
+  /** Read anew at each attempt. */
+  readonly settings: () => ServerSettings;
+  /** The password that a person entered for this URL. */
+  readonly password: (url: string) => Promise<string | undefined>;
+  /** The watchdog's bundle. */
+  readonly watchdogScript: string;
+  /** The editor's executable, which runs the bundle. */
+  readonly execPath: string;
+  /** Whole environment of a server that is started. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where servers are described; the user's own folder for state if left out. */
+  readonly stateFolder?: string | undefined;
+  /** How long a server outlives the last host, in milliseconds. */
+  readonly graceMs?: number | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface OpenCodeConnection extends ServerConnection, Disposable {
+  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
+  setWatched(watched: boolean): void;
+}
+
+export function createOpenCodeConnection(options: ConnectionOptions): OpenCodeConnection {
+  return new Connection(options);
+}
+
+/** One try at getting connected, shared by all who want it meanwhile. */
+interface Attempt {
+  readonly how: "adopt" | "start";
+  readonly abort: AbortController;
+  readonly result: Promise<boolean>;
+  waiting: number;
+}
+
+class Connection implements OpenCodeConnection {
+  readonly server: OpenCodeAgentServer;
+  private readonly states: Emitter<ConnectionState>;
+  private readonly connects: Emitter<void>;
+  private readonly events: Emitter<ServerEvent>;
+  private current: ConnectionState = { kind: "disconnected" };
+  private link: Link | undefined;
+  private attempt: Attempt | undefined;
+  private watched = false;
+  /** Why the stream was cut last. */
+  private cutFailure: ConnectionFailure = failures.lost();
+  private disposed = false;
+
+  constructor(private readonly options: ConnectionOptions) {
+    const onListenerError = (error: unknown) => options.logger.error("A listener failed.", error);
+    this.states = new Emitter(onListenerError);
+    this.connects = new Emitter(onListenerError);
+    this.events = new Emitter(onListenerError);
+    this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event);
+  }
+
+  get state(): ConnectionState {
+    return this.current;
+  }
+
+  get onDidChangeState() {
+    return this.states.event;
+  }
+
+  get onDidConnect() {
+    return this.connects.event;
+  }
+
+  setWatched(watched: boolean): void {
+    this.watched = watched;
+    this.link?.setWatched(watched);
+  }
+
+  async adopt(): Promise<boolean> {
+    if (this.current.kind === "connected" || this.current.kind === "reconnecting") return true;
+    try {
+      return await this.join(this.attempt ?? this.begin("adopt"));
+    } catch (error) {
+      if (error instanceof ConnectionError || isCancelled(error)) return false;
+      throw error;
+    }
+  }
+
+  async connect(signal?: CancelSignal): Promise<void> {
+    if (this.current.kind === "connected") return;
+    if (this.current.kind === "reconnecting") {
+      const outcome = this.outcome();
+      this.link?.reopen();
+      return unlessCancelled(outcome, signal);
+    }
+    if (this.attempt?.how === "adopt" && (await this.join(this.attempt, signal))) return;
+    await this.join(this.attempt ?? this.begin("start"), signal);
+  }
+
+  async disconnect(): Promise<void> {
+    this.leave();
+  }
+
+  async stopServer(): Promise<void> {
+    await this.disconnect();
+    if (!this.options.settings().url) await stopOwnServer(await this.ownServer());
+  }
+
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.leave();
+    for (const emitter of [this.states, this.connects, this.events]) emitter.dispose();
+  }
+
+  private begin(how: Attempt["how"]): Attempt {
+    if (this.disposed) throw cancelled();
+    const abort = new AbortController();
+    const result = this.establish(how, abort.signal).finally(() => {
+      if (this.attempt === attempt) this.attempt = undefined;
+    });
+    const attempt: Attempt = { how, abort, result, waiting: 0 };
+    this.attempt = attempt;
+    return attempt;
+  }
+
+  /** Waits for the attempt as long as the signal allows; one that nobody waits for any more is given up. */
+  private async join(attempt: Attempt, signal?: CancelSignal): Promise<boolean> {
+    attempt.waiting++;
+    try {
+      return await unlessCancelled(attempt.result, signal);
+    } finally {
+      if (--attempt.waiting === 0 && this.attempt === attempt) this.leave();
+    }
+  }
+
+  private leave(): void {
+    const { attempt } = this;
+    this.attempt = undefined;
+    attempt?.abort.abort();
+    this.drop({ kind: "disconnected" });
+  }
+
+  /** Finds a server and opens its stream. False: there was none to adopt. */
+  private async establish(how: Attempt["how"], signal: AbortSignal): Promise<boolean> {
+    const onProgress = (detail: string) => {
+      if (!signal.aborted) this.setState({ kind: "connecting", detail });
+    };
+    onProgress("Looking for a running server…");
+    try {
+      const attachment = await this.find(how, { signal, onProgress });
+      if (signal.aborted) attachment?.leave();
+      signal.throwIfAborted();
+      if (!attachment) {
+        this.setState({ kind: "disconnected" });
+        return false;
+      }
+      const directory = await realpath(this.options.directory);
+      const outcome = this.outcome();
+      this.open(attachment, directory);
+      await unlessCancelled(outcome, signal);
+      return true;
+    } catch (error) {
+      // Whoever gave the attempt up has set the state, and the next one may have begun.
+      if (signal.aborted) throw cancelled();
+      const failure = this.failureOf(error);
+      const isJustAbsent = how === "adopt" && failure.code === "unreachable";
+      this.drop(isJustAbsent ? { kind: "disconnected" } : { kind: "failed", failure });
+      throw new ConnectionError(failure);
+    }
+  }
+
+  private async find(how: Attempt["how"], search: Search): Promise<Attachment | undefined> {
+    const { url } = this.options.settings();
+    if (url) return findServerByUrl({ url, password: this.options.password, env: this.options.env }, search);
+    const own = await this.ownServer();
+    return how === "adopt" ? adoptOwnServer(own, search) : startOwnServer(own, search);
+  }
+
+  private async ownServer(): Promise<OwnServerOptions> {
+    const { settings, env, directory, stateFolder, graceMs, execPath, watchdogScript } = this.options;
+    const { path, startTimeoutMs } = settings();
+    const home = homedir();
+    return {
+      directory: await realpath(directory),
+      stateFolder: stateFolder ?? defaultStateFolder({ platform: process.platform, env, home }),
+      configuredPath: path ?? "",
+      startTimeoutMs,
+      graceMs: graceMs ?? DEFAULT_GRACE_MS,
+      home,
+      watchdog: { execPath, script: watchdogScript, env },
+    };
+  }
+
+  private open(attachment: Attachment, directory: string): void {
+    const { clock, logger } = this.options;
+    const decode = createEventDecoder(logger);
+    const link = new Link(attachment, directory, clock, {
+      onOpen: ({ url, version }) => {
+        logger.info(`Connected to OpenCode ${version} at ${url}.`);
+        this.setState({ kind: "connected", url, version, own: attachment.own });
+        this.connects.fire();
+      },
+      onPayload: (payload) => {
+        const event = decode(payload);
+        if (event) this.events.fire(event);
+      },
+      onCut: (cut, failure) => {
+        this.cutFailure = failure;
+        logger.warn(`${cut.reason} Attempt ${cut.attempt} follows.`);
+        this.setState({ kind: "reconnecting", ...cut });
+      },
+      onFailed: (failure) => this.drop({ kind: "failed", failure }),
+      onStopped: () => this.drop({ kind: "disconnected" }),
+      onLost: () => this.replaceLost(),
+    });
+    link.setWatched(this.watched);
+    this.link = link;
+  }
+
+  /** The watchdog was killed, and its server needs a new one. */
+  private replaceLost(): void {
+    this.options.logger.warn("The watchdog of the OpenCode server is gone.");
+    this.drop({ kind: "failed", failure: failures.lost() });
+    // The state tells how it went.
+    if (!this.attempt) this.begin("start").result.catch(() => {});
+  }
+
+  /** How the present way to a connection ends: resolves once connected, rejects once that is put off or given up. */
+  private outcome(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const subscription = this.onDidChangeState((state) => {
+        if (state.kind === "connecting") return;
+        subscription.dispose();
+        if (state.kind === "connected") resolve();
+        else if (state.kind === "failed") reject(new ConnectionError(state.failure));
+        else if (state.kind === "reconnecting") reject(new ConnectionError(this.cutFailure));
+        else reject(cancelled());
+      });
+    });
+  }
+
+  private failureOf(error: unknown): ConnectionFailure {
+    if (error instanceof ConnectionError) return error.failure;
+    this.options.logger.error("Connecting failed.", error);
+    return failures.startFailed(error instanceof Error ? error.message : String(error));
+  }
+
+  private drop(state: ConnectionState): void {
+    this.link?.dispose();
+    this.link = undefined;
+    this.setState(state);
+  }
+
+  private setState(state: ConnectionState): void {
+    if (state.kind === "disconnected" && this.current.kind === "disconnected") return;
+    this.current = state;
+    this.states.fire(state);
+  }
+}

@@ -1,0 +1,91 @@
+import type { ConnectionFailure } from "../engine/connection.ts";
+import type { ServerAccess } from "./access.ts";
+import { authorizationHeader } from "./access.ts";
+import { failures } from "./failures.ts";
+import { Misfit, fit, health as healthSchema } from "./schemas.ts";
+
+/**
+ * The line of releases that this product was built and tested on. Earlier ones may lack what it stands on: metadata
+ * in sessions (where tasks are kept), and starting a stored message by its ID.
+ */
+export const MINIMUM_VERSION = "1.18.0";
+
+/** A request sent just as the server opens its port can hang for ever: probes are short and repeated. */
+const PROBE_TIMEOUT_MS = 500;
+const PROBE_PAUSE_MS = 100;
+
+export type Health =
+  | { readonly kind: "healthy"; readonly version: string }
+  | { readonly kind: "no-answer" | "nobody-there" | "unauthorized" | "not-opencode" };
+
+/** Asks once, with the password; `no-answer` within half a second can mean that the server is busy. */
+export async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
+  const limit = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  try {
+    const response = await fetch(`${access.url}/global/health`, {
+      headers: authorizationHeader(access),
+      redirect: "manual",
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+    });
+    if (response.status === 401) return { kind: "unauthorized" };
+    if (response.status !== 200) return { kind: "not-opencode" };
+    const { healthy, version } = fit(healthSchema, await response.json());
+    return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
+  } catch (error) {
+    if (error instanceof Misfit || error instanceof SyntaxError) return { kind: "not-opencode" };
+    return { kind: kindOf((error as { cause?: unknown }).cause) };
+  }
+}
+
+/** What Node's HTTP client says when a connection fails, by the code of its error. */
+function kindOf(cause: unknown): "no-answer" | "nobody-there" | "not-opencode" {
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EADDRNOTAVAIL") return "nobody-there";
+  // Something took the connection and answered with anything but HTTP.
+  if (typeof code === "string" && code.startsWith("HPE_")) return "not-opencode";
+  return "no-answer";
+}
+
+/** Asks until there is an answer, somebody says that nobody is there, or `withinMs` have passed. */
+export async function awaitHealth(
+  access: ServerAccess,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<Health> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const health = await probe(access, signal);
+    if (health.kind !== "no-answer" || signal?.aborted || Date.now() >= end) return health;
+    await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS));
+  }
+}
+
+/** Why a server that gave this answer cannot be used; undefined if it can. */
+export function healthFailure(health: Health, url: string): ConnectionFailure | undefined {
+  switch (health.kind) {
+    case "healthy":
+      return isOlder(health.version, MINIMUM_VERSION)
+        ? failures.tooOld(health.version, MINIMUM_VERSION)
+        : undefined;
+    case "unauthorized":
+      return failures.wrongPassword(url);
+    case "not-opencode":
+      return failures.notOpenCode(url);
+    case "no-answer":
+    case "nobody-there":
+      return failures.unreachable(url);
+  }
+}
+
+/** Builds from source name no release (`local`, `0.0.0-…`): they are taken as new. */
+function isOlder(version: string, than: string): boolean {
+  const numbers = releaseNumbers(version);
+  const needed = releaseNumbers(than);
+  if (!numbers || !needed || version.startsWith("0.0.0-")) return false;
+  const difference = numbers.map((number, index) => number - (needed[index] ?? 0)).find((one) => one !== 0);
+  return difference !== undefined && difference < 0;
+}
+
+function releaseNumbers(version: string): number[] | undefined {
+  return /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number);
+}

@@ -1,0 +1,249 @@
+import { access as checkAccess, constants, readFile, realpath, rm, stat } from "node:fs/promises";
+import { ConnectionError } from "../engine/connection.ts";
+import type { ConnectionFailure } from "../engine/connection.ts";
+import type { ServerAccess } from "./access.ts";
+import type { Attachment, AttachmentListener, Search } from "./attachment.ts";
+import { failures } from "./failures.ts";
+import { awaitHealth, healthFailure, probe } from "./health.ts";
+import { Lease } from "./lease.ts";
+import { locateOpenCode } from "./locate.ts";
+import type { FileProbe } from "./locate.ts";
+import { ensurePrivateFolder } from "./private-files.ts";
+import { accessOf, foldersOf, readServerState, serverFiles } from "./server-files.ts";
+import type { ServerFiles, ServerState } from "./server-files.ts";
+import { StartLock, isAlive } from "./start-lock.ts";
+import { startWatchdog } from "./start-watchdog.ts";
+import type { WatchdogProgram } from "./start-watchdog.ts";
+import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
+
+const HEALTH_TIMEOUT_MS = 5_000;
+const LOCK_PAUSE_MS = 50;
+/** How much longer than the server a watchdog may take to say how the start went. */
+const WATCHDOG_MARGIN_MS = 15_000;
+/** How long the end of a server may take; after 5 s its watchdog kills it. */
+const STOP_TIMEOUT_MS = 10_000;
+/** A watchdog can end just as it is joined; then the next one is joined, or started. */
+const JOIN_ATTEMPTS = 3;
+
+export interface OwnServerOptions {
+  readonly directory: string;
+  readonly stateFolder: string;
+  readonly configuredPath: string;
+  readonly startTimeoutMs: number;
+  readonly graceMs: number;
+  readonly home: string;
+  readonly watchdog: WatchdogProgram;
+}
+
+/** Joins the server that a watchdog keeps for the folder. Undefined: there is none. */
+export async function adoptOwnServer(
+  options: OwnServerOptions,
+  search: Search,
+): Promise<Attachment | undefined> {
+  const files = await filesOf(options);
+  const lease = await Lease.open(files.socket);
+  return lease && join(lease, files, options, search);
+}
+
+/** Joins the folder's server, after starting it if there is none. Throws a `ConnectionError` if that fails. */
+export async function startOwnServer(options: OwnServerOptions, search: Search): Promise<Attachment> {
+  const files = await filesOf(options);
+  for (let attempt = 1; attempt <= JOIN_ATTEMPTS; attempt++) {
+    const lease = (await Lease.open(files.socket)) ?? (await start(files, options, search));
+    const attachment = await join(lease, files, options, search);
+    if (attachment) return attachment;
+  }
+  throw new ConnectionError(failures.lost());
+}
+
+/** Ends the folder's server, if a watchdog keeps one; resolves when it is gone. */
+export async function stopOwnServer(options: OwnServerOptions): Promise<void> {
+  const lease = await Lease.open((await filesOf(options)).socket);
+  if (!lease) return;
+  lease.requestStop();
+  await within(STOP_TIMEOUT_MS, lease.closed);
+  lease.release();
+}
+
+async function filesOf({ stateFolder, directory }: OwnServerOptions): Promise<ServerFiles> {
+  return serverFiles(stateFolder, await realpath(directory));
+}
+
+async function start(files: ServerFiles, options: OwnServerOptions, search: Search): Promise<Lease> {
+  const { watchdog, configuredPath, home, startTimeoutMs, graceMs } = options;
+  search.onProgress("Looking for OpenCode…");
+  const { platform } = process;
+  const located = await locateOpenCode({
+    configuredPath,
+    platform,
+    env: watchdog.env,
+    home,
+    files: diskProbe,
+  });
+  if ("code" in located) throw new ConnectionError(located);
+  search.onProgress("Starting OpenCode…");
+  for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
+  const lockOrLease = await acquireLock(files, search.signal);
+  if (lockOrLease instanceof Lease) return lockOrLease;
+  try {
+    const directory = await realpath(options.directory);
+    await endOrphan(files);
+    const config = { directory, executable: located.executable, files, startTimeoutMs, graceMs };
+    await startWatchdog(watchdog, config);
+    const lease = await Lease.open(files.socket);
+    if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
+    return lease;
+  } finally {
+    await lockOrLease.release();
+  }
+}
+
+/** The lock, or a lease if meanwhile another window has started the watchdog. */
+async function acquireLock(files: ServerFiles, signal: AbortSignal): Promise<StartLock | Lease> {
+  for (;;) {
+    signal.throwIfAborted();
+    const lock = await StartLock.tryAcquire(files.lock);
+    const lease = await Lease.open(files.socket);
+    if (lease) {
+      await lock?.release();
+      return lease;
+    }
+    if (lock) return lock;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+  }
+}
+
+/** A server whose watchdog was killed has nobody to end it. That it takes the password proves that the process is it. */
+async function endOrphan({ state: path }: ServerFiles): Promise<void> {
+  const state = await readServerState(path);
+  if (!state) return;
+  const health = await probe(accessOf(state));
+  if (health.kind === "healthy" && isAlive(state.pid)) process.kill(state.pid);
+  await rm(path, { force: true });
+}
+
+/** Waits until the watchdog's server is ready. Undefined: the watchdog was about to end. */
+async function join(
+  lease: Lease,
+  files: ServerFiles,
+  { startTimeoutMs }: OwnServerOptions,
+  { signal }: Search,
+): Promise<Attachment | undefined> {
+  const server = new OwnServer(lease, files);
+  const give = () => server.leave();
+  signal.addEventListener("abort", give, { once: true });
+  try {
+    const outcome = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.settled);
+    signal.throwIfAborted();
+    if (outcome === "ready" && (await server.refresh())) return server;
+    if (typeof outcome === "object") throw new ConnectionError(outcome);
+    if (outcome === undefined) throw new ConnectionError(failures.startTimeout(startTimeoutMs));
+    server.leave();
+    return undefined;
+  } catch (error) {
+    server.leave();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", give);
+  }
+}
+
+/** A server that a watchdog owns, held by a lease. */
+class OwnServer implements Attachment {
+  readonly own = true;
+  /** What became of the start that this lease joined. */
+  readonly settled: Promise<"ready" | "ended" | ConnectionFailure>;
+  private settle!: (outcome: "ready" | "ended" | ConnectionFailure) => void;
+  private state: ServerState | undefined;
+  private listener: AttachmentListener | undefined;
+
+  constructor(
+    private readonly lease: Lease,
+    private readonly files: ServerFiles,
+  ) {
+    this.settled = new Promise((resolve) => (this.settle = resolve));
+    void lease.closed.then(() => this.settle("ended"));
+    lease.listen((message) => this.hear(message));
+  }
+
+  get access(): ServerAccess {
+    if (!this.state) throw new Error("The server is not ready.");
+    return accessOf(this.state);
+  }
+
+  watch(listener: AttachmentListener): void {
+    this.listener = listener;
+    void this.lease.closed.then(() => this.listener?.onLost());
+  }
+
+  leave(): void {
+    this.listener = undefined;
+    this.lease.release();
+  }
+
+  /** Reads anew where the server is. False: it is gone, or on the move. Throws a `ConnectionError` if it is too old. */
+  async refresh(): Promise<boolean> {
+    const state = await readServerState(this.files.state);
+    if (!state) return false;
+    const health = await awaitHealth(accessOf(state), HEALTH_TIMEOUT_MS);
+    if (health.kind !== "healthy") return false;
+    const failure = healthFailure(health, state.url);
+    if (failure) throw new ConnectionError(failure);
+    this.state = state;
+    return true;
+  }
+
+  private hear(message: WatchdogMessage): void {
+    switch (message.type) {
+      case "starting":
+        return;
+      case "ready":
+        return this.settle("ready");
+      case "restarted":
+        void this.follow();
+        return;
+      case "failed":
+        this.settle(message.failure);
+        return this.listener?.onFailed(message.failure);
+      case "stopping":
+        this.settle("ended");
+        return this.listener?.onStopped();
+    }
+  }
+
+  private async follow(): Promise<void> {
+    try {
+      if (await this.refresh()) this.listener?.onRestarted();
+    } catch (error) {
+      this.listener?.onFailed(error instanceof ConnectionError ? error.failure : failures.lost());
+    }
+  }
+}
+
+const diskProbe: FileProbe = {
+  async isExecutable(path) {
+    try {
+      await checkAccess(path, constants.X_OK);
+      return (await stat(path)).isFile();
+    } catch {
+      return false;
+    }
+  },
+  exists: (path) =>
+    stat(path).then(
+      () => true,
+      () => false,
+    ),
+  readText: (path) => readFile(path, "utf8").catch(() => undefined),
+};
+
+/** Undefined: it took longer. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { chmod, lstat, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { posix, win32 } from "node:path";
+
+const FOLDER_NAME = "opencode-async-agents";
+
+export interface UserPlaces {
+  readonly platform: NodeJS.Platform;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+}
+
+/** Where this user's state is kept, shared by all editors. */
+export function defaultStateFolder({ platform, env, home }: UserPlaces): string {
+  switch (platform) {
+    case "win32":
+      return win32.join(env.LOCALAPPDATA || win32.join(home, "AppData", "Local"), FOLDER_NAME);
+    case "darwin":
+      return posix.join(home, "Library", "Application Support", FOLDER_NAME);
+    default: {
+      const state = env.XDG_STATE_HOME;
+      return posix.join(
+        state && posix.isAbsolute(state) ? state : posix.join(home, ".local", "state"),
+        FOLDER_NAME,
+      );
+    }
+  }
+}
+
+/** Creates the folder, readable by this user alone. Throws if the path is somebody else's, or no real folder. */
+export async function ensurePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  // Windows guards the user's own folders with access lists, which these modes do not show.
+  if (process.platform === "win32") return;
+  const stats = await lstat(path);
+  if (!stats.isDirectory()) throw new Error(`${path} is not a folder.`);
+  if (stats.uid !== process.getuid?.()) throw new Error(`${path} belongs to another user.`);
+  if (stats.mode & 0o077) await chmod(path, 0o700);
+}
+
+/** Writes a file that this user alone can read; readers see the old text or the new one, never a part. */
+export async function writePrivateFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

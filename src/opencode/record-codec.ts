@@ -1,0 +1,120 @@
+import * as z from "zod/mini";
+import { TASK_STATUSES } from "../engine/task.ts";
+import type { RecordReading, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
+import { Misfit, fit } from "./schemas.ts";
+
+/** The key in a session's metadata under which its task record is kept. */
+export const RECORD_KEY = "asyncagents";
+const RECORD_VERSION = 1;
+/** Bytes of JSON. Every change of a session broadcasts its whole metadata, so records stay small. */
+const MAX_RECORD_BYTES = 4096;
+const MAX_DESCRIPTION_CHARS = 200;
+
+const time = z.number();
+
+const notice = z.discriminatedUnion("state", [
+  z.object({ state: z.literal("none") }),
+  z.object({
+    state: z.literal("pending"),
+    messageID: z.string(),
+    attempts: z.number(),
+    lastError: z.optional(z.string()),
+  }),
+  z.object({ state: z.literal("delivered"), messageID: z.string(), at: time }),
+  z.object({ state: z.literal("skipped"), reason: z.string() }),
+]);
+
+const storedRecord = z.object({
+  /** Missing in a session just created: the server chooses IDs, so the record could not name it yet. */
+  id: z.optional(z.string()),
+  revision: z.number(),
+  description: z.string(),
+  agent: z.string(),
+  model: z.optional(
+    z.object({ providerID: z.string(), modelID: z.string(), variant: z.optional(z.string()) }),
+  ),
+  parentSessionID: z.string(),
+  parentMessageID: z.optional(z.string()),
+  launchedBy: z.enum(["agent", "person"]),
+  batchID: z.optional(z.string()),
+  isForked: z.boolean(),
+  forkedFrom: z.optional(z.string()),
+  resumeCount: z.number(),
+  status: z.enum(TASK_STATUSES),
+  promptMessageID: z.string(),
+  createdAt: time,
+  startedAt: time,
+  endedAt: z.optional(time),
+  finalMessageID: z.optional(z.string()),
+  error: z.optional(z.object({ name: z.string(), message: z.string() })),
+  notice,
+  retrievedAt: z.optional(time),
+  clearedAt: z.optional(time),
+});
+
+/** What of a session decides whether a record in it is its own. */
+export interface RecordHolder {
+  readonly id: string;
+  readonly parentID?: string | undefined;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a session's metadata says of the task it is. Never throws. */
+export function readRecord(session: RecordHolder): RecordReading {
+  const stored = session.metadata?.[RECORD_KEY];
+  if (stored === undefined) return { kind: "none" };
+  if (typeof stored !== "object" || stored === null || Array.isArray(stored))
+    return { kind: "unreadable", reason: "The task record is not an object." };
+  const { v, id } = stored as { v?: unknown; id?: unknown };
+  // A fork of a session copies its metadata: whatever else it holds, this record is another session's.
+  if (typeof id === "string" && id !== session.id) return { kind: "none" };
+  if (v !== RECORD_VERSION) return { kind: "unreadable", reason: describeVersion(v) };
+  try {
+    const record = fit(storedRecord, stored);
+    if (record.id === undefined && record.parentSessionID !== session.parentID) return { kind: "none" };
+    return { kind: "task", record: { ...record, id: session.id } };
+  } catch (error) {
+    if (error instanceof Misfit)
+      return { kind: "unreadable", reason: `The task record is broken: ${error.message}.` };
+    throw error;
+  }
+}
+
+function describeVersion(v: unknown): string {
+  if (typeof v === "number" && v > RECORD_VERSION)
+    return `The task record was written by a newer version of Async Agents (format ${v}).`;
+  return "The task record names no format that this version of Async Agents knows.";
+}
+
+/**
+ * The record as it is stored: free text is cut where the whole would exceed 4 kB of JSON.
+ * Throws a `RangeError` if even that does not make it fit.
+ */
+export function encodeRecord(record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
+  const description = cut(record.description, MAX_DESCRIPTION_CHARS);
+  for (let freeText = MAX_RECORD_BYTES; ; freeText = Math.floor(freeText / 2)) {
+    const stored = { v: RECORD_VERSION, ...record, ...cutFreeText(record, freeText), description };
+    if (Buffer.byteLength(JSON.stringify(stored)) < MAX_RECORD_BYTES) return stored;
+    if (freeText === 0) throw new RangeError("The task record exceeds 4 kB.");
+  }
+}
+
+function cutFreeText(record: TaskRecordDraft, chars: number): Pick<TaskRecordDraft, "error" | "notice"> {
+  const { error, notice: told } = record;
+  return {
+    ...(error ? { error: { ...error, message: cut(error.message, chars) } } : {}),
+    notice:
+      told.state === "pending" && told.lastError !== undefined
+        ? { ...told, lastError: cut(told.lastError, chars) }
+        : told.state === "skipped"
+          ? { ...told, reason: cut(told.reason, chars) }
+          : told,
+  };
+}
+
+/** At most `chars` UTF-16 units, an ellipsis in place of what was cut, no half of a surrogate pair. */
+function cut(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  if (chars === 0) return "";
+  return `${text.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

@@ -1,0 +1,41 @@
+import { isIPv4 } from "node:net";
+import type { ConnectionFailure } from "../engine/connection.ts";
+import { failures } from "./failures.ts";
+
+/** A server's address as a person wrote it. */
+export interface ServerUrl {
+  /** Origin, without credentials and without a slash at the end. */
+  readonly url: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** Accepts servers of this computer only: a server runs any command it is asked to, and plain HTTP hides nothing. */
+export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
+  let parsed: URL;
+  try {
+    parsed = new URL(text.trim());
+  } catch {
+    return failures.badUrl(`"${text.trim()}" is not a URL`);
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
+    return failures.badUrl("it must start with http://");
+  if (!isLoopback(parsed.hostname)) return failures.badUrl(`${parsed.hostname} is not this computer`);
+  if (parsed.pathname !== "/" || parsed.search || parsed.hash)
+    return failures.badUrl("it must hold nothing after host and port");
+  try {
+    return {
+      url: parsed.origin,
+      username: decodeURIComponent(parsed.username) || undefined,
+      password: decodeURIComponent(parsed.password) || undefined,
+    };
+  } catch {
+    return failures.badUrl("its user name or password holds a % that encodes nothing");
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === "localhost" || hostname === "[::1]" || (isIPv4(hostname) && hostname.startsWith("127."))
+  );
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import * as z from "zod/mini";
+
+/** Starting takes a second or two; a lock of this age was left behind. */
+const MAX_AGE_MS = 60_000;
+
+const lockContent = z.object({ pid: z.number(), token: z.string() });
+
+/** The right to start the watchdog of one folder, held by one process at a time. */
+export class StartLock {
+  private constructor(
+    private readonly path: string,
+    private readonly content: string,
+  ) {}
+
+  /** Undefined: somebody else holds it now. A lock whose holder died, or that is too old, is taken over. */
+  static async tryAcquire(path: string): Promise<StartLock | undefined> {
+    const content = JSON.stringify({ pid: process.pid, token: randomUUID() });
+    try {
+      await writeFile(path, content, { flag: "wx", mode: 0o600 });
+      return new StartLock(path, content);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const found = await read(path);
+    if (found !== undefined && (isLeft(found) || (await isOld(path)))) await removeIf(path, found);
+    return undefined;
+  }
+
+  async release(): Promise<void> {
+    await removeIf(this.path, this.content);
+  }
+}
+
+/** Removes the lock unless it has become somebody else's: renaming first makes sure that just one process does. */
+async function removeIf(path: string, content: string): Promise<void> {
+  if ((await read(path)) !== content) return;
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  await rm(aside, { force: true });
+}
+
+async function read(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Whether the holder is gone. One that has not written its name yet is not: its lock is left when it is old. */
+function isLeft(content: string): boolean {
+  if (!content) return false;
+  try {
+    return !isAlive(z.parse(lockContent, JSON.parse(content)).pid);
+  } catch {
+    return true;
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  try {
+    return Date.now() - (await stat(path)).mtimeMs > MAX_AGE_MS;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/** Whether the process exists, whoever owns it. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,35 @@
+import { ConnectionError } from "../engine/connection.ts";
+import { DEFAULT_USERNAME } from "./access.ts";
+import type { Attachment, Search } from "./attachment.ts";
+import { awaitHealth, healthFailure } from "./health.ts";
+import { parseServerUrl } from "./server-url.ts";
+
+/** A server that is busy answers late; one that does not answer for this long is not there. */
+const HEALTH_TIMEOUT_MS = 10_000;
+
+export interface UrlServerOptions {
+  readonly url: string;
+  /** The password that a person entered for this URL. */
+  readonly password: (url: string) => Promise<string | undefined>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Joins the server that somebody else keeps running at a given address. Throws a `ConnectionError` if it cannot. */
+export async function findServerByUrl(
+  { url: text, password, env }: UrlServerOptions,
+  { signal, onProgress }: Search,
+): Promise<Attachment> {
+  const parsed = parseServerUrl(text);
+  if ("code" in parsed) throw new ConnectionError(parsed);
+  const { url } = parsed;
+  onProgress(`Connecting to ${url}…`);
+  const access = {
+    url,
+    username: parsed.username ?? env.OPENCODE_SERVER_USERNAME ?? DEFAULT_USERNAME,
+    password: parsed.password ?? (await password(text)) ?? env.OPENCODE_SERVER_PASSWORD,
+  };
+  const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
+  const failure = healthFailure(health, url);
+  if (failure) throw new ConnectionError(failure);
+  return { own: false, access, watch: () => {}, leave: () => {} };
+}

@@ -1,0 +1,184 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { DEFAULT_USERNAME } from "../access.ts";
+import type { ServerAccess } from "../access.ts";
+import { failures } from "../failures.ts";
+import { awaitHealth } from "../health.ts";
+import type { ServerFault } from "./lease-protocol.ts";
+
+const HOST = "127.0.0.1";
+/** How long the server may take to end by itself. */
+const STOP_TIMEOUT_MS = 5_000;
+const OUTPUT_TAIL_CHARS = 2_000;
+/** A free port can be taken by somebody else before the server opens it. */
+const PORT_ATTEMPTS = 3;
+
+export interface StartOptions {
+  readonly executable: string;
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly password: string;
+  /** The port to open; any free one if not given. */
+  readonly port?: number | undefined;
+  readonly timeoutMs: number;
+  /** Ends the start, and the process with it. */
+  readonly signal: AbortSignal;
+}
+
+/** The server did not come up. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+
+  constructor(readonly failure: ServerFault) {
+    super(failure.message);
+  }
+}
+
+/** Starts `opencode serve` and resolves once it answers. Rejects with a {@link StartError}, leaving no process. */
+export async function startServer(options: StartOptions): Promise<ServerProcess> {
+  for (let attempt = 1; ; attempt++) {
+    const server = new ServerProcess(options, options.port ?? (await freePort()));
+    const failure = await server.started(options);
+    if (!failure) return server;
+    await server.stop();
+    const portTaken = options.port === undefined && server.output.includes("ServeError");
+    if (!portTaken || attempt === PORT_ATTEMPTS || options.signal.aborted) throw new StartError(failure);
+  }
+}
+
+/** One run of OpenCode's server. */
+export class ServerProcess {
+  readonly access: ServerAccess;
+  /** OpenCode's, known once the server is started. */
+  version = "";
+  /** Settles when the process has ended, with how it did. */
+  readonly exited: Promise<string>;
+  private readonly child: ChildProcess;
+  private hasExited = false;
+  private tail = "";
+
+  constructor(
+    { executable, directory, env, password }: StartOptions,
+    readonly port: number,
+  ) {
+    this.access = { url: `http://${HOST}:${port}`, username: DEFAULT_USERNAME, password };
+    this.child = spawn(executable, ["serve", "--hostname", HOST, "--port", String(port)], {
+      cwd: directory,
+      env: { ...env, OPENCODE_SERVER_USERNAME: DEFAULT_USERNAME, OPENCODE_SERVER_PASSWORD: password },
+      stdio: ["ignore", "pipe", "pipe"],
+      // A process group of its own: what the server started ends with it.
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    this.exited = new Promise((resolve) => {
+      const end = (how: string) => {
+        this.hasExited = true;
+        this.signal("SIGKILL");
+        resolve(how);
+      };
+      this.child.once("error", (error) => end(error.message));
+      this.child.once("exit", (code, signal) => end(signal ? `ended by ${signal}` : `exit code ${code}`));
+    });
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.setEncoding("utf8").on("data", (text: string) => this.keep(text));
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  /** The end of what the server wrote. */
+  get output(): string {
+    return this.tail;
+  }
+
+  /** Resolves once the server answers an authenticated call, or to why it never will. */
+  async started({ timeoutMs, signal }: StartOptions): Promise<ServerFault | undefined> {
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const outcome = await Promise.race([
+      this.answers(giveUp),
+      this.exited.then((how) => failures.startFailed(how, this.tail)),
+      aborted(giveUp).then(() =>
+        signal.aborted
+          ? failures.startFailed("the start was cancelled")
+          : failures.startTimeout(timeoutMs, this.tail),
+      ),
+    ]);
+    return outcome;
+  }
+
+  private async answers(giveUp: AbortSignal): Promise<ServerFault | undefined> {
+    await this.listening();
+    const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
+    if (health.kind !== "healthy")
+      return failures.startFailed(`another program answers on port ${this.port}`, this.tail);
+    this.version = health.version;
+    return undefined;
+  }
+
+  private listening(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!this.tail.includes("server listening on")) return;
+        this.child.stdout?.off("data", look);
+        resolve();
+      };
+      this.child.stdout?.on("data", look);
+    });
+  }
+
+  /** Ends the server and what it started; resolves when it is gone. */
+  async stop(): Promise<void> {
+    this.signal("SIGTERM");
+    const kill = setTimeout(() => this.signal("SIGKILL"), STOP_TIMEOUT_MS);
+    await this.exited;
+    clearTimeout(kill);
+  }
+
+  private signal(signal: "SIGTERM" | "SIGKILL"): void {
+    const { pid } = this.child;
+    if (pid === undefined) return;
+    if (process.platform === "win32") {
+      if (!this.hasExited) endTree(pid);
+      return;
+    }
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      // Nobody is left in the group.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+
+  private keep(text: string): void {
+    this.tail = (this.tail + text).slice(-OUTPUT_TAIL_CHARS);
+  }
+}
+
+/** Windows knows no process groups; its own tool ends a process and its descendants. */
+function endTree(pid: number): void {
+  spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
+    "error",
+    () => process.kill(pid),
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, HOST, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ConnectionState } from "../../src/engine/connection.ts";
+import { isAlive } from "../../src/opencode/start-lock.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { Desk, failureOf, fakeServer, isGone } from "./watchdog-support.ts";
+
+describe("Connection to a server of one's own", function () {
+  this.timeout(90_000);
+  let desk: Desk;
+  afterEach(() => desk.close());
+
+  it("[EXT-1] starts a server for the folder, and another window adopts it", async () => {
+    desk = await Desk.open();
+    const first = desk.window();
+    assert.equal(await first.adopt(), false);
+    assert.equal(first.state.kind, "disconnected");
+    const states: ConnectionState[] = [];
+    first.onDidChangeState((state) => states.push(state));
+    await first.connect();
+    const connected = states.at(-1);
+    assert.ok(connected?.kind === "connected" && connected.own);
+    const details = states.map((state) => state.kind === "connecting" && state.detail);
+    assert.ok(details.includes("Starting OpenCode…"));
+    const session = await first.server.createSession({ title: "shared" });
+
+    const second = desk.window();
+    assert.equal(await second.adopt(), true);
+    assert.deepEqual(second.state, connected);
+    assert.equal((await second.server.session(session.id))?.title, "shared");
+    const state = desk.state();
+    assert.equal((await fetch(`${state?.url}/session`)).status, 401);
+
+    first.dispose();
+    await until("no lease but one", () => isAlive(state?.pid ?? 0));
+    assert.equal((await second.server.sessions()).length, 1);
+  });
+
+  it("keeps the server for the grace period, in which the next window adopts it", async () => {
+    desk = await Desk.open({ graceMs: 60_000 });
+    const before = desk.window();
+    await before.connect();
+    const pid = desk.state()?.pid;
+    before.dispose();
+    const after = desk.window();
+    assert.equal(await after.adopt(), true);
+    assert.equal(desk.state()?.pid, pid);
+    await after.stopServer();
+  });
+
+  it("leaves no process and no file behind when the grace period ends", async () => {
+    desk = await Desk.open({ graceMs: 300 });
+    const window = desk.window();
+    await window.connect();
+    const state = desk.state();
+    assert.ok(state && !isGone(state));
+    window.dispose();
+    await until("the end", () => isGone(state));
+    assert.deepEqual(
+      desk.files().filter((file) => !file.endsWith(".log")),
+      [],
+    );
+  });
+
+  it("starts one server when two windows start at once", async () => {
+    desk = await Desk.open();
+    const windows = [desk.window(), desk.window(), desk.window()];
+    await Promise.all(windows.map((window) => window.connect()));
+    const urls = windows.map(({ state }) => state.kind === "connected" && state.url);
+    assert.equal(new Set(urls).size, 1);
+    assert.equal(urls[0], desk.state()?.url);
+    assert.equal(desk.files().filter((file) => file.endsWith(".lock")).length, 0);
+  });
+
+  it("finds the server by whatever path the folder is opened", async () => {
+    desk = await Desk.open({ binary: fakeServer });
+    await desk.window().connect();
+    const link = join(tempDir(), "link");
+    symlinkSync(desk.directory, link);
+    assert.equal(await desk.window({}, { directory: link }).adopt(), true);
+  });
+
+  it("follows a server that was killed and restarted", async () => {
+    desk = await Desk.open();
+    const window = desk.window();
+    await window.connect();
+    const { id } = await window.server.createSession({ title: "survivor" });
+    const killed = desk.state()?.pid ?? 0;
+    let connects = 0;
+    window.onDidConnect(() => connects++);
+    process.kill(killed, "SIGKILL");
+    await until("reconnecting", () => window.state.kind === "reconnecting");
+    await until("connected", () => connects > 0 && window.state.kind === "connected", 30_000);
+    assert.notEqual(desk.state()?.pid, killed);
+    assert.equal((await window.server.session(id))?.title, "survivor");
+  });
+
+  it("stops the server for all windows when one asks to", async () => {
+    desk = await Desk.open();
+    const [one, other] = [desk.window(), desk.window()];
+    await one.connect();
+    await other.connect();
+    const state = desk.state();
+    assert.ok(state);
+    await one.stopServer();
+    assert.equal(one.state.kind, "disconnected");
+    await until("the other window's end", () => other.state.kind === "disconnected");
+    await until("the end", () => isGone(state));
+    assert.equal(await other.adopt(), false);
+  });
+
+  it("starts anew when the watchdog was killed, and ends the server that was left alone", async () => {
+    desk = await Desk.open();
+    const window = desk.window();
+    await window.connect();
+    const orphan = desk.state();
+    assert.ok(orphan);
+    process.kill(orphan.watchdogPid, "SIGKILL");
+    await until(
+      "a new server",
+      () => window.state.kind === "connected" && desk.state()?.pid !== orphan.pid,
+      30_000,
+    );
+    await until("the end of the old one", () => isGone(orphan));
+  });
+
+  it("gives up waiting when it is cancelled, and the server that was starting ends", async () => {
+    desk = await Desk.open({ graceMs: 100 });
+    const window = desk.window();
+    const abort = new AbortController();
+    const connecting = window.connect(abort.signal);
+    await until("the watchdog", () => desk.files().some((file) => file.endsWith(".sock")));
+    abort.abort();
+    await assert.rejects(connecting, { name: "AbortError" });
+    assert.equal(window.state.kind, "disconnected");
+    await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
+  });
+
+  it("says that there is no OpenCode, or that the path set is wrong", async () => {
+    desk = await Desk.open({ env: { PATH: "/nowhere" } });
+    assert.equal((await failureOf(desk.window({ path: "/no/opencode" }).connect())).code, "bad-path");
+    writeFileSync(join(desk.directory, "text"), "x");
+    assert.equal(
+      (await failureOf(desk.window({ path: join(desk.directory, "text") }).connect())).code,
+      "bad-path",
+    );
+  });
+
+  it("tells what the server said when it does not start, and can be tried again", async () => {
+    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "fails" } });
+    const window = desk.window();
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const failure = await failureOf(window.connect());
+      assert.equal(failure.code, "start-failed");
+      assert.match(failure.message, /exit code 1.*your configuration is bad/);
+    }
+    await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
+  });
+
+  it("says what is wrong with the configuration in the real server's words", async () => {
+    desk = await Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
+    const failure = await failureOf(desk.window().connect());
+    assert.equal(failure.code, "start-failed");
+    assert.match(failure.message, /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
+  });
+
+  it("does not wait for ever for a server that is not ready", async () => {
+    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
+    const failure = await failureOf(desk.window({ startTimeoutMs: 700 }).connect());
+    assert.equal(failure.code, "start-timeout");
+    assert.match(failure.message, /within 1 s/);
+  });
+
+  it("does not use a server that is too old", async () => {
+    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 100 });
+    const failure = await failureOf(desk.window().connect());
+    assert.equal(failure.code, "too-old");
+  });
+
+  it("is told when the server crashes again and again", async () => {
+    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "crashes" } });
+    const window = desk.window();
+    await window.connect().catch(() => {});
+    const state = await until(
+      "the watchdog's giving up",
+      () => window.state.kind === "failed" && window.state.failure.code === "gave-up" && window.state,
+      60_000,
+    );
+    assert.match(state.failure.message, /crashed 6 times/);
+  });
+});

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import type { RequestListener } from "node:http";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Server } from "node:net";
+import { ServerFailure } from "../../src/engine/ports.ts";
+import type { ServerEvent } from "../../src/engine/server-model.ts";
+import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { startOpenCode } from "../support/opencode.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { failureOf, realClock, silentLogger } from "./watchdog-support.ts";
+
+describe("Connection to a server that runs already", function () {
+  this.timeout(60_000);
+  let opencode: OpenCodeServer;
+  const connections: OpenCodeConnection[] = [];
+  const servers: Server[] = [];
+
+  before(async () => {
+    opencode = await startOpenCode();
+  });
+  after(() => opencode?.stop());
+  afterEach(() => {
+    for (const connection of connections.splice(0)) connection.dispose();
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  function connectionTo(
+    url: string,
+    password?: string,
+    env: Record<string, string> = {},
+  ): OpenCodeConnection {
+    const connection = createOpenCodeConnection({
+      directory: opencode.directory,
+      settings: () => ({ url, path: undefined, startTimeoutMs: 1_000 }),
+      password: () => Promise.resolve(password),
+      watchdogScript: "",
+      execPath: process.execPath,
+      env,
+      stateFolder: tempDir("state"),
+      clock: realClock,
+      logger: silentLogger,
+    });
+    connections.push(connection);
+    return connection;
+  }
+  async function listening(server: Server): Promise<string> {
+    servers.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+  const http = (listener: RequestListener) => listening(createHttpServer(listener));
+  /** Where nobody listens any more. */
+  async function deserted(): Promise<string> {
+    const url = await http(() => {});
+    servers.pop()?.close();
+    return url;
+  }
+  const reconnected = (connection: OpenCodeConnection) =>
+    new Promise<void>((resolve) => {
+      const subscription = connection.onDidConnect(() => {
+        subscription.dispose();
+        resolve();
+      });
+    });
+
+  it("[EXT-1] connects to a running server, tells what happens there, and makes calls", async () => {
+    const connection = connectionTo(opencode.url, opencode.password);
+    const events: ServerEvent[] = [];
+    connection.server.onEvent((event) => events.push(event));
+    let connects = 0;
+    connection.onDidConnect(() => connects++);
+    await connection.connect();
+    assert.equal(connects, 1);
+    assert.deepEqual(connection.state, {
+      kind: "connected",
+      url: opencode.url,
+      version: "1.18.33",
+      own: false,
+    });
+    const session = await connection.server.createSession({ title: "mine" });
+    await until("the event", () =>
+      events.find((event) => event.type === "session-changed" && event.session.id === session.id),
+    );
+    await connection.disconnect();
+    assert.equal(connection.state.kind, "disconnected");
+    await assert.rejects(
+      connection.server.session(session.id),
+      (error) => error instanceof ServerFailure && error.reason === "unreachable",
+    );
+    await connection.connect();
+    assert.equal((await connection.server.session(session.id))?.title, "mine");
+  });
+
+  it("takes the password from the URL, from what was entered, or from the environment", async () => {
+    const password = opencode.password ?? "";
+    await connectionTo(opencode.url.replace("//", `//opencode:${password}@`), "wrong").connect();
+    await connectionTo(opencode.url, password, { OPENCODE_SERVER_PASSWORD: "wrong" }).connect();
+    const connection = connectionTo(opencode.url, undefined, { OPENCODE_SERVER_PASSWORD: password });
+    await connection.connect();
+    assert.ok(!JSON.stringify(connection.state).includes(password));
+  });
+
+  it("shares one attempt among all who connect at once", async () => {
+    const connection = connectionTo(opencode.url, opencode.password);
+    let connects = 0;
+    connection.onDidConnect(() => connects++);
+    await Promise.all([connection.connect(), connection.adopt(), connection.connect()]);
+    assert.equal(connects, 1);
+  });
+
+  it("adopts a running server, and finds none where none runs", async () => {
+    assert.equal(await connectionTo(opencode.url, opencode.password).adopt(), true);
+    const absent = connectionTo(await deserted());
+    assert.equal(await absent.adopt(), false);
+    assert.equal(absent.state.kind, "disconnected");
+  });
+
+  it("says that the password is wrong", async () => {
+    const connection = connectionTo(opencode.url, "wrong");
+    const failure = await failureOf(connection.connect());
+    assert.equal(failure.code, "wrong-password");
+    assert.deepEqual(connection.state, { kind: "failed", failure });
+    assert.equal((await failureOf(connectionTo(opencode.url).connect())).code, "wrong-password");
+  });
+
+  it("says that nobody answers", async () => {
+    const url = await deserted();
+    const failure = await failureOf(connectionTo(url).connect());
+    assert.equal(failure.code, "unreachable");
+    assert.ok(failure.message.includes(url));
+  });
+
+  for (const [what, start] of [
+    ["a web page", () => http((_, response) => response.end("<html>hello</html>"))],
+    ["another JSON", () => http((_, response) => response.end('{"ok":true}'))],
+    ["a refusal", () => http((_, response) => response.writeHead(404).end())],
+    ["a redirection", () => http((_, response) => response.writeHead(302, { location: opencode.url }).end())],
+    ["another protocol", () => listening(createServer((socket) => socket.end("SSH-2.0-x\r\n")))],
+  ] as const)
+    it(`recognises what is not OpenCode: ${what}`, async () => {
+      const failure = await failureOf(connectionTo(await start()).connect());
+      assert.equal(failure.code, "not-opencode");
+    });
+
+  it("says which version is there and which is needed", async () => {
+    const url = await http((_, response) => response.end('{"healthy":true,"version":"1.17.99"}'));
+    const failure = await failureOf(connectionTo(url).connect());
+    assert.equal(failure.code, "too-old");
+    assert.match(failure.message, /1\.17\.99.*1\.18\.0/);
+  });
+
+  it("refuses the server of another computer without calling it", async () => {
+    assert.equal((await failureOf(connectionTo("http://10.0.0.1:4096").connect())).code, "bad-url");
+  });
+
+  it("can be cancelled while it waits for an answer", async () => {
+    const url = await http(() => {});
+    const connection = connectionTo(url);
+    const abort = new AbortController();
+    const connecting = connection.connect(abort.signal);
+    await until("connecting", () => connection.state.kind === "connecting");
+    abort.abort();
+    await assert.rejects(connecting, { name: "AbortError" });
+    await until("the end of the attempt", () => connection.state.kind === "disconnected");
+    await assert.rejects(connection.connect(AbortSignal.abort()), { name: "AbortError" });
+  });
+
+  it("opens a cut stream again, and says that what was known may be stale", async () => {
+    const { hostname, port } = new URL(opencode.url);
+    const cuts: (() => void)[] = [];
+    const proxy = createServer((socket) => {
+      const upstream = connect(Number(port), hostname);
+      socket.pipe(upstream).pipe(socket);
+      for (const one of [socket, upstream]) one.on("error", () => {});
+      cuts.push(() => {
+        socket.destroy();
+        upstream.destroy();
+      });
+    });
+    const connection = connectionTo(await listening(proxy), opencode.password);
+    await connection.connect();
+    const events: ServerEvent[] = [];
+    connection.server.onEvent((event) => events.push(event));
+    const again = reconnected(connection);
+    for (const cut of cuts.splice(0)) cut();
+    await until("reconnecting", () => connection.state.kind === "reconnecting");
+    await again;
+    assert.equal(connection.state.kind, "connected");
+    const session = await connection.server.createSession({ title: "after" });
+    await until("an event", () =>
+      events.some((event) => event.type === "session-changed" && event.session.id === session.id),
+    );
+  });
+
+  it("finds the server again after its restart, at once if asked to", async () => {
+    const connection = connectionTo(opencode.url, opencode.password);
+    await connection.connect();
+    await opencode.kill();
+    await until("reconnecting", () => connection.state.kind === "reconnecting");
+    assert.equal((await failureOf(connection.connect())).code, "unreachable");
+    const again = reconnected(connection);
+    await opencode.restart();
+    await again;
+    assert.equal(connection.state.kind, "connected");
+  });
+
+  it("is silent once disposed", async () => {
+    const connection = connectionTo(opencode.url, opencode.password);
+    await connection.connect();
+    let told = 0;
+    connection.onDidChangeState(() => told++);
+    connection.server.onEvent(() => told++);
+    connection.dispose();
+    const before = told;
+    const other = connectionTo(opencode.url, opencode.password);
+    await other.connect();
+    const seen = new Promise<void>((resolve) => other.server.onEvent(() => resolve()));
+    await other.server.createSession({ title: "unheard" });
+    await seen;
+    assert.equal(told, before);
+    await assert.rejects(connection.connect(), { name: "AbortError" });
+  });
+});

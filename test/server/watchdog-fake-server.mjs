@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+// Listens like `opencode serve`, and does what FAKE_SERVER says: "fails", "silent", "old" or "crashes".
+import { createServer } from "node:http";
+
+const mode = process.env.FAKE_SERVER;
+if (mode === "fails") {
+  console.error("Error: your configuration is bad");
+  process.exit(1);
+}
+const port = Number(process.argv[process.argv.indexOf("--port") + 1]);
+const password = Buffer.from(`opencode:${process.env.OPENCODE_SERVER_PASSWORD}`).toString("base64");
+
+createServer((request, response) => {
+  if (request.headers.authorization !== `Basic ${password}`) return response.writeHead(401).end();
+  if (request.url.startsWith("/event")) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.write(`data: {"type":"server.connected","properties":{}}\n\n`);
+  }
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ healthy: true, version: mode === "old" ? "1.2.27" : "1.18.33" }));
+  if (mode === "crashes") setTimeout(() => process.exit(7), 20);
+}).listen(port, "127.0.0.1", () => {
+  if (mode !== "silent") console.log(`opencode server listening on http://127.0.0.1:${port}`);
+});

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createClient } from "../../../src/opencode/client.ts";
+import { EventStream } from "../../../src/opencode/event-stream.ts";
+import { until } from "../../support/wait.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+/** A server whose event stream says and keeps silent as told: reality does so too rarely to wait for. */
+class FakeEvents {
+  readonly connections: ServerResponse[] = [];
+  answering = true;
+  private constructor(private readonly server: Server) {
+    server.on("request", (_, response) => {
+      this.connections.push(response);
+      if (!this.answering) return;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      this.send(response, { type: "server.connected", properties: {} });
+    });
+  }
+  static async start() {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new FakeEvents(server);
+  }
+  get url() {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+  send(response: ServerResponse | undefined, payload: unknown) {
+    response?.write(`data: ${JSON.stringify(payload)}\n\n`);
+  }
+  stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+describe("Event stream", () => {
+  let events: FakeEvents;
+  let clock: FakeClock;
+  let stream: EventStream;
+  const told = {
+    opened: 0,
+    payloads: [] as unknown[],
+    cuts: [] as { reason: string; nextAttemptAt: number }[],
+  };
+
+  beforeEach(async () => {
+    events = await FakeEvents.start();
+    clock = new FakeClock();
+    Object.assign(told, { opened: 0, payloads: [], cuts: [] });
+    stream = new EventStream({
+      clock,
+      random: () => 0.5,
+      subscribe: async (fetch, onSseError) => {
+        const client = createClient({ url: events.url, username: "opencode" }, "/work", fetch);
+        return (await client.sse.get({ url: "/event", sseMaxRetryAttempts: 1, onSseError })).stream;
+      },
+      onOpen: () => told.opened++,
+      onPayload: (payload) => told.payloads.push(payload),
+      onCut: (cut) => told.cuts.push(cut),
+    });
+  });
+  afterEach(() => {
+    stream.dispose();
+    events.stop();
+  });
+
+  const opened = (times: number) => until(`opening ${times}`, () => told.opened === times);
+  const cut = (times: number) => until(`cut ${times}`, () => told.cuts.length === times);
+
+  it("tells that it is open with the first event, and then each event", async () => {
+    await opened(1);
+    events.send(events.connections[0], { type: "a" });
+    await until("the event", () => told.payloads.length === 2);
+  });
+
+  it("opens again after an end, with growing pauses", async () => {
+    await opened(1);
+    events.connections[0]?.end();
+    await cut(1);
+    assert.equal(told.cuts[0]?.nextAttemptAt, clock.now() + 500);
+    clock.advance(499);
+    assert.equal(events.connections.length, 1);
+    clock.advance(1);
+    await opened(2);
+    events.connections[1]?.destroy();
+    await cut(2);
+    assert.equal(told.cuts[1]?.nextAttemptAt, clock.now() + 1_000);
+  });
+
+  it("forgets earlier failures once it was open for a while", async () => {
+    await opened(1);
+    events.connections[0]?.end();
+    await cut(1);
+    clock.advance(500);
+    await opened(2);
+    clock.advance(60_000);
+    events.connections[1]?.end();
+    await cut(2);
+    assert.equal(told.cuts[1]?.nextAttemptAt, clock.now() + 500);
+  });
+
+  it("opens again after 25 s without a byte, while it is watched", async () => {
+    await opened(1);
+    stream.setWatched(true);
+    clock.advance(24_000);
+    events.connections[0]?.write(": a comment is a sign of life\n\n");
+    events.send(events.connections[0], { type: "a" });
+    await until("the event", () => told.payloads.length === 2);
+    clock.advance(24_000);
+    assert.equal(told.cuts.length, 0);
+    clock.advance(1_000);
+    await cut(1);
+    assert.match(told.cuts[0]?.reason ?? "", /silent for 25 s/);
+  });
+
+  it("holds no timer while nobody watches, and finds the silence when somebody does", async () => {
+    await opened(1);
+    assert.equal(clock.pending, 0);
+    clock.advance(60_000);
+    assert.deepEqual(told.cuts, []);
+    stream.setWatched(true);
+    await cut(1);
+  });
+
+  it("gives up a request that is never answered", async () => {
+    await opened(1);
+    events.answering = false;
+    events.connections[0]?.end();
+    await cut(1);
+    clock.advance(500);
+    await until("the request", () => events.connections.length === 2);
+    clock.advance(5_000);
+    await cut(2);
+    assert.match(told.cuts[1]?.reason ?? "", /did not open/);
+  });
+
+  it("opens again at once when told to, connected or waiting", async () => {
+    await opened(1);
+    stream.reopen("moved");
+    await opened(2);
+    events.connections[1]?.end();
+    await cut(1);
+    stream.reopen("moved");
+    await opened(3);
+    assert.equal(told.cuts.length, 1);
+  });
+
+  it("tells nothing after its disposal and leaves no timer", async () => {
+    await opened(1);
+    const closed = once(events.connections[0] as ServerResponse, "close");
+    stream.setWatched(true);
+    stream.dispose();
+    await closed;
+    assert.equal(clock.pending, 0);
+    assert.deepEqual(told.cuts, []);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { createEventDecoder } from "../../../src/opencode/events.ts";
+
+function decoder() {
+  const warnings: string[] = [];
+  const logger = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message: string) => void warnings.push(message),
+  };
+  return { decode: createEventDecoder(logger), warnings };
+}
+
+const delta = {
+  id: "evt_1",
+  type: "message.part.delta",
+  properties: { sessionID: "ses_1", messageID: "msg_1", partID: "prt_1", field: "text", delta: "word " },
+};
+const session = {
+  id: "ses_1",
+  slug: "calm-fox",
+  title: "t",
+  directory: "/w",
+  model: { id: "m", providerID: "fake", variant: "default" },
+  time: { created: 1, updated: 2, archived: 0 },
+};
+
+describe("Event decoder", () => {
+  it("reads the server's events", () => {
+    const { decode } = decoder();
+    assert.deepEqual(decode(delta), { type: "part-delta", ...delta.properties });
+    assert.deepEqual(decode({ type: "session.idle", properties: { sessionID: "ses_1" } }), {
+      type: "session-status",
+      sessionID: "ses_1",
+      status: { type: "idle" },
+    });
+    const changed = decode({ type: "session.updated", properties: { sessionID: "ses_1", info: session } });
+    assert.ok(changed?.type === "session-changed");
+    assert.deepEqual(changed.session.model, { providerID: "fake", modelID: "m" });
+    assert.equal(changed.session.archived, undefined);
+    assert.deepEqual(changed.session.task, { kind: "none" });
+    const part = { type: "step-start", id: "prt_1", sessionID: "ses_1", messageID: "msg_1" };
+    assert.deepEqual(decode({ type: "message.part.updated", properties: { part } }), {
+      type: "part-changed",
+      part: { type: "other", kind: "step-start", id: "prt_1", sessionID: "ses_1", messageID: "msg_1" },
+    });
+    assert.deepEqual(
+      decode({ type: "question.rejected", properties: { sessionID: "s", requestID: "q", more: 1 } }),
+      {
+        type: "request-closed",
+        sessionID: "s",
+        requestID: "q",
+      },
+    );
+  });
+
+  it("passes over what is none of the engine's business", () => {
+    const { decode, warnings } = decoder();
+    for (const payload of [null, 1, "text", {}, { type: "x" }, { type: "server.heartbeat", properties: {} }])
+      assert.equal(decode(payload), undefined);
+    assert.deepEqual(warnings, []);
+  });
+
+  it("drops a misfit, and says so once for its type", () => {
+    const { decode, warnings } = decoder();
+    const broken = { type: "session.updated", properties: { info: { ...session, title: 7 } } };
+    assert.equal(decode(broken), undefined);
+    assert.equal(decode(broken), undefined);
+    assert.equal(decode({ ...delta, properties: { ...delta.properties, delta: 1 } }), undefined);
+    assert.equal(warnings.length, 2);
+    assert.match(warnings[0] ?? "", /session\.updated.*"info\.title" is not of type string/);
+    assert.ok(decode(delta));
+  });
+
+  it("logs an error that belongs to no session, such as a plugin's that did not load", () => {
+    const { decode, warnings } = decoder();
+    const error = { name: "UnknownError", data: { message: "no such plugin" } };
+    assert.equal(decode({ type: "session.error", properties: { error } }), undefined);
+    assert.match(warnings[0] ?? "", /no such plugin/);
+  });
+
+  it("costs little beside the parsing of 40,000 deltas", () => {
+    const { decode } = decoder();
+    const texts = Array.from({ length: 40_000 }, (_, index) =>
+      JSON.stringify({ ...delta, properties: { ...delta.properties, delta: `word ${index} ` } }),
+    );
+    const fastest = (work: () => void) =>
+      Math.min(
+        ...Array.from({ length: 7 }, () => {
+          const start = performance.now();
+          work();
+          return performance.now() - start;
+        }),
+      );
+    let payloads: unknown[] = [];
+    const parsing = fastest(() => (payloads = texts.map((text) => JSON.parse(text) as unknown)));
+    const decoding = fastest(() => payloads.forEach(decode));
+    assert.ok(
+      decoding <= 0.5 * parsing,
+      `decoding ${decoding.toFixed(1)} ms, parsing ${parsing.toFixed(1)} ms`,
+    );
+  });
+});

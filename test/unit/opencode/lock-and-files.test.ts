@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import {
+  defaultStateFolder,
+  ensurePrivateFolder,
+  writePrivateFile,
+} from "../../../src/opencode/private-files.ts";
+import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
+import { StartLock } from "../../../src/opencode/start-lock.ts";
+import { tempDir } from "../../support/temp.ts";
+
+describe("Start lock", () => {
+  it("is held by one at a time", async () => {
+    const path = join(tempDir(), "lock");
+    const results = await Promise.all(Array.from({ length: 20 }, () => StartLock.tryAcquire(path)));
+    const held = results.filter((lock) => lock !== undefined);
+    assert.equal(held.length, 1);
+    await held[0]?.release();
+    assert.ok(await StartLock.tryAcquire(path));
+  });
+
+  for (const [what, leave] of [
+    [
+      "of a process that is gone",
+      (path: string) => writeFileSync(path, JSON.stringify({ pid: goneProcess(), token: "t" })),
+    ],
+    [
+      "that is too old",
+      (path: string) => {
+        writeFileSync(path, JSON.stringify({ pid: process.pid, token: "t" }));
+        utimesSync(path, new Date(0), new Date(0));
+      },
+    ],
+  ] as const)
+    it(`is taken over when it is one ${what}`, async () => {
+      const path = join(tempDir(), "lock");
+      leave(path);
+      assert.equal(await StartLock.tryAcquire(path), undefined);
+      assert.ok(await StartLock.tryAcquire(path));
+    });
+
+  it("is not released by one who lost it", async () => {
+    const path = join(tempDir(), "lock");
+    const lock = await StartLock.tryAcquire(path);
+    writeFileSync(path, "another's");
+    await lock?.release();
+    assert.equal(readFileSync(path, "utf8"), "another's");
+  });
+});
+
+function goneProcess(): number {
+  return spawnSync(process.execPath, ["-e", ""]).pid;
+}
+
+describe("Private files", () => {
+  it("are readable by this user alone and leave nothing beside them", async function () {
+    if (process.platform === "win32") return this.skip();
+    const folder = join(tempDir(), "a", "b");
+    await ensurePrivateFolder(folder);
+    const file = join(folder, "state.json");
+    await writePrivateFile(file, "one");
+    await writePrivateFile(file, "two");
+    assert.equal(readFileSync(file, "utf8"), "two");
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder), ["state.json"]);
+  });
+
+  it("close a folder that is open to others, and refuse one that leads elsewhere", async function () {
+    if (process.platform === "win32") return this.skip();
+    const folder = join(tempDir(), "open");
+    mkdirSync(folder);
+    chmodSync(folder, 0o755);
+    await ensurePrivateFolder(folder);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    const link = join(tempDir(), "link");
+    symlinkSync(folder, link);
+    await assert.rejects(ensurePrivateFolder(link), /not a folder/);
+  });
+
+  it("lie where each system keeps state", () => {
+    const home = "/home/me";
+    assert.equal(
+      defaultStateFolder({ platform: "linux", env: {}, home }),
+      "/home/me/.local/state/opencode-async-agents",
+    );
+    assert.equal(
+      defaultStateFolder({ platform: "linux", env: { XDG_STATE_HOME: "/s" }, home }),
+      "/s/opencode-async-agents",
+    );
+    assert.match(defaultStateFolder({ platform: "darwin", env: {}, home }), /Library\/Application Support/);
+    assert.equal(
+      defaultStateFolder({ platform: "win32", env: { LOCALAPPDATA: "C:\\L" }, home: "C:\\me" }),
+      "C:\\L\\opencode-async-agents",
+    );
+  });
+
+  it("keep the socket's path short enough", function () {
+    if (process.platform === "win32") return this.skip();
+    const short = serverFiles("/state", "/work");
+    assert.match(short.socket, /^\/state\//);
+    assert.deepEqual(foldersOf(short), ["/state"]);
+    const long = serverFiles(`/${"state".repeat(30)}`, "/work");
+    assert.ok(Buffer.byteLength(long.socket) < 104);
+    assert.equal(foldersOf(long).length, 2);
+    assert.notEqual(short.state, serverFiles("/state", "/work2").state);
+  });
+
+  it("are not believed when they hold something else", async () => {
+    const path = join(tempDir(), "state.json");
+    assert.equal(await readServerState(path), undefined);
+    for (const text of ["", "{", "{}", '{"v":2}']) {
+      writeFileSync(path, text);
+      assert.equal(await readServerState(path), undefined);
+    }
+  });
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { TaskRecord } from "../../../src/engine/task.ts";
+import { RECORD_KEY, encodeRecord, readRecord } from "../../../src/opencode/record-codec.ts";
+
+const record: TaskRecord = {
+  id: "ses_child",
+  revision: 3,
+  description: "look at the tests",
+  agent: "build",
+  model: { providerID: "fake", modelID: "m" },
+  parentSessionID: "ses_parent",
+  parentMessageID: "msg_1",
+  launchedBy: "agent",
+  batchID: "batch",
+  isForked: true,
+  forkedFrom: "ses_other",
+  resumeCount: 2,
+  status: "error",
+  promptMessageID: "msg_2",
+  createdAt: 1,
+  startedAt: 2,
+  endedAt: 3,
+  finalMessageID: "msg_3",
+  error: { name: "APIError", message: "no" },
+  notice: { state: "pending", messageID: "msg_4", attempts: 1, lastError: "gone" },
+};
+
+const stored = (value: unknown) =>
+  JSON.parse(JSON.stringify({ [RECORD_KEY]: value })) as Record<string, unknown>;
+const child = { id: "ses_child", parentID: "ses_parent" };
+
+describe("Task record codec", () => {
+  it("reads what it wrote", () => {
+    const reading = readRecord({ ...child, metadata: stored(encodeRecord(record)) });
+    assert.deepEqual(reading, { kind: "task", record });
+  });
+
+  it("gives a record written at creation the ID of its session", () => {
+    const { id, ...draft } = record;
+    assert.deepEqual(readRecord({ ...child, metadata: stored(encodeRecord(draft)) }), {
+      kind: "task",
+      record: { ...draft, id },
+    });
+  });
+
+  it("takes a nameless record for this session's only under the parent that it names", () => {
+    const draft = { ...record, id: undefined };
+    const metadata = stored(encodeRecord(draft));
+    assert.equal(readRecord({ id: "ses_fork", metadata }).kind, "none");
+    assert.equal(readRecord({ id: "ses_fork", parentID: "ses_else", metadata }).kind, "none");
+  });
+
+  it("passes over a record that a fork of the session has copied", () => {
+    const metadata = stored(encodeRecord(record));
+    assert.equal(readRecord({ id: "ses_fork", metadata }).kind, "none");
+    assert.equal(readRecord({ id: "ses_fork", metadata: stored({ v: 9, id: "ses_child" }) }).kind, "none");
+  });
+
+  it("finds no record where there is none", () => {
+    assert.equal(readRecord({ id: "a" }).kind, "none");
+    assert.equal(readRecord({ id: "a", metadata: { other: 1 } }).kind, "none");
+  });
+
+  for (const [what, value, reason] of [
+    ["no version", { ...record }, /names no format/],
+    ["a newer version", { ...record, v: 2 }, /newer version .*format 2/],
+    ["a missing field", { v: 1, ...record, agent: undefined }, /"agent" is not of type string/],
+    ["an unknown status", { v: 1, ...record, status: "paused" }, /"status" is none of "running"/],
+    ["no object", "x", /not an object/],
+    ["null", null, /not an object/],
+  ] as const)
+    it(`calls a record with ${what} unreadable`, () => {
+      const reading = readRecord({ ...child, metadata: stored(value) });
+      assert.equal(reading.kind, "unreadable");
+      assert.match(reading.reason, reason);
+    });
+
+  it("stays under 4 kB whatever is said in free text, and stays readable", () => {
+    const text = fc.oneof(fc.string({ unit: "binary", maxLength: 9_000 }), fc.string({ maxLength: 9_000 }));
+    fc.assert(
+      fc.property(text, text, text, (description, message, lastError) => {
+        const written = encodeRecord({
+          ...record,
+          description,
+          error: { name: "APIError", message },
+          notice: { state: "pending", messageID: "msg_4", attempts: 1, lastError },
+        });
+        assert.ok(Buffer.byteLength(JSON.stringify(written)) < 4096);
+        assert.equal(readRecord({ ...child, metadata: stored(written) }).kind, "task");
+        assert.ok((written.description as string).length <= 200);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("cuts no more of an error than needed", () => {
+    const written = encodeRecord({ ...record, error: { name: "APIError", message: "e".repeat(1_000) } });
+    assert.equal((written.error as { message: string }).message.length, 1_000);
+  });
+
+  it("refuses what cannot be cut", () => {
+    assert.throws(() => encodeRecord({ ...record, agent: "a".repeat(5_000) }), RangeError);
+  });
+});

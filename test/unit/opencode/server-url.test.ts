@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { parseServerUrl } from "../../../src/opencode/server-url.ts";
+
+describe("Server URL", () => {
+  for (const [text, url] of [
+    ["http://127.0.0.1:4096", "http://127.0.0.1:4096"],
+    [" http://localhost:4096/ ", "http://localhost:4096"],
+    ["http://127.8.9.1", "http://127.8.9.1"],
+    ["http://[::1]:80/", "http://[::1]"],
+    ["http://2130706433:4096", "http://127.0.0.1:4096"],
+  ] as const)
+    it(`takes ${text}`, () => {
+      const parsed = parseServerUrl(text);
+      assert.ok("url" in parsed);
+      assert.equal(parsed.url, url);
+    });
+
+  it("takes user name and password out of the URL", () => {
+    assert.deepEqual(parseServerUrl("http://me:a%40b@127.0.0.1:1"), {
+      url: "http://127.0.0.1:1",
+      username: "me",
+      password: "a@b",
+    });
+  });
+
+  for (const text of [
+    "4096",
+    "nonsense",
+    "ftp://127.0.0.1",
+    "http://192.168.0.1:4096",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "http://0.0.0.0:4096",
+    "http://127.0.0.1:4096/session",
+    "http://127.0.0.1:4096/?directory=x",
+    "http://:%@127.0.0.1",
+  ])
+    it(`refuses ${text}`, () => {
+      const parsed = parseServerUrl(text);
+      assert.ok("code" in parsed);
+      assert.equal(parsed.code, "bad-url");
+      assert.match(parsed.remedy, /asyncagents\.server\.url/);
+    });
+});
