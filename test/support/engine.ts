@@ -58,7 +58,13 @@ export async function openWindow(
     logger,
     random: Math.random,
     tombstones: { load: () => [], save: () => undefined },
-    settings: () => ({ pollInterval: 500, stallWarning: 0, notifyParent: true, ...settings }),
+    settings: () => ({
+      pollInterval: 500,
+      stallWarning: 0,
+      notifyParent: true,
+      maxConcurrentTasks: 0,
+      ...settings,
+    }),
   });
   const session = new ActiveSession(engine, connection.server, logger);
   let synced = false;

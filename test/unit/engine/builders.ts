@@ -13,6 +13,8 @@ export function record(facts: Partial<TaskRecord> = {}): TaskRecord {
     parentSessionID: "ses_parent",
     launchedBy: "person",
     isForked: false,
+    batchID: "bat_1",
+    toolCalls: 0,
     resumeCount: 0,
     status: "running",
     promptMessageID: "msg_prompt",

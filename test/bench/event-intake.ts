@@ -1,0 +1,85 @@
+/** How much the engine adds to reading the event stream of a busy server: 20 tasks that stream 2,000 pieces each. */
+import { ActiveSession } from "../../src/engine/active-session.ts";
+import { createEventDecoder } from "../../src/opencode/events.ts";
+import { MemoryServer } from "../support/memory-server.ts";
+import { interleaved, median, timed } from "./support/measure.ts";
+import { addRunningTasks, memoryEngine, strictLogger } from "./support/memory-engine.ts";
+import { Report } from "./support/report.ts";
+
+const TASKS = 20;
+const DELTAS = 2_000;
+
+const server = new MemoryServer();
+const { tasks } = await addRunningTasks(server, TASKS);
+const engine = memoryEngine(server);
+const session = new ActiveSession(engine, server, strictLogger);
+await engine.connect();
+await session.refresh();
+let changes = 0;
+engine.onDidChange(() => changes++);
+const decode = createEventDecoder(strictLogger);
+const lines = streams(tasks);
+
+const figures = await interleaved(
+  { rounds: 31, warmUp: 5 },
+  {
+    parse: () =>
+      timed(() => {
+        for (const line of lines) JSON.parse(line);
+      }),
+    engine: () =>
+      timed(() => {
+        for (const line of lines) {
+          const event = decode(JSON.parse(line));
+          if (event) server.emit(event);
+        }
+      }),
+  },
+);
+if (changes < TASKS) throw new Error("The events did not reach the tasks.");
+session.dispose();
+engine.dispose();
+
+const report = new Report("event-intake");
+report.figures("JSON.parse alone", "ms", figures.parse);
+report.figures("decoded and taken in", "ms", figures.engine);
+report.budget({
+  what: "taken in / JSON.parse",
+  value: median(figures.engine) / median(figures.parse),
+  limit: 1.5,
+  unit: "×",
+});
+report.finish();
+
+/** The events as lines, those of the tasks in turn. The first of each task begins its part, and so the text, anew. */
+function streams(tasks: readonly string[]): string[] {
+  const words = "Now I look at the next file, because the error is thrown in its first function. ".split(
+    /(?<= )/,
+  );
+  const lines: string[] = [];
+  const add = (type: string, properties: Record<string, unknown>): void =>
+    void lines.push(
+      JSON.stringify({ id: `evt_${lines.length.toString(16).padStart(26, "0")}`, type, properties }),
+    );
+  const places = tasks.map((sessionID, index) => ({
+    sessionID,
+    messageID: `msg_${index.toString().padStart(26, "0")}`,
+    id: `prt_${index.toString().padStart(26, "0")}`,
+  }));
+  for (const place of places)
+    add("message.part.updated", {
+      sessionID: place.sessionID,
+      part: { ...place, type: "text", text: "", time: { start: 1 } },
+      time: 1,
+    });
+  for (let index = 0; index < DELTAS; index++)
+    for (const { sessionID, messageID, id: partID } of places)
+      add("message.part.delta", {
+        sessionID,
+        messageID,
+        partID,
+        field: "text",
+        delta: words[index % words.length],
+      });
+  return lines;
+}

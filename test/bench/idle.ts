@@ -1,0 +1,100 @@
+/** What a window costs the server while there is nothing to do: no request without a task, hardly any CPU with a silent one. */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { createSession, openWindow, type EngineWindow } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { median } from "./support/measure.ts";
+import { launchInput, post, quiet } from "./support/real-server.ts";
+import { recordFetch } from "./support/recorded-fetch.ts";
+import { Report } from "./support/report.ts";
+
+const REQUESTS_OVER_MS = 16_000;
+const CPU_OVER_MS = 20_000;
+const ROUNDS = 5;
+const defaults = { pollInterval: 5_000, stallWarning: 120_000 };
+const silence = script([{ hang: true }]);
+
+if (process.platform !== "linux")
+  throw new Error("The CPU time of a process is read from /proc, so on Linux alone.");
+const model = await startScriptedModel({ fallback: () => ({ text: "Done." }) });
+const servers = await Promise.all([startOpenCode({ model }), startOpenCode({ model })]);
+
+const unasked = await requestsWithoutTask(servers[0]);
+const figures = await cpuWithSilentTask();
+await Promise.all(servers.map((server) => server.stop()));
+await model.stop();
+
+const report = new Report("idle");
+report.figures(`requests in ${REQUESTS_OVER_MS / 1000} s without a task`, "", [unasked]);
+report.figures("server CPU, silent session alone", "ms", figures.bare);
+report.figures("server CPU, silent task and a window", "ms", figures.window);
+report.budget({ what: "requests without a task", value: unasked, limit: 0, unit: "" });
+report.budget({
+  what: "server CPU with a window / without",
+  value: median(figures.window) / median(figures.bare),
+  limit: 1.1,
+  unit: "×",
+});
+report.finish();
+
+/** Counts what a window asks whose only task is finished, its view in sight. */
+async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
+  const window = await openWindow(server, defaults);
+  const parentSessionID = await createSession(server);
+  await window.engine.launch({ ...launchInput, parentSessionID });
+  await quiet({ server, window }, parentSessionID);
+  const recording = recordFetch();
+  await delay(REQUESTS_OVER_MS);
+  recording.dispose();
+  window.dispose();
+  for (const { call } of recording.requests) console.log(`  asked without a task: ${call}`);
+  return recording.requests.length;
+}
+
+/** Both servers at the same time, so that whatever disturbs the machine disturbs both; in turns, one has the window. */
+async function cpuWithSilentTask(): Promise<{ bare: number[]; window: number[] }> {
+  const bare: number[] = [];
+  const watched: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const [plain, other] = round % 2 === 0 ? servers : servers.toReversed();
+    if (!plain || !other) throw new Error("There are no servers.");
+    const window = await openWindow(other, defaults);
+    const session = await startSilentSession(plain);
+    const task = await startSilentTask(other, window);
+    // Whatever starting it has set off is over.
+    await delay(3_000);
+    const before = [cpuTime(plain.pid), cpuTime(other.pid)] as const;
+    await delay(CPU_OVER_MS);
+    bare.push(cpuTime(plain.pid) - before[0]);
+    watched.push(cpuTime(other.pid) - before[1]);
+    await post(plain, `/session/${session}/abort`, {});
+    await window.engine.cancel(task, "agent");
+    window.dispose();
+  }
+  return { bare, window: watched };
+}
+
+async function startSilentSession(server: OpenCodeServer): Promise<string> {
+  const { id } = await post<{ id: string }>(server, "/session", { title: "Bare" });
+  const parts = [{ type: "text", text: silence }];
+  await post(server, `/session/${id}/prompt_async`, { agent: "general", parts });
+  await model.waitForRequest(({ sessionID }) => sessionID === id);
+  return id;
+}
+
+async function startSilentTask(server: OpenCodeServer, { engine }: EngineWindow): Promise<string> {
+  const parentSessionID = await createSession(server);
+  const { id } = await engine.launch({ ...launchInput, prompt: silence, parentSessionID });
+  await model.waitForRequest(({ sessionID }) => sessionID === id);
+  return id;
+}
+
+/** Milliseconds that the threads of a process have run so far. */
+function cpuTime(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ", 1)[0]),
+  );
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6;
+}

@@ -1,0 +1,36 @@
+/** What launching a task costs an agent, beside the two requests that it takes at least. */
+import { createSession } from "../support/engine.ts";
+import { interleaved, median, timed } from "./support/measure.ts";
+import { launchBare, launchInput, quiet, startBench } from "./support/real-server.ts";
+import { Report } from "./support/report.ts";
+
+const bench = await startBench();
+const { server, window } = bench;
+
+/** Each launch from a parent of its own, and the next one only when all is done that follows from it. */
+async function launch(start: (parent: string) => Promise<unknown>): Promise<number> {
+  const parent = await createSession(server);
+  const took = await timed(() => start(parent));
+  await quiet(bench, parent);
+  return took;
+}
+
+const figures = await interleaved(
+  { rounds: 31, warmUp: 5 },
+  {
+    bare: () => launch((parent) => launchBare(server, parent)),
+    engine: () => launch((parentSessionID) => window.engine.launch({ ...launchInput, parentSessionID })),
+  },
+);
+await bench.stop();
+
+const report = new Report("launch");
+report.figures("POST /session, prompt_async", "ms", figures.bare);
+report.figures("TaskEngine.launch", "ms", figures.engine);
+report.budget({
+  what: "launch / bare",
+  value: median(figures.engine) / median(figures.bare),
+  limit: 1.3,
+  unit: "×",
+});
+report.finish();

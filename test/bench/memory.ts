@@ -1,0 +1,66 @@
+/** How much heap 1,000 finished tasks hold in the engine, after they ran and their parent was told. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { TaskEngine } from "../../src/engine/engine.ts";
+import { MemoryServer } from "../support/memory-server.ts";
+import { until } from "../support/wait.ts";
+import { median } from "./support/measure.ts";
+import { addRunningTasks, memoryEngine } from "./support/memory-engine.ts";
+import { Report } from "./support/report.ts";
+
+const TASKS = 1_000;
+const DELTAS = 50;
+const ROUNDS = 5;
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+const held: number[] = [];
+for (let round = 0; round < ROUNDS; round++) held.push(await measure());
+
+const report = new Report("memory");
+report.figures(`held by ${TASKS} finished tasks`, "MB", held);
+report.budget({ what: `${TASKS} finished tasks`, value: median(held), limit: 10, unit: "MB" });
+report.finish();
+
+/** The difference that letting go of the engine makes, so that what the server here keeps does not count. */
+async function measure(): Promise<number> {
+  const holder: Holder = { engine: undefined };
+  const server = new MemoryServer();
+  await runTasks(server, holder);
+  const withEngine = await heap();
+  holder.engine?.dispose();
+  holder.engine = undefined;
+  return withEngine - (await heap());
+}
+
+/** The only reference to the engine: one that is awaited would be kept by the caller's frame. */
+interface Holder {
+  engine: TaskEngine | undefined;
+}
+
+async function runTasks(server: MemoryServer, holder: Holder): Promise<void> {
+  const { parent, tasks } = await addRunningTasks(server, TASKS);
+  const engine = memoryEngine(server);
+  holder.engine = engine;
+  await engine.connect();
+  for (const sessionID of tasks) {
+    const place = { sessionID, messageID: `msg_of_${sessionID}` };
+    const partID = `prt_of_${sessionID}`;
+    const part = { ...place, id: partID, type: "text", text: "", synthetic: false, start: 1 } as const;
+    server.emit({ type: "part-changed", part });
+    for (let index = 0; index < DELTAS; index++)
+      server.emit({ type: "part-delta", ...place, partID, field: "text", delta: "a few words " });
+    server.finish(sessionID, "Nothing is wrong with it. ".repeat(40));
+  }
+  const isTold = (): boolean => engine.list(parent).every(({ notice }) => notice.state === "delivered");
+  await until("all tasks to be finished and told", isTold, 120_000);
+}
+
+/** MB of live objects, once nothing is held by a call that is not over yet. */
+async function heap(): Promise<number> {
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed / 1e6;
+}

@@ -1,0 +1,47 @@
+/** How to time two things fairly on a machine that does other work as well. */
+
+/** The value in the middle; of an even number the mean of the two there. */
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The value below which this share (0 to 1) of the values lies. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = share * (sorted.length - 1);
+  const low = sorted[Math.floor(at)];
+  const high = sorted[Math.ceil(at)];
+  if (low === undefined || high === undefined) throw new Error("There are no values.");
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+/** Milliseconds that the job took. */
+export async function timed(job: () => unknown): Promise<number> {
+  const start = performance.now();
+  await job();
+  return performance.now() - start;
+}
+
+export interface Rounds {
+  readonly rounds: number;
+  /** Rounds before those that count. */
+  readonly warmUp: number;
+}
+
+/**
+ * Runs all measurements once per round, in the other direction every second round, so that whatever disturbs the
+ * machine disturbs all of them alike. Each gives one figure per round; the results are in the order of the rounds.
+ */
+export async function interleaved<Name extends string>(
+  { rounds, warmUp }: Rounds,
+  measurements: Readonly<Record<Name, () => number | Promise<number>>>,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(measurements) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  for (let round = -warmUp; round < rounds; round++)
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const figure = await measurements[name]();
+      if (round >= 0) figures[name].push(figure);
+    }
+  return figures;
+}

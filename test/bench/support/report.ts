@@ -1,0 +1,63 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repository } from "../../support/extension-host.ts";
+import { median, quantile } from "./measure.ts";
+
+export interface Budget {
+  readonly what: string;
+  readonly value: number;
+  readonly limit: number;
+  /** After the number: `ms`, `×`, `MB`. */
+  readonly unit: string;
+}
+
+interface Row {
+  readonly what: string;
+  readonly unit: string;
+  readonly values: readonly number[];
+}
+
+/** What one benchmark found out: printed, and kept as `test-results/bench/<name>.json`. */
+export class Report {
+  private readonly rows: Row[] = [];
+  private readonly budgets: Budget[] = [];
+
+  constructor(private readonly name: string) {}
+
+  /** A figure of each round, in the order of the rounds. */
+  figures(what: string, unit: string, values: readonly number[]): void {
+    this.rows.push({ what, unit, values });
+  }
+
+  /** What must hold: the value is at most the limit. */
+  budget(budget: Budget): void {
+    this.budgets.push(budget);
+  }
+
+  /** Ends the report. The process will exit with 1 if a budget was exceeded. */
+  finish(): void {
+    const width = Math.max(...[...this.rows, ...this.budgets].map(({ what }) => what.length));
+    console.log(`\n${this.name}`);
+    for (const { what, unit, values } of this.rows) {
+      const [low, middle, high] = [0, 0.5, 1].map((share) => shown(quantile(values, share)));
+      console.log(`  ${what.padEnd(width)}  ${middle} ${unit}  (${low} … ${high}, n = ${values.length})`);
+    }
+    for (const { what, value, limit, unit } of this.budgets) {
+      const verdict = value <= limit ? "within" : "OVER";
+      console.log(`  ${what.padEnd(width)}  ${shown(value)} ${unit}  ${verdict} ${limit} ${unit}`);
+      if (value > limit) process.exitCode = 1;
+    }
+    const directory = join(repository, "test-results", "bench");
+    mkdirSync(directory, { recursive: true });
+    const figures = this.rows.map((row) => ({ ...row, median: median(row.values) }));
+    const budgets = this.budgets.map((budget) => ({ ...budget, met: budget.value <= budget.limit }));
+    writeFileSync(
+      join(directory, `${this.name}.json`),
+      `${JSON.stringify({ name: this.name, figures, budgets }, undefined, 2)}\n`,
+    );
+  }
+}
+
+function shown(value: number): string {
+  return value.toFixed(Math.abs(value) < 10 ? 2 : 1);
+}

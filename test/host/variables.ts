@@ -1,0 +1,9 @@
+/** The environment variables by which the runner tells the extension host what to run. */
+export const hostVariables = {
+  /** The bundle of all test files. */
+  tests: "TEST_BUNDLE",
+  /** Where the results go. */
+  results: "TEST_RESULTS",
+  /** Part of the titles to run; empty for all. */
+  grep: "TEST_GREP",
+} as const;

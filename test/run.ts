@@ -1,0 +1,109 @@
+/**
+ * `npm test`: the checks that need no test, the build, then the suites. `npm test -- unit server` leaves the checks out
+ * and runs these suites alone. The last line says how many tests passed and how many failed; a check, or a suite that
+ * did not get to its end, counts as one failure.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { readResults } from "./support/results.ts";
+
+const results = "test-results";
+const longestSuite = 30 * 60_000;
+
+interface Suite {
+  readonly name: string;
+  /** Milliseconds that one test may take unless it says otherwise. */
+  readonly timeout: number;
+  /** Runs in an editor, with the built extension. */
+  readonly editor?: boolean;
+}
+
+const suites: readonly Suite[] = [
+  { name: "unit", timeout: 5_000 },
+  { name: "server", timeout: 60_000 },
+  { name: "host", timeout: 60_000, editor: true },
+  { name: "ui", timeout: 120_000, editor: true },
+];
+const checks = ["check", "lint", "spec"];
+
+interface Outcome {
+  readonly what: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly note?: string;
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !suites.some((suite) => suite.name === name));
+if (unknown.length > 0) {
+  console.error(
+    `No such suite: ${unknown.join(", ")}. There are: ${suites.map(({ name }) => name).join(", ")}.`,
+  );
+  process.exit(2);
+}
+
+const outcomes: Outcome[] = wanted.length === 0 ? checks.map(npmScript) : [];
+const build = npmScript("build");
+outcomes.push(build);
+for (const suite of suites)
+  if (wanted.length === 0 || wanted.includes(suite.name)) outcomes.push(runSuite(suite, build.failed === 0));
+
+heading("summary");
+for (const { what, passed, failed, note } of outcomes)
+  console.log(`${failed > 0 ? "✖" : "✔"} ${what}: ${note ?? `${passed} passed, ${failed} failed`}`);
+const sum = (key: "passed" | "failed"): number =>
+  outcomes.reduce((total, outcome) => total + outcome[key], 0);
+console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`);
+process.exitCode = sum("failed") > 0 ? 1 : 0;
+
+function npmScript(script: string): Outcome {
+  heading(script);
+  const succeeded = run("npm", ["run", "--silent", script]);
+  return { what: script, passed: 0, failed: succeeded ? 0 : 1, note: succeeded ? "ok" : "failed" };
+}
+
+function runSuite(suite: Suite, built: boolean): Outcome {
+  const { name } = suite;
+  heading(name);
+  rmSync(join(results, `${name}.json`), { force: true });
+  if (!hasTests(join("test", name)))
+    return { what: name, passed: 0, failed: 0, note: "skipped, no tests yet" };
+  if (suite.editor && !built) return { what: name, passed: 0, failed: 1, note: "not run, the build failed" };
+  const succeeded = name === "host" ? run("tsx", ["test/host/run.ts"]) : run("mocha", mochaArguments(suite));
+  const tests = readResults(results, name);
+  if (!tests) return { what: name, passed: 0, failed: 1, note: "did not get to its end" };
+  const count = (state: string): number => tests.filter((test) => test.state === state).length;
+  const failed = count("failed");
+  // All tests passed, and yet: an error outside of them.
+  return { what: name, passed: count("passed"), failed: failed === 0 && !succeeded ? 1 : failed };
+}
+
+function mochaArguments({ name, timeout }: Suite): string[] {
+  return [
+    ...["--import=tsx", "--require", "test/support/ends.ts"],
+    ...["--timeout", String(timeout)],
+    ...["--reporter", "test/support/reporter.ts", "--reporter-option", `suite=${name}`],
+    `test/${name}/**/*.test.ts`,
+  ];
+}
+
+function hasTests(directory: string): boolean {
+  if (!existsSync(directory)) return false;
+  return readdirSync(directory, { recursive: true, encoding: "utf8" }).some((file) =>
+    file.endsWith(".test.ts"),
+  );
+}
+
+/** Runs a program of npm's or of the dependencies, which npm put on PATH, and tells whether it succeeded. */
+function run(program: string, args: readonly string[]): boolean {
+  // On Windows these programs are scripts, which only a shell can start; no argument needs quoting.
+  const shell = process.platform === "win32";
+  const { status, error } = spawnSync(program, args, { stdio: "inherit", shell, timeout: longestSuite });
+  if (error) console.error(`${program}: ${error.message}`);
+  return status === 0;
+}
+
+function heading(text: string): void {
+  console.log(`\n── ${text} ${"─".repeat(60 - text.length)}`);
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+
+/** The part of what the extension exports that this check uses. */
+interface Exports {
+  ready(): Promise<void>;
+  readonly tasks: {
+    wait(id: string): Promise<{ readonly id: string; readonly status: string }>;
+    output(id: string): Promise<{ readonly result?: string }>;
+  };
+}
+
+/** Runs one task as a person would start it, in the extension host. Rejects where that does not work. */
+export async function run(): Promise<void> {
+  const extension = vscode.extensions.getExtension<Exports>("async-agents.opencode-async-agents");
+  assert.ok(extension, "VS Code did not load the extension");
+  const { ready, tasks } = await extension.activate();
+  try {
+    const launched = await vscode.commands.executeCommand<{ readonly id: string } | undefined>(
+      "asyncagents.launch",
+      {
+        description: "Look at the sample",
+        prompt: "What could be better in src/greet.js?",
+        agent: "general",
+      },
+    );
+    assert.ok(launched, "the launch gave no task");
+    console.log(`Launched ${launched.id}`);
+    await ready();
+    const { status } = await tasks.wait(launched.id);
+    const { result } = await tasks.output(launched.id);
+    assert.equal(status, "completed", `the task ended as ${status}`);
+    assert.ok(result, "the task has no result");
+    console.log(`It ended as ${status} and answered:\n\n${result}`);
+  } finally {
+    await vscode.commands.executeCommand("asyncagents.stopServer");
+  }
+}

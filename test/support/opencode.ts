@@ -1,0 +1,261 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { spawnGroup, type ProcessGroup } from "./process.ts";
+import type { ScriptedModel } from "./scripted-model.ts";
+import { tempDir } from "./temp.ts";
+import { until } from "./wait.ts";
+
+const requireFromHere = createRequire(import.meta.url);
+
+export interface OpenCodeOptions {
+  /** Where its models `fake/m` and `fake/m2` are; without it there is no model. */
+  readonly model?: Pick<ScriptedModel, "url">;
+  /** Random if left out; null starts a server that asks for none. */
+  readonly password?: string | null;
+  /** The folder it works in; a new empty one if left out. */
+  readonly directory?: string;
+  /** Where it keeps its data and settings; a new one (see `hermeticHome`) if left out. */
+  readonly home?: string;
+  /** Added to its environment. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Replaces top-level entries of its configuration. */
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+/** A real OpenCode server with nothing of the machine's own OpenCode in it. */
+export interface OpenCodeServer {
+  readonly url: string;
+  /** Undefined: it asks for none. The user is `opencode`. */
+  readonly password: string | undefined;
+  readonly directory: string;
+  readonly home: string;
+  /** Its process now; another one after `restart`. */
+  readonly pid: number;
+  /** All of the environment it runs in. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly binary: string;
+  /** Calls the server as someone who knows its password; `path` starts with `/`. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again, ended or not, where it was and with the same data. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a server on a free port of 127.0.0.1 and waits until it answers. */
+export async function startOpenCode(options: OpenCodeOptions = {}): Promise<OpenCodeServer> {
+  const home = options.home ?? hermeticHome();
+  const directory = options.directory ?? tempDir("work");
+  const password =
+    options.password === null ? undefined : (options.password ?? randomBytes(18).toString("base64url"));
+  const binary = openCodeBinary();
+  const env: NodeJS.ProcessEnv = {
+    ...environmentWithoutOpenCode(),
+    ...hermeticEnv(home, { ...(options.model ? modelConfig(options.model) : {}), ...options.config }),
+    ...(password === undefined ? {} : { OPENCODE_SERVER_PASSWORD: password }),
+    ...options.env,
+  };
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const authorization = password === undefined ? undefined : basicAuthorization(password);
+  const request = (path: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (authorization !== undefined) headers.set("authorization", authorization);
+    return fetch(url + path, { ...init, headers });
+  };
+  const start = (): Promise<ProcessGroup> => serve(binary, port, directory, env, request);
+
+  let group = await start();
+  return {
+    url,
+    password,
+    directory,
+    home,
+    env,
+    binary,
+    get pid() {
+      return group.pid;
+    },
+    fetch: request,
+    kill: () => group.kill(),
+    async restart() {
+      await group.stop();
+      group = await start();
+    },
+    stop: () => group.stop(),
+  };
+}
+
+/** The header that a server with this password wants. */
+export function basicAuthorization(password: string): string {
+  return `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`;
+}
+
+/** The configuration by which OpenCode knows the scripted model as `fake/m` (the default) and `fake/m2`. */
+export function modelConfig(model: Pick<ScriptedModel, "url">): Record<string, unknown> {
+  const limit = { context: 200_000, output: 8_000 };
+  return {
+    model: "fake/m",
+    small_model: "fake/m",
+    enabled_providers: ["fake"],
+    provider: {
+      fake: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Fake",
+        options: { baseURL: model.url, apiKey: "none" },
+        models: {
+          m: { name: "Fake M", tool_call: true, limit },
+          m2: { name: "Fake M2", tool_call: true, limit },
+        },
+      },
+    },
+  };
+}
+
+/**
+ * What to set in the environment of an OpenCode server, or of a program that starts one, so that it works in `home`
+ * alone, offline, and with this configuration.
+ */
+export function hermeticEnv(
+  home: string,
+  config: Readonly<Record<string, unknown>> = {},
+): Record<string, string> {
+  return {
+    HOME: home,
+    USERPROFILE: home,
+    XDG_CONFIG_HOME: join(home, ".config"),
+    XDG_DATA_HOME: join(home, ".local", "share"),
+    XDG_STATE_HOME: join(home, ".local", "state"),
+    XDG_CACHE_HOME: join(home, ".cache"),
+    XDG_RUNTIME_DIR: join(home, ".run"),
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    OPENCODE_CONFIG_CONTENT: JSON.stringify({
+      $schema: "https://opencode.ai/config.json",
+      autoupdate: false,
+      share: "disabled",
+      ...config,
+    }),
+  };
+}
+
+/** A new home in which OpenCode has nothing to install. */
+export function hermeticHome(): string {
+  const home = tempDir("home");
+  mkdirSync(join(home, ".run"), { mode: 0o700 });
+  pretendPluginPackageInstalled(join(home, ".config", "opencode"), openCodeVersion());
+  return home;
+}
+
+/** The `opencode` executable that the development dependencies brought for this machine. */
+export function openCodeBinary(): string {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `opencode-${platform}-${process.arch}`;
+  const packages = [name, `${name}-baseline`, `${name}-musl`, `${name}-baseline-musl`];
+  const ordered = usesMusl() ? packages.toReversed() : packages;
+  for (const candidate of ordered) {
+    const binary = packageFile(
+      candidate,
+      join("bin", process.platform === "win32" ? "opencode.exe" : "opencode"),
+    );
+    if (binary !== undefined) return binary;
+  }
+  throw new Error(
+    `OpenCode is not installed for this machine (none of ${packages.join(", ")}). Run \`npm ci\`.`,
+  );
+}
+
+function packageFile(name: string, file: string): string | undefined {
+  try {
+    const path = join(dirname(requireFromHere.resolve(`${name}/package.json`)), file);
+    return existsSync(path) ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function usesMusl(): boolean {
+  if (process.platform !== "linux") return false;
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime === undefined;
+}
+
+function environmentWithoutOpenCode(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("OPENCODE")));
+}
+
+async function serve(
+  binary: string,
+  port: number,
+  directory: string,
+  env: NodeJS.ProcessEnv,
+  request: (path: string, init: RequestInit) => Promise<Response>,
+): Promise<ProcessGroup> {
+  const group = await spawnGroup(binary, ["serve", "--hostname", "127.0.0.1", "--port", String(port)], {
+    cwd: directory,
+    env,
+  });
+  let output = "";
+  for (const stream of [group.child.stdout, group.child.stderr])
+    stream?.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-10_000)));
+  try {
+    await until(
+      "the OpenCode server",
+      async () => {
+        if (!group.running) return "ended";
+        // A request sent just as the port opens can hang for ever.
+        const health = await request("/global/health", { signal: AbortSignal.timeout(500) });
+        return health.ok && "up";
+      },
+      60_000,
+    );
+    if (!group.running) throw new Error("The OpenCode server ended while it started");
+  } catch (error) {
+    await group.kill();
+    throw new Error(`${(error as Error).message}\n${output}`, { cause: error });
+  }
+  return group;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/**
+ * OpenCode installs this package from the registry into each of its configuration folders that lacks it, and with a
+ * plugin configured it waits for that.
+ */
+function pretendPluginPackageInstalled(configDirectory: string, version: string): void {
+  const name = "@opencode-ai/plugin";
+  const dependencies = { [name]: version };
+  const files: Record<string, unknown> = {
+    "package.json": { dependencies },
+    "package-lock.json": {
+      lockfileVersion: 3,
+      packages: { "": { dependencies }, [`node_modules/${name}`]: { version } },
+    },
+    [`node_modules/${name}/package.json`]: { name, version },
+  };
+  for (const [file, content] of Object.entries(files)) {
+    const path = join(configDirectory, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, JSON.stringify(content));
+  }
+}
+
+function openCodeVersion(): string {
+  const manifest = join(dirname(dirname(openCodeBinary())), "package.json");
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;
+}

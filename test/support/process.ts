@@ -1,0 +1,74 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+
+/** A process that was started with those it starts in turn, and ends with them. */
+export interface ProcessGroup {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly running: boolean;
+  /** Resolves when the process itself has ended. */
+  readonly ended: Promise<void>;
+  /** Ends the whole group without a chance to tidy up. */
+  kill(): Promise<void>;
+  /** Asks the group to end; kills what is left after `graceMs`. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Starts a program in a process group of its own. It is killed with this process at the latest (unless that is killed
+ * without a chance to tidy up).
+ */
+export async function spawnGroup(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env: NodeJS.ProcessEnv },
+): Promise<ProcessGroup> {
+  const posix = process.platform !== "win32";
+  const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"], detached: posix });
+  await once(child, "spawn");
+  const pid = child.pid;
+  if (pid === undefined) throw new Error(`${program} did not start`);
+  const signal = (name: NodeJS.Signals): void => {
+    try {
+      process.kill(posix ? -pid : pid, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  };
+  const killNow = (): void => signal("SIGKILL");
+  exitOnSignals();
+  process.once("exit", killNow);
+  const ended = once(child, "exit").then(() => void process.off("exit", killNow));
+  const running = (): boolean => child.exitCode === null && child.signalCode === null;
+  return {
+    child,
+    pid,
+    ended,
+    get running() {
+      return running();
+    },
+    async kill() {
+      killNow();
+      await ended;
+    },
+    async stop(graceMs = 5_000) {
+      if (running()) {
+        signal("SIGTERM");
+        const timer = setTimeout(killNow, graceMs);
+        await ended;
+        clearTimeout(timer);
+      }
+      killNow();
+    },
+  };
+}
+
+/** Lets a signal end this process in the orderly way, with its exit handlers, where nobody else listens for it. */
+function exitOnSignals(): void {
+  for (const [name, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)
+    if (process.listenerCount(name) === 0) process.once(name, () => process.exit(code));
+}

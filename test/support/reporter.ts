@@ -1,0 +1,39 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Mocha from "mocha";
+import type { TestResult, TestState } from "./results.ts";
+
+/**
+ * Prints like `spec` and writes what became of each test to `<directory>/<suite>.json`. Options: `suite`, and
+ * `directory` (default `test-results` in the working directory).
+ */
+export default class ResultReporter extends Mocha.reporters.Spec {
+  constructor(
+    runner: Mocha.Runner,
+    options: Mocha.MochaOptions & { reporterOption?: Record<string, string> },
+  ) {
+    super(runner, options);
+    // The command line names them in the singular, the programming interface in the plural.
+    const { suite, directory = "test-results" } = {
+      ...options.reporterOption,
+      ...(options.reporterOptions as Record<string, string> | undefined),
+    };
+    if (!suite) throw new Error("The reporter needs the name of the suite: --reporter-option suite=NAME");
+    const { EVENT_TEST_PASS, EVENT_TEST_FAIL, EVENT_TEST_PENDING, EVENT_RUN_END } = Mocha.Runner.constants;
+    const tests: TestResult[] = [];
+    const record = (state: TestState) => (test: Mocha.Test) =>
+      void tests.push({
+        title: test.title,
+        fullTitle: test.fullTitle(),
+        state,
+        milliseconds: test.duration ?? 0,
+      });
+    runner.on(EVENT_TEST_PASS, record("passed"));
+    runner.on(EVENT_TEST_FAIL, record("failed"));
+    runner.on(EVENT_TEST_PENDING, record("pending"));
+    runner.once(EVENT_RUN_END, () => {
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(join(directory, `${suite}.json`), JSON.stringify({ tests }, undefined, 2));
+    });
+  }
+}

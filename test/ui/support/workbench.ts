@@ -1,0 +1,293 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { FrameLocator, Locator, Page } from "playwright-core";
+import { repository } from "../../support/extension-host.ts";
+import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
+import {
+  openBrowser,
+  startVsCodeServer,
+  userSettings,
+  type OpenBrowser,
+  type Settings,
+  type VsCodeServer,
+} from "../../vscode/host.ts";
+import { installedExtension } from "./extension.ts";
+
+/** The themes that views are looked at in: in the settings, in the list of themes, and the class the workbench has. */
+const themes = {
+  dark: { name: "Dark Modern", label: "Dark Modern", className: "vs-dark" },
+  light: { name: "Light Modern", label: "Light Modern", className: "vs" },
+  hc: { name: "Default High Contrast", label: "Dark High Contrast", className: "hc-black" },
+} as const;
+
+export type Theme = keyof typeof themes;
+
+export interface WorkbenchOptions {
+  readonly settings?: Settings;
+  /** Added to the environment of the extension host. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** The folder that the window opens: a new empty one if left out, none for null. */
+  readonly folder?: string | null;
+  /** False: the folder is not trusted, and VS Code runs in restricted mode until `trustFolder`. */
+  readonly trust?: boolean;
+  /** Default: dark. */
+  readonly theme?: Theme;
+  readonly viewport?: { readonly width: number; readonly height: number };
+}
+
+/** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
+export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Workbench> {
+  const userDirectory = tempDir("data");
+  const settings = { "workbench.colorTheme": themes[options.theme ?? "dark"].name, ...options.settings };
+  const server = await startVsCodeServer({
+    userDirectory,
+    extensionsDirectory: installedExtension(),
+    settings,
+    workspaceTrust: options.trust === false,
+    ...(options.env ? { env: options.env } : {}),
+  });
+  const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
+  const browser = await openBrowser(options.viewport);
+  const workbench = new Workbench(server, browser, userDirectory, folder, settings);
+  try {
+    await workbench.open();
+  } catch (error) {
+    await workbench.screenshot("workbench-did-not-open");
+    await workbench.stop();
+    throw error;
+  }
+  return workbench;
+}
+
+/** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
+export class Workbench {
+  readonly page: Page;
+  readonly quickInput: QuickInput;
+
+  constructor(
+    readonly server: VsCodeServer,
+    private readonly browser: OpenBrowser,
+    readonly userDirectory: string,
+    readonly folder: string | undefined,
+    private settings: Settings,
+  ) {
+    this.page = browser.page;
+    this.quickInput = new QuickInput(this.page);
+  }
+
+  /** Loads the window and waits until the extension's contributions are there. */
+  async open(): Promise<void> {
+    await this.page.goto(this.server.address({ folder: this.folder }));
+    await this.loaded();
+  }
+
+  /** Reloads the window as its own command does, which keeps what is open: `open` again would lose it. */
+  async reload(): Promise<void> {
+    const loading = this.page.waitForEvent("domcontentloaded");
+    await this.runCommand("Developer: Reload Window");
+    await loading;
+    await this.loaded();
+  }
+
+  /** Runs a command from the palette, by its title with its category: `Async Agents: Launch`. */
+  async runCommand(title: string): Promise<void> {
+    await this.page.keyboard.press("F1");
+    await this.quickInput.type(`>${title}`);
+    await this.quickInput.choose(title);
+  }
+
+  /** Shows the view of the tasks. */
+  async openView(): Promise<void> {
+    const open = this.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" });
+    if (!(await open.isVisible())) await this.activityBarItem.click();
+    await open.waitFor();
+  }
+
+  /** A row of the tree by (part of) its text. */
+  treeItem(label: string | RegExp): Locator {
+    return this.treeItems.filter({ hasText: label });
+  }
+
+  /** All visible rows of the tree. */
+  get treeItems(): Locator {
+    return this.page.locator('.part.sidebar [role="treeitem"]');
+  }
+
+  /** The texts that a row's decorations draw beside it: the badge, without its colour. */
+  async badges(item: Locator): Promise<string[]> {
+    return await item.evaluate((row) =>
+      [...row.querySelectorAll("*")]
+        .map((element) => getComputedStyle(element, "::after").content)
+        .filter((content) => /^".+"$/.test(content))
+        .map((content) => content.slice(1, -1)),
+    );
+  }
+
+  /** Opens the context menu of something. */
+  async openContextMenu(target: Locator): Promise<Locator> {
+    await target.click({ button: "right" });
+    const entries = this.page.locator(
+      ".monaco-menu .action-item:not(.disabled) .action-label:not(.separator)",
+    );
+    await entries.first().waitFor();
+    return entries;
+  }
+
+  /** Chooses an entry of the context menu of something. */
+  async contextMenu(target: Locator, entry: string): Promise<void> {
+    const chosen = (await this.openContextMenu(target)).filter({ hasText: entry }).first();
+    await chosen.waitFor();
+    // For a moment after it opened, the menu takes a click for the end of the one that opened it.
+    await until(`the menu entry "${entry}" to be taken`, async () => {
+      if (!(await chosen.isVisible())) return true;
+      await chosen.click({ timeout: 1_000 });
+      return false;
+    });
+  }
+
+  /** The document inside the visible webview. */
+  webviewFrame(): FrameLocator {
+    const outer = this.page.locator("iframe.webview.ready").filter({ visible: true }).last();
+    return outer.contentFrame().locator("#active-frame").contentFrame();
+  }
+
+  /** The tab of an editor by its title. */
+  tab(title: string | RegExp): Locator {
+    return this.page.locator('.tabs-container [role="tab"]', { hasText: title });
+  }
+
+  /** A notification by (part of) its text; its buttons are inside. */
+  notification(text: string | RegExp): Locator {
+    return this.page.locator(".notifications-toasts .notification-list-item", { hasText: text });
+  }
+
+  /** An entry of the status bar by (part of) its text. */
+  statusBarItem(text: string | RegExp): Locator {
+    return this.page.locator(".statusbar-item", { hasText: text });
+  }
+
+  /** A modal dialog by (part of) its text; its buttons are inside. */
+  dialog(text: string | RegExp): Locator {
+    return this.page.locator(".monaco-dialog-box", { hasText: text });
+  }
+
+  /** Changes settings of the machine while the window is open: in the editor, as the file's watcher misses changes made outside. */
+  async changeSettings(changes: Settings): Promise<void> {
+    this.settings = { ...this.settings, ...changes };
+    await this.runCommand("Preferences: Open Remote Settings (JSON)");
+    const editor = this.page.locator(".editor-instance .monaco-editor.focused").first();
+    await editor.waitFor();
+    await this.page.keyboard.press("Control+A");
+    await this.page.keyboard.insertText(userSettings(this.settings));
+    await this.page.keyboard.press("Control+S");
+    await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
+    await this.runCommand("View: Close Editor");
+    await editor.waitFor({ state: "detached" });
+  }
+
+  /** Changes the theme and waits until the window wears it. */
+  async setTheme(theme: Theme): Promise<void> {
+    this.settings = { ...this.settings, "workbench.colorTheme": themes[theme].name };
+    await this.runCommand("Preferences: Color Theme");
+    await this.quickInput.type(themes[theme].label);
+    await this.quickInput.choose(themes[theme].label);
+    await this.page.locator(`.monaco-workbench.${themes[theme].className}`).waitFor();
+  }
+
+  /** Trusts the folder, as the button in the editor for workspace trust does. */
+  async trustFolder(): Promise<void> {
+    await this.runCommand("Workspaces: Manage Workspace Trust");
+    await this.page
+      .locator(".workspace-trust-editor")
+      .getByRole("button", { name: "Trust", exact: true })
+      .click();
+  }
+
+  /** Ends the extension host as a crash would and waits for the new one. */
+  async crashExtensionHost(): Promise<void> {
+    const before = this.server.extensionHosts();
+    this.server.killExtensionHosts();
+    await until(
+      "a new extension host",
+      () => this.server.extensionHosts().some((pid) => !before.includes(pid)),
+      30_000,
+    );
+  }
+
+  /** Takes a picture into `test-results/screenshots`. */
+  async screenshot(name: string): Promise<void> {
+    const directory = join(repository, "test-results", "screenshots");
+    mkdirSync(directory, { recursive: true });
+    await this.page.screenshot({ path: join(directory, `${name}.png`), animations: "disabled" });
+  }
+
+  /** Takes a picture if the test failed; for `afterEach`. */
+  async recordFailure(test: Mocha.Test | undefined): Promise<void> {
+    if (test?.state === "failed")
+      await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    await this.server.stop();
+  }
+
+  private async loaded(): Promise<void> {
+    await this.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
+    await this.activityBarItem.waitFor({ timeout: 60_000 });
+  }
+
+  private get activityBarItem(): Locator {
+    return this.page.locator('.activitybar a[aria-label^="Async Agents"]').first();
+  }
+}
+
+/** The input box or list that opens at the top of the window. */
+export class QuickInput {
+  constructor(private readonly page: Page) {}
+
+  get widget(): Locator {
+    return this.page.locator(".quick-input-widget").filter({ visible: true });
+  }
+
+  /** The rows of the list. */
+  get items(): Locator {
+    return this.widget.locator(".quick-input-list .monaco-list-row");
+  }
+
+  /** Waits until it shows this text: a prompt, a placeholder or a validation message. */
+  async shows(text: string | RegExp): Promise<void> {
+    const widget = this.widget;
+    await widget
+      .filter({ hasText: text })
+      .or(widget.filter({ has: this.page.getByPlaceholder(text) }))
+      .first()
+      .waitFor();
+  }
+
+  /** Replaces what is typed in. */
+  async type(text: string): Promise<void> {
+    await this.widget.locator("input").first().fill(text);
+  }
+
+  /** Types and confirms. */
+  async enter(text: string): Promise<void> {
+    await this.type(text);
+    await this.accept();
+  }
+
+  async accept(): Promise<void> {
+    await this.page.keyboard.press("Enter");
+  }
+
+  async cancel(): Promise<void> {
+    await this.page.keyboard.press("Escape");
+    await this.widget.waitFor({ state: "hidden" });
+  }
+
+  /** Chooses the first row that shows this label. */
+  async choose(label: string): Promise<void> {
+    await this.items.filter({ hasText: label }).first().click();
+  }
+}
