@@ -8,6 +8,9 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readResults } from "./support/results.ts";
 
+// The specification's checker would send statistics of its use.
+process.env["OPENSPEC_TELEMETRY"] = "0";
+
 const results = "test-results";
 const longestSuite = 30 * 60_000;
 

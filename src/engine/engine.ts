@@ -1,9 +1,11 @@
+import { BatchIDs } from "./batch-ids.ts";
 import { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
 import { freshID, type Random } from "./ids.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { noticeID, Notices } from "./notices.ts";
+import { LaunchQueue } from "./queue.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
 import {
   TaskRegistry,
@@ -14,6 +16,7 @@ import {
 } from "./registry.ts";
 import type { PendingRequest, RequestAnswer, ServerEvent, Session } from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
+import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { answerText, readTurn, TURN_WINDOW } from "./turn.ts";
@@ -29,6 +32,8 @@ const LATE_START_MS = 10_000;
 export interface EngineSettings extends TurnSettings {
   readonly defaultAgent?: string | undefined;
   readonly defaultModel?: ModelRef | undefined;
+  /** How many tasks may work at once; 0: any number. */
+  readonly maxConcurrentTasks: number;
   /** Whether a parent learns of the tasks that a person launched. */
   readonly notifyParent: boolean;
 }
@@ -56,6 +61,13 @@ export interface LaunchInput {
   readonly batchID?: string | undefined;
 }
 
+export interface ClearOptions {
+  /** A task that is at work is cancelled first, instead of being refused. */
+  readonly cancelRunning?: boolean | undefined;
+  /** Its conversation goes for good. */
+  readonly deleteSession?: boolean | undefined;
+}
+
 /** Who asks: a parent that cancelled a task itself need not be told that it was. */
 export type Caller = TaskRecord["launchedBy"];
 
@@ -69,7 +81,11 @@ export class TaskEngine implements Disposable {
   private readonly turns: TurnWatcher;
   private readonly notices: Notices;
   private readonly transcripts: LiveTranscripts;
-  private readonly subscription: Disposable;
+  private readonly queue: LaunchQueue;
+  private readonly batches: BatchIDs;
+  private connected = false;
+  private writing = true;
+  private readonly subscriptions: readonly Disposable[];
   /** Prompts that were cancelled before their turn began. */
   private readonly cancelledEarly = new WeakMap<Entry, { readonly until: number }>();
   /** What waits for a person, by the request's ID. */
@@ -83,14 +99,24 @@ export class TaskEngine implements Disposable {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
-    this.notices = new Notices(this.registry, server, clock, logger);
-    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, (entry, event) =>
+    const isWriting = (): boolean => this.writing;
+    this.notices = new Notices(this.registry, server, clock, logger, isWriting);
+    const limit = (): number => settings().maxConcurrentTasks;
+    this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
+    this.batches = new BatchIDs(this.registry, clock, ports.random);
+    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, isWriting, (entry, event) =>
       this.end(entry, event),
     );
     this.transcripts = new LiveTranscripts(server, logger);
     this.onDidChange = this.registry.onDidChange;
     this.onDidChangeSession = this.registry.onDidChangeSession;
-    this.subscription = server.onEvent((event) => this.accept(event));
+    this.subscriptions = [
+      server.onEvent((event) => this.accept(event)),
+      // Every end frees a slot.
+      this.registry.onDidChange(({ before, after }) => {
+        if (before && isActive(before) && !(after && isActive(after))) this.pump();
+      }),
+    ];
   }
 
   /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
@@ -109,12 +135,23 @@ export class TaskEngine implements Disposable {
       if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
     for (const request of requests) this.accept({ type: "request-asked", request });
 
-    await Promise.all(this.registry.all().map((entry) => this.registry.flush(entry)));
-    await Promise.all([this.turns.connect(), this.notices.deliverPending(), this.transcripts.reload()]);
+    this.connected = true;
+    await Promise.all([this.takeUp(), this.transcripts.reload()]);
+  }
+
+  /**
+   * Of several processes on one server and folder one writes: it ends turns, tells parents and starts what waits. The
+   * others only follow.
+   */
+  async setWriting(writing: boolean): Promise<void> {
+    if (writing === this.writing) return;
+    this.writing = writing;
+    if (this.connected) await this.takeUp();
   }
 
   /** The connection is lost: what needs it rests until the next {@link connect}. */
   disconnect(): void {
+    this.connected = false;
     this.turns.disconnect();
     this.notices.disconnect();
   }
@@ -149,59 +186,34 @@ export class TaskEngine implements Disposable {
     return this.registry.sessions();
   }
 
-  /** Hands a prompt to a new background agent, and returns as soon as the server took it. */
+  /**
+   * Hands a prompt to a new background agent, and returns as soon as the server took it. Where as many tasks work as
+   * may, the new one waits in phase `queued`.
+   */
   async launch(input: LaunchInput): Promise<Task> {
-    const { server, clock, random, settings } = this.ports;
+    const { settings } = this.ports;
     requirePrompt(input.prompt);
     const { defaultAgent, defaultModel } = settings();
     const model = input.model ?? defaultModel;
-    const agent = await this.catalog.agent(input.agent ?? defaultAgent);
+    const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
     if (model) await this.catalog.checkModel(model);
-    const description = describe(input);
-    const now = clock.now();
-    const promptMessageID = freshID("msg", now, random);
-    const session = await server.createSession({
-      title: description,
-      parentID: input.parentSessionID,
-      agent: agent.name,
-      model,
-      task: {
-        revision: 1,
-        description,
-        agent: agent.name,
-        model,
-        parentSessionID: input.parentSessionID,
-        parentMessageID: input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID)),
-        launchedBy: input.launchedBy,
-        batchID: input.batchID,
-        isForked: false,
-        resumeCount: 0,
-        status: "running",
-        promptMessageID,
-        createdAt: now,
-        startedAt: now,
-        notice: { state: "none" },
-      },
-    });
-    const entry = this.registry.adopt(session);
-    if (!entry)
-      throw new ServerFailure(
-        "POST /session",
-        "unexpected-answer",
-        "The server did not keep the task's record.",
-      );
-    const prompt = { messageID: promptMessageID, agent: agent.name, model, parts: [{ text: input.prompt }] };
+    const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
+
+    const batch = this.batches.enter(input.parentSessionID, input.batchID);
+    const startsNow = this.queue.reserve();
+    let entry: Entry;
     try {
-      await entry.serial.run(() => server.prompt(session.id, prompt));
-    } catch (error) {
-      // A task that never got its prompt would only mislead.
-      await server.deleteSession(session.id).catch((cleanup: unknown) => {
-        this.ports.logger.warn(`Session ${session.id} could not be removed: ${messageOf(cleanup)}`);
-      });
-      this.registry.forget(session.id);
-      throw error;
+      entry = await this.createTask(
+        { ...input, agent, model, parentMessageID, batchID: batch.id },
+        startsNow,
+      );
+    } finally {
+      batch.leave();
+      if (startsNow) this.queue.release();
     }
+    await this.handOver(entry, input.prompt, startsNow);
     this.turns.watch();
+    this.pump();
     return this.registry.snapshot(entry);
   }
 
@@ -251,11 +263,23 @@ export class TaskEngine implements Disposable {
         "session-gone",
         `The prompt of task ${shortID(record.id)} no longer exists; launch a new task instead.`,
       );
-    const { description, agent, model, parentSessionID, launchedBy, batchID } = record;
-    return this.launch({ prompt, description, agent, model, parentSessionID, launchedBy, batchID });
+    const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
+    return this.launch({
+      prompt,
+      description,
+      agent,
+      model,
+      parentSessionID,
+      parentMessageID,
+      launchedBy,
+      batchID,
+    });
   }
 
-  /** Ends a task that is at work: its model stream and its tools stop. A task that finished in the same moment stays finished. */
+  /**
+   * Ends a task that is at work, and what works below it: model streams and tools stop. A task that finished in the
+   * same moment stays finished.
+   */
   async cancel(taskID: string, by: Caller = "person"): Promise<Task> {
     const { server, clock } = this.ports;
     const entry = this.registry.find(taskID);
@@ -274,26 +298,60 @@ export class TaskEngine implements Disposable {
           ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
           : { type: "cancelled", at, finalMessageID: "messageID" in turn ? turn.messageID : undefined };
       await this.end(entry, event, by);
+      await this.stopBelow(record.id);
       return this.registry.snapshot(entry);
     });
   }
 
-  /** Takes a task off the list. Its session stays; {@link restore} brings the task back. */
-  async clear(
-    taskID: string,
-    options: { readonly cancelRunning?: boolean } = {},
+  /** The tasks of a batch, oldest first, of one parent if given. Throws a {@link Refusal} where there are none. */
+  batch(batchID: string, parentSessionID?: string): readonly Task[] {
+    const entries = this.registry.batch(batchID.trim(), parentSessionID);
+    if (entries.length === 0)
+      throw new Refusal(
+        "unknown-batch",
+        `There is no batch ${batchID}; list the tasks to see their batches.`,
+      );
+    return entries.map((entry) => this.registry.snapshot(entry));
+  }
+
+  /** Cancels what still works of a batch; resolves to those tasks. */
+  async cancelBatch(
+    batchID: string,
+    parentSessionID?: string,
     by: Caller = "person",
-  ): Promise<Task> {
+  ): Promise<readonly Task[]> {
+    const active = this.batch(batchID, parentSessionID).filter(isActive);
+    return Promise.all(active.map(({ id }) => this.cancel(id, by)));
+  }
+
+  /** Takes a batch off the list; see {@link clear}. */
+  async clearBatch(
+    batchID: string,
+    parentSessionID?: string,
+    options: ClearOptions = {},
+    by: Caller = "person",
+  ): Promise<readonly Task[]> {
+    const tasks = this.batch(batchID, parentSessionID);
+    const running = tasks.filter(isActive);
+    if (running.length > 0 && !options.cancelRunning) throw stillRunning(running.map(({ id }) => id));
+    return Promise.all(tasks.map(({ id }) => this.clear(id, options, by)));
+  }
+
+  /** What the tasks and everything below them took together. */
+  totals(taskIDs: readonly string[]): Totals {
+    return totals(this.registry, taskIDs, this.ports.clock.now());
+  }
+
+  /** Takes a task off the list. Its session stays unless said otherwise; {@link restore} brings the task back. */
+  async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
     const entry = this.registry.find(taskID);
     if (isActive(entry.record)) {
-      if (!options.cancelRunning)
-        throw new Refusal(
-          "still-running",
-          `Task ${shortID(entry.record.id)} is still at work; cancel it first, or say that it may be cancelled.`,
-        );
+      if (!options.cancelRunning) throw stillRunning([entry.record.id]);
       await this.cancel(entry.record.id, by);
     }
-    return this.mark(entry, { clearedAt: this.ports.clock.now() });
+    const cleared = await this.mark(entry, { clearedAt: this.ports.clock.now() });
+    if (options.deleteSession) await this.ports.server.deleteSession(cleared.id);
+    return cleared;
   }
 
   /** Undoes {@link clear}. */
@@ -353,11 +411,22 @@ export class TaskEngine implements Disposable {
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
     this.notices.dispose();
     this.transcripts.dispose();
     this.registry.dispose();
+  }
+
+  /** Does what was left undone, where this process is the one to do it. */
+  private async takeUp(): Promise<void> {
+    if (this.writing) await Promise.all(this.registry.all().map((entry) => this.registry.flush(entry)));
+    await Promise.all([this.turns.connect(), this.notices.deliverPending()]);
+    this.pump();
+  }
+
+  private pump(): void {
+    if (this.connected && this.writing) this.queue.pump();
   }
 
   private accept(event: ServerEvent): void {
@@ -367,7 +436,9 @@ export class TaskEngine implements Disposable {
       return;
     }
     if (event.type === "session-deleted") {
-      this.registry.forget(event.sessionID);
+      const entry = this.registry.forget(event.sessionID);
+      // The server goes on with the turn of a session that it deletes.
+      if (entry && isActive(entry.record)) this.stop(entry);
       return;
     }
     if (event.type === "request-asked") this.requests.set(event.request.id, event.request);
@@ -386,8 +457,12 @@ export class TaskEngine implements Disposable {
     if (!early || event.type !== "session-status" || event.status.type !== "busy") return;
     this.cancelledEarly.delete(entry);
     if (entry.record.status !== "cancelled" || this.ports.clock.now() > early.until) return;
-    this.ports.server.abort(entry.record.id).catch((error: unknown) => {
-      this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be stopped: ${messageOf(error)}`);
+    this.stop(entry);
+  }
+
+  private stop({ record }: Entry): void {
+    this.ports.server.abort(record.id).catch((error: unknown) => {
+      this.ports.logger.warn(`Task ${shortID(record.id)} could not be stopped: ${messageOf(error)}`);
     });
   }
 
@@ -400,9 +475,25 @@ export class TaskEngine implements Disposable {
       event.type === "resume-undone"
         ? record.notice
         : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
-    await this.registry.save(entry, { ...ended, notice });
+    const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
+    await this.registry.save(entry, { ...ended, notice, toolCalls, queued: undefined });
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
     void this.notices.deliver(entry);
+  }
+
+  /** Nothing goes on working for a task that was cancelled. */
+  private async stopBelow(taskID: string): Promise<void> {
+    const below = this.registry.descendantsOf(taskID);
+    if (below.length === 0) return;
+    const statuses = await this.ports.server.statuses();
+    await Promise.all(
+      below.map(async ({ id }) => {
+        const entry = this.registry.entry(id);
+        // Its parent, cancelled too, is not told.
+        if (entry && isActive(entry.record)) await this.cancel(id, "agent");
+        else if (statuses.has(id)) await this.ports.server.abort(id);
+      }),
+    );
   }
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Caller | undefined): NoticeState {
@@ -411,6 +502,65 @@ export class TaskEngine implements Disposable {
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
       return { state: "skipped", reason: "Parents are not told, by the settings." };
     return { state: "pending", messageID, attempts: 0 };
+  }
+
+  private async createTask(
+    input: LaunchInput & { readonly agent: string; readonly batchID: string },
+    startsNow: boolean,
+  ): Promise<Entry> {
+    const { server, clock, random } = this.ports;
+    const { agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = input;
+    const description = describe(input);
+    const now = clock.now();
+    const session = await server.createSession({
+      title: description,
+      parentID: parentSessionID,
+      agent,
+      model,
+      task: {
+        revision: 1,
+        description,
+        agent,
+        model,
+        parentSessionID,
+        parentMessageID,
+        launchedBy,
+        batchID,
+        isForked: false,
+        resumeCount: 0,
+        status: "running",
+        queued: startsNow ? undefined : true,
+        toolCalls: 0,
+        promptMessageID: freshID("msg", now, random),
+        createdAt: now,
+        startedAt: now,
+        notice: { state: "none" },
+      },
+    });
+    const entry = this.registry.adopt(session);
+    if (entry) return entry;
+    throw new ServerFailure(
+      "POST /session",
+      "unexpected-answer",
+      "The server did not keep the task's record.",
+    );
+  }
+
+  private async handOver(entry: Entry, text: string, startsNow: boolean): Promise<void> {
+    const { server, logger } = this.ports;
+    const { id, agent, model, promptMessageID: messageID } = entry.record;
+    try {
+      await entry.serial.run(() =>
+        server.prompt(id, { messageID, agent, model, parts: [{ text }], noReply: !startsNow }),
+      );
+    } catch (error) {
+      // A task that never got its prompt would only mislead.
+      await server.deleteSession(id).catch((cleanup: unknown) => {
+        logger.warn(`Session ${id} could not be removed: ${messageOf(cleanup)}`);
+      });
+      this.registry.forget(id);
+      throw error;
+    }
   }
 
   private mark(entry: Entry, facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt">): Promise<Task> {
@@ -429,6 +579,16 @@ export class TaskEngine implements Disposable {
 function requirePrompt(prompt: string): void {
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
+}
+
+function stillRunning(taskIDs: readonly string[]): Refusal {
+  const [which, it] = taskIDs.length === 1 ? ["Task", "it"] : ["Tasks", "them"];
+  const ids = taskIDs.map(shortID).join(", ");
+  const be = taskIDs.length === 1 ? "is" : "are";
+  return new Refusal(
+    "still-running",
+    `${which} ${ids} ${be} still at work; cancel ${it} first, or say that ${it === "it" ? "it" : "they"} may be cancelled.`,
+  );
 }
 
 function describe({ description, prompt }: LaunchInput): string {

@@ -7,6 +7,7 @@ export type RefusalCode =
   | "unknown-task"
   | "ambiguous-task"
   | "unknown-session"
+  | "unknown-batch"
   | "wrong-status"
   | "being-resumed"
   | "session-gone"

@@ -10,7 +10,7 @@ const TIME_SPACE = 2n ** 48n;
 export type Random = () => number;
 
 /** A new ID that no one else gives. */
-export function freshID(prefix: "msg" | "prt", at: number, random: Random): string {
+export function freshID(prefix: "msg" | "prt" | "bat", at: number, random: Random): string {
   const tail = Array.from({ length: TAIL_LENGTH }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]);
   return `${prefix}_${timePart(at)}${tail.join("")}`;
 }

@@ -35,6 +35,8 @@ export class Notices implements Disposable {
     private readonly server: AgentServer,
     private readonly clock: Clock,
     private readonly logger: Logger,
+    /** Whether this process may write: another one may be the one that tells. */
+    private readonly isWriting: () => boolean,
   ) {}
 
   /** Delivers the task's notice if one is pending; a failure is kept in the record and tried again later. */
@@ -43,6 +45,7 @@ export class Notices implements Disposable {
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
       const { notice } = entry.record;
+      if (!this.isWriting()) return;
       if (notice.state !== "pending" || this.registry.entry(entry.record.id) !== entry) return;
       try {
         const outcome = await this.tell(entry, notice.messageID);
@@ -177,13 +180,22 @@ export class Notices implements Disposable {
 
 /** How many of the siblings were launched since none of them last ran, up to and with this one. */
 export function countSinceQuiet(record: TaskRecord, siblings: readonly TaskRecord[]): number {
-  let since = record.startedAt;
+  let since = launchedAt(record);
   for (;;) {
-    const earlier = siblings.filter(
-      (other) => other.startedAt < since && (isActive(other) || (other.endedAt ?? other.startedAt) >= since),
-    );
-    if (earlier.length === 0) break;
-    since = Math.min(...earlier.map(({ startedAt }) => startedAt));
+    const earlier = siblings.map((other) => (reaches(other, since) ? launchedAt(other) : since));
+    const earliest = Math.min(since, ...earlier);
+    if (earliest === since) break;
+    since = earliest;
   }
-  return siblings.filter(({ startedAt }) => startedAt >= since).length;
+  return siblings.filter((other) => launchedAt(other) >= since).length;
+}
+
+/** Whether a task was launched before this time and still ran at it. */
+function reaches(record: TaskRecord, at: number): boolean {
+  return launchedAt(record) < at && (isActive(record) || (record.endedAt ?? 0) >= at);
+}
+
+/** When its present or last turn was asked for; the time it waited for a slot counts. */
+function launchedAt({ resumeCount, createdAt, startedAt }: TaskRecord): number {
+  return resumeCount > 0 ? startedAt : createdAt;
 }

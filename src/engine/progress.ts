@@ -8,14 +8,19 @@ const RECENT_TOOLS = 5;
  * a sign of life alone moves only `lastUpdate`.
  */
 export class ProgressTracker {
-  private activity: "starting" | "thinking" | "streaming" = "starting";
+  private activity: "queued" | "starting" | "thinking" | "streaming";
   private retry: Progress["retry"];
   private stalled = false;
   private reasoningPartID: string | undefined;
   private readonly tools = new Map<string, ToolUse>();
   private readonly requests = new Map<string, PendingRequest["type"]>();
 
-  constructor(private lastUpdate: number) {}
+  constructor(
+    private lastUpdate: number,
+    queued = false,
+  ) {
+    this.activity = queued ? "queued" : "starting";
+  }
 
   onStatus(status: SessionStatus, now: number): boolean {
     this.alive(now);
@@ -24,7 +29,7 @@ export class ProgressTracker {
       status.type === "retry"
         ? { attempt: status.attempt, message: status.message, next: status.next }
         : undefined;
-    const begins = status.type === "busy" && this.activity === "starting";
+    const begins = status.type === "busy" && (this.activity === "starting" || this.activity === "queued");
     if (begins) this.activity = "thinking";
     return begins || before?.attempt !== this.retry?.attempt;
   }

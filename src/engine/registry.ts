@@ -4,7 +4,7 @@ import type { AgentServer, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import { Serial } from "./serial.ts";
 import type { AgentError, Session } from "./server-model.ts";
-import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
+import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
 
 /** A task as the engine holds it. */
 export interface Entry {
@@ -103,6 +103,34 @@ export class TaskRegistry {
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
   }
 
+  /** The tasks of a batch, oldest first, of one parent if given; cleared ones are left out. */
+  batch(batchID: string, parentSessionID?: string): readonly Entry[] {
+    return this.all()
+      .filter(
+        ({ record }) =>
+          record.batchID === batchID &&
+          record.clearedAt === undefined &&
+          (parentSessionID === undefined || record.parentSessionID === parentSessionID),
+      )
+      .sort((a, b) => a.record.createdAt - b.record.createdAt);
+  }
+
+  /** Every session below another one, nearest first. */
+  descendantsOf(sessionID: string): readonly Session[] {
+    const children = new Map<string, Session[]>();
+    for (const session of this.sessionsByID.values()) {
+      // A fork that the server could not link is below the parent in its record alone.
+      const parentID = session.parentID ?? this.entries.get(session.id)?.record.parentSessionID;
+      if (parentID === undefined) continue;
+      const siblings = children.get(parentID) ?? [];
+      siblings.push(session);
+      children.set(parentID, siblings);
+    }
+    const found = [...(children.get(sessionID) ?? [])];
+    for (const session of found) found.push(...(children.get(session.id) ?? []));
+    return found;
+  }
+
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.sessions().flatMap(({ id, title, parentID, task }) =>
       parentID === parentSessionID && task.kind === "unreadable"
@@ -166,7 +194,7 @@ export class TaskRegistry {
       const created: Entry = {
         record,
         session,
-        progress: isActive(record) ? new ProgressTracker(this.now()) : undefined,
+        progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
         lastError: undefined,
         serial: new Serial(),
       };
@@ -259,10 +287,12 @@ export class TaskRegistry {
   private replace(entry: Entry, record: TaskRecord): void {
     const began =
       isActive(record) &&
-      (!isActive(entry.record) || record.promptMessageID !== entry.record.promptMessageID);
+      (!isActive(entry.record) ||
+        isQueued(record) !== isQueued(entry.record) ||
+        record.promptMessageID !== entry.record.promptMessageID);
     entry.record = record;
     if (began) {
-      entry.progress = new ProgressTracker(this.now());
+      entry.progress = new ProgressTracker(this.now(), isQueued(record));
       entry.lastError = undefined;
     } else if (!isActive(record)) {
       entry.progress = undefined;

@@ -51,11 +51,16 @@ export interface TaskRecord {
   readonly parentSessionID: string;
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: "agent" | "person";
-  readonly batchID?: string | undefined;
+  /** Tasks of one parent that belong together. */
+  readonly batchID: string;
   readonly isForked: boolean;
   readonly forkedFrom?: string | undefined;
   readonly resumeCount: number;
   readonly status: TaskStatus;
+  /** Waits for a slot: its prompt is stored and was not started. */
+  readonly queued?: boolean | undefined;
+  /** Tool calls of the turns that have ended. */
+  readonly toolCalls: number;
   /** The user message whose answer the task is working on, or gave last. */
   readonly promptMessageID: string;
   readonly createdAt: number;
@@ -123,6 +128,16 @@ export interface Task extends TaskRecord {
 /** A task whose session is at work, or about to be. */
 export function isActive(task: Pick<TaskRecord, "status">): boolean {
   return task.status === "running" || task.status === "resumed";
+}
+
+/** A task that waits for others to end before it starts. */
+export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
+  return task.queued === true;
+}
+
+/** A task whose parent could not be told yet how it ended, though that was tried. */
+export function isUntold({ notice }: Pick<TaskRecord, "notice">): boolean {
+  return notice.state === "pending" && notice.attempts > 0;
 }
 
 /** What people read: the end of the ID, because its start is a timestamp that siblings share. */

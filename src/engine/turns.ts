@@ -5,7 +5,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { readTurn, TURN_WINDOW, type Turn } from "./turn.ts";
-import { isActive, shortID } from "./task.ts";
+import { isActive, isQueued, shortID } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
@@ -39,6 +39,8 @@ export class TurnWatcher implements Disposable {
     private readonly clock: Clock,
     private readonly logger: Logger,
     private readonly settings: () => TurnSettings,
+    /** Whether this process may write: another one may be the one that ends turns. */
+    private readonly isWriting: () => boolean,
     /** Carries out what a turn's end means; called with the task's queue held. */
     private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
   ) {}
@@ -70,7 +72,10 @@ export class TurnWatcher implements Disposable {
     this.connected = true;
     const active = this.registry.active();
     if (active.length === 0) return;
-    await Promise.all(active.map((entry) => this.rebuildProgress(entry)));
+    await Promise.all(
+      active.filter(({ record }) => !isQueued(record)).map((entry) => this.rebuildProgress(entry)),
+    );
+    if (!this.isWriting()) return;
     await this.poll();
     this.schedule(FIRST_POLL_MS);
   }
@@ -93,7 +98,7 @@ export class TurnWatcher implements Disposable {
   private schedule(delay: number): void {
     this.timer?.dispose();
     this.timer = undefined;
-    if (!this.connected || this.registry.active().length === 0) return;
+    if (!this.connected || !this.isWriting() || this.registry.active().length === 0) return;
     this.timer = this.clock.after(delay, () => {
       this.timer = undefined;
       void this.poll().finally(() => this.watch());
@@ -141,7 +146,7 @@ export class TurnWatcher implements Disposable {
 
   /** Reads how the turn stands, once however often it is asked before the answer, and ends the task where it has ended. */
   private settle(entry: Entry, source: "hint" | "poll"): void {
-    if (this.queued.has(entry)) return;
+    if (!this.isWriting() || this.queued.has(entry)) return;
     this.queued.add(entry);
     entry.serial
       .run(async () => {
@@ -207,6 +212,7 @@ export class TurnWatcher implements Disposable {
         ? { type: "cancelled", at: now }
         : failed(now, entry.lastError);
     }
+    if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
     if (kind === "unanswered" && !this.suspicions.get(entry)?.restarted) {
       this.suspicions.set(entry, { mark: kind, restarted: true });

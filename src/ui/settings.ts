@@ -15,6 +15,7 @@ export class Settings {
       stallWarning: seconds("stallWarning", 120, 0),
       defaultAgent: text("defaultAgent"),
       defaultModel: parseModel(text("defaultModel")),
+      maxConcurrentTasks: Math.floor(number("maxConcurrentTasks", 5, 0)),
       notifyParent: vscode.workspace.getConfiguration(SECTION).get("notifyParent", true),
     };
   }
@@ -53,7 +54,12 @@ function text(name: string): string | undefined {
 }
 
 /** The editor does not hold people to a setting's type or limits when they write JSON. */
-function seconds(name: string, fallback: number, minimum: number): number {
+function number(name: string, fallback: number, minimum: number): number {
   const value = vscode.workspace.getConfiguration(SECTION).get<unknown>(name);
-  return (typeof value === "number" && Number.isFinite(value) ? Math.max(value, minimum) : fallback) * 1000;
+  return typeof value === "number" && Number.isFinite(value) ? Math.max(value, minimum) : fallback;
+}
+
+/** In milliseconds. */
+function seconds(name: string, fallback: number, minimum: number): number {
+  return number(name, fallback, minimum) * 1000;
 }

@@ -25,6 +25,8 @@ const draft = (parentSessionID: string): TaskRecordDraft => ({
   parentSessionID,
   launchedBy: "person",
   isForked: false,
+  batchID: "bat_1",
+  toolCalls: 0,
   resumeCount: 0,
   status: "running",
   promptMessageID: "msg_1",

@@ -1,7 +1,7 @@
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
-import type { Clock, Logger } from "../../src/engine/ports.ts";
+import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { OpenCodeServer } from "./opencode.ts";
@@ -30,6 +30,8 @@ export interface EngineWindow {
 export async function openWindow(
   server: OpenCodeServer,
   settings: Partial<EngineSettings> = {},
+  /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
+  between: (server: AgentServer) => AgentServer = (real) => real,
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -53,7 +55,7 @@ export async function openWindow(
     logger,
   });
   const engine = new TaskEngine({
-    server: connection.server,
+    server: between(connection.server),
     clock: realClock,
     logger,
     random: Math.random,

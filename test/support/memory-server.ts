@@ -1,6 +1,7 @@
 import { Emitter } from "../../src/engine/event.ts";
-import type { AgentServer, NewSession } from "../../src/engine/ports.ts";
+import { ServerFailure, type AgentServer, type NewSession } from "../../src/engine/ports.ts";
 import type {
+  AgentError,
   AgentInfo,
   AssistantMessageInfo,
   Message,
@@ -8,28 +9,89 @@ import type {
   ModelInfo,
   Part,
   PendingRequest,
+  PermissionRequest,
   Prompt,
+  PromptPart,
+  RequestAnswer,
   ServerEvent,
   Session,
   SessionStatus,
+  ToolState,
 } from "../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../src/engine/task.ts";
+import { encodeRecord, readRecord, RECORD_KEY } from "../../src/opencode/record-codec.ts";
 
 const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+const MODEL = { providerID: "memory", modelID: "m" };
+const ABORTED: AgentError = { name: "MessageAbortedError", message: "Aborted" };
+
+/** How a turn ends. */
+export type Ending =
+  | { readonly type: "completed"; readonly text: string }
+  | { readonly type: "failed"; readonly error: AgentError }
+  | { readonly type: "aborted" }
+  /** Aborted while the model is being asked again: nothing says so. */
+  | { readonly type: "aborted-in-retry" }
+  /** A permission was turned down without a word to the model. */
+  | { readonly type: "refused" };
+
+/** A call that arrived, in the order of arrival. */
+export interface JournalEntry {
+  readonly call: keyof AgentServer;
+  readonly sessionID?: string | undefined;
+  readonly messageID?: string | undefined;
+  /** Of a prompt: how many parts it brought. */
+  readonly parts?: number | undefined;
+}
+
+export interface MemoryServerOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /**
+   * Whether turns move only when told: a prompt is then taken, but its turn waits for {@link MemoryServer.begin}, and
+   * what follows an end or an abort waits for {@link MemoryServer.step}.
+   */
+  readonly stepwise?: boolean;
+}
+
+/** What runs in a session. */
+interface Turn {
+  /** The message that the model writes; none before the first. */
+  open: AssistantMessageInfo | undefined;
+  /** The rest of its end, once that began. */
+  ending: Iterator<void> | undefined;
+  /** The request that its tool waits for. */
+  asks: string | undefined;
+  /** A prompt came in as it ended. */
+  again: boolean;
+}
 
 /**
- * A server without a network, a process or a model, for what has to be measured without them: it keeps what it is
- * given, and a turn ends when {@link finish} says so. What it hands out is a copy, as if it had been read from a wire.
+ * A server without a network, a process or a model, for what has to be measured without them, and for what a real one
+ * cannot be made to do on demand: it keeps what it is given, and turns go as the test says, told in the orders in which
+ * OpenCode tells them. What it hands out is a copy, as if it had been read from a wire.
  */
 export class MemoryServer implements AgentServer {
+  readonly journal: JournalEntry[] = [];
   private readonly sessionsByID = new Map<string, Session>();
-  private readonly messagesOf = new Map<string, Message[]>();
-  private readonly busy = new Map<string, SessionStatus>();
+  private readonly metadataOf = new Map<string, Readonly<Record<string, unknown>>>();
+  /** In the order in which they were first stored. */
+  private readonly messagesOf = new Map<string, Map<string, Message>>();
+  private readonly statusOf = new Map<string, SessionStatus>();
+  private readonly requests = new Map<string, PendingRequest>();
+  private readonly turns = new Map<string, Turn>();
+  private readonly now: () => number;
+  private readonly stepwise: boolean;
   private readonly events = new Emitter<ServerEvent>((error) => {
     throw error;
   });
   private made = 0;
   readonly onEvent = this.events.event;
+
+  constructor({ now = Date.now, stepwise = false }: MemoryServerOptions = {}) {
+    this.now = now;
+    this.stepwise = stepwise;
+  }
 
   /** Tells everyone who listens, at once. */
   emit(event: ServerEvent): void {
@@ -37,8 +99,9 @@ export class MemoryServer implements AgentServer {
   }
 
   async createSession({ title, parentID, agent, model, task }: NewSession): Promise<Session> {
+    this.journal.push({ call: "createSession" });
     const id = this.id("ses");
-    const now = Date.now();
+    const now = this.now();
     const session: Session = {
       id,
       title,
@@ -50,63 +113,88 @@ export class MemoryServer implements AgentServer {
       updated: now,
       cost: 0,
       tokens: NO_TOKENS,
-      task: task ? { kind: "task", record: { ...task, id } } : { kind: "none" },
+      task: { kind: "none" },
     };
-    return this.put(session);
+    return this.put(session, task && { [RECORD_KEY]: overTheWire(encodeRecord(task)) });
   }
 
   async session(sessionID: string): Promise<Session | undefined> {
+    this.journal.push({ call: "session", sessionID });
     return structuredClone(this.sessionsByID.get(sessionID));
   }
 
   async sessions(): Promise<readonly Session[]> {
+    this.journal.push({ call: "sessions" });
     return structuredClone([...this.sessionsByID.values()]);
   }
 
   async deleteSession(sessionID: string): Promise<void> {
-    if (this.sessionsByID.delete(sessionID)) this.emit({ type: "session-deleted", sessionID });
+    this.journal.push({ call: "deleteSession", sessionID });
+    this.remove(sessionID);
   }
 
   async saveRecord(record: TaskRecord): Promise<Session | undefined> {
+    this.journal.push({ call: "saveRecord", sessionID: record.id });
     const session = this.sessionsByID.get(record.id);
-    return session && this.put({ ...session, updated: Date.now(), task: { kind: "task", record } });
+    if (!session) return undefined;
+    if (session.task.kind === "unreadable")
+      throw new ServerFailure(`PATCH /session/${record.id}`, "refused", session.task.reason, 400);
+    const metadata = {
+      ...this.metadataOf.get(record.id),
+      [RECORD_KEY]: overTheWire(encodeRecord(record)),
+    };
+    return this.put({ ...session, updated: this.now() }, metadata);
   }
 
   async messages(sessionID: string, limit?: number): Promise<readonly Message[]> {
-    const messages = this.messagesOf.get(sessionID) ?? [];
+    this.journal.push({ call: "messages", sessionID });
+    this.require(sessionID, `GET /session/${sessionID}/message`);
+    const messages = this.stored(sessionID);
     return structuredClone(limit === undefined ? messages : messages.slice(-limit));
   }
 
   async message(sessionID: string, messageID: string): Promise<Message | undefined> {
-    return structuredClone(this.messagesOf.get(sessionID)?.find(({ info }) => info.id === messageID));
+    this.journal.push({ call: "message", sessionID, messageID });
+    return structuredClone(this.messagesOf.get(sessionID)?.get(messageID));
   }
 
-  async prompt(sessionID: string, { messageID, agent, model, parts, noReply }: Prompt): Promise<void> {
-    const place = { sessionID, messageID };
-    this.store(
-      { role: "user", id: messageID, sessionID, created: Date.now(), agent, model },
-      parts.map(({ id, text, synthetic = false, metadata }) => ({
-        ...place,
-        id: id ?? this.id("prt"),
-        type: "text",
-        text,
-        synthetic,
-        metadata,
-      })),
-    );
-    if (!noReply) this.setStatus(sessionID, { type: "busy" });
+  async prompt(sessionID: string, prompt: Prompt): Promise<void> {
+    const { messageID, agent, model, parts, noReply = false } = prompt;
+    this.journal.push({ call: "prompt", sessionID, messageID, parts: parts.length });
+    this.require(sessionID, `POST /session/${sessionID}/prompt_async`);
+    if (!(await this.agents()).some(({ name }) => name === agent)) {
+      // The real server answers before it looks, and does not store the message.
+      const error = { name: "UnknownError", message: `Agent not found: "${agent}"` };
+      this.emit({ type: "session-error", sessionID, error });
+      return;
+    }
+    this.storeMessage({ role: "user", id: messageID, sessionID, created: this.now(), agent, model });
+    for (const part of parts) this.storePart(this.promptPart(sessionID, messageID, part));
+    const turn = this.turns.get(sessionID);
+    if (noReply || this.isAnswered(sessionID)) return;
+    if (!turn) this.take(sessionID);
+    // One that is not idle yet finds the prompt by itself.
+    else if (turn.ending && !this.statusOf.has(sessionID)) turn.again = true;
   }
 
   async abort(sessionID: string): Promise<void> {
-    this.setStatus(sessionID, { type: "idle" });
+    this.journal.push({ call: "abort", sessionID });
+    const turn = this.turns.get(sessionID);
+    if (!turn || turn.ending || !this.statusOf.has(sessionID)) return;
+    const isRetrying = this.statusOf.get(sessionID)?.type === "retry";
+    this.end(sessionID, { type: isRetrying ? "aborted-in-retry" : "aborted" });
   }
 
   async statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
-    return new Map(this.busy);
+    this.journal.push({ call: "statuses" });
+    return new Map(this.statusOf);
   }
 
   async agents(): Promise<readonly AgentInfo[]> {
-    return [{ name: "general", mode: "subagent", hidden: false }];
+    return [
+      { name: "general", mode: "subagent", hidden: false },
+      { name: "build", mode: "primary", hidden: false },
+    ];
   }
 
   async models(): Promise<readonly ModelInfo[]> {
@@ -114,66 +202,423 @@ export class MemoryServer implements AgentServer {
   }
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
-    return [];
+    this.journal.push({ call: "pendingRequests" });
+    return structuredClone([...this.requests.values()]);
   }
 
-  async answer(): Promise<void> {}
+  async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
+    const { id, sessionID } = request;
+    this.journal.push({ call: "answer", sessionID });
+    if (!this.requests.has(id))
+      throw new ServerFailure(`POST /${request.type}/${id}/reply`, "not-found", `Not found: ${id}`, 404);
+    this.close(request, answer.type === "dismiss" || (answer.type === "permission" && answer.reply === "reject"));
+  }
+
+  /** The sessions in which a turn runs or was taken, and how far it is. */
+  running(): ReadonlyMap<string, "taken" | "busy" | "asking" | "ending"> {
+    return new Map(
+      [...this.turns].map(([id, { ending, asks }]) => [
+        id,
+        ending ? "ending" : asks !== undefined ? "asking" : this.statusOf.has(id) ? "busy" : "taken",
+      ]),
+    );
+  }
+
+  has(sessionID: string): boolean {
+    return this.sessionsByID.has(sessionID);
+  }
+
+  known(): readonly Session[] {
+    return [...this.sessionsByID.values()];
+  }
+
+  /** A person answers the permission that the session's turn waits for. */
+  reply(sessionID: string, reply: "once" | "reject"): void {
+    const request = this.requests.get(this.turn(sessionID).asks ?? "");
+    if (request) this.close(request, reply === "reject");
+  }
+
+  /** A session as if it had been there before, and the metadata that others keep in it. */
+  put(session: Session, metadata: Readonly<Record<string, unknown>> | undefined): Session {
+    const known = metadata ?? this.metadataOf.get(session.id);
+    if (known) this.metadataOf.set(session.id, known);
+    const { id, parentID } = session;
+    const complete = { ...session, task: readRecord({ id, parentID, ...(known && { metadata: known }) }) };
+    this.sessionsByID.set(id, complete);
+    this.emit({ type: "session-changed", session: structuredClone(complete) });
+    return structuredClone(complete);
+  }
+
+  metadata(sessionID: string): Readonly<Record<string, unknown>> | undefined {
+    return structuredClone(this.metadataOf.get(sessionID));
+  }
+
+  /** Takes over what an event tells, without telling anyone. */
+  apply(event: ServerEvent): void {
+    switch (event.type) {
+      case "session-changed": {
+        const { id, parentID } = event.session;
+        const metadata = this.metadataOf.get(id);
+        const task = readRecord({ id, parentID, ...(metadata && { metadata }) });
+        this.sessionsByID.set(id, { ...event.session, task });
+        return;
+      }
+      case "session-status":
+        if (event.status.type === "idle") this.statusOf.delete(event.sessionID);
+        else this.statusOf.set(event.sessionID, event.status);
+        return;
+      case "message-changed":
+        this.keepMessage(event.info);
+        return;
+      case "part-changed":
+        this.keepPart(event.part);
+        return;
+      case "request-asked":
+        this.requests.set(event.request.id, event.request);
+        return;
+      case "request-closed":
+        this.requests.delete(event.requestID);
+        return;
+      default:
+    }
+  }
+
+  /** The turn that a prompt asked for begins. */
+  begin(sessionID: string): void {
+    const turn = this.turn(sessionID);
+    if (turn.open) return;
+    this.setStatus(sessionID, { type: "busy" });
+    this.open(sessionID);
+    this.setStatus(sessionID, { type: "busy" });
+  }
+
+  /** The model writes. */
+  write(sessionID: string, text: string): void {
+    this.storePart(this.textPart(this.openMessage(sessionID), text));
+  }
+
+  /** The model calls a tool that succeeds, and is asked again with its result. */
+  useTool(sessionID: string, tool = "read"): void {
+    this.openTool(sessionID, tool);
+    this.closeTool(sessionID);
+  }
+
+  /** The model calls a tool that needs a permission. */
+  ask(sessionID: string, permission = "bash"): PermissionRequest {
+    this.openTool(sessionID, permission);
+    const id = this.id("per");
+    const request: PermissionRequest = {
+      type: "permission",
+      id,
+      sessionID,
+      permission,
+      patterns: ["*"],
+      always: ["*"],
+      metadata: {},
+    };
+    this.requests.set(id, request);
+    this.turn(sessionID).asks = id;
+    this.emit({ type: "request-asked", request });
+    return request;
+  }
+
+  /** The model refuses for now. */
+  retry(sessionID: string): void {
+    this.openMessage(sessionID);
+    const next = this.now() + 2_000;
+    this.setStatus(sessionID, { type: "retry", attempt: 1, message: "Too many requests", next });
+  }
+
+  /** The context is full: that is told as an error, and the conversation is compacted, after which the turn goes on. */
+  overflow(sessionID: string): void {
+    const message = this.openMessage(sessionID);
+    const error = { name: "ContextOverflowError", message: "The context is full" };
+    this.emit({ type: "session-error", sessionID, error });
+    this.complete(message, {});
+    this.storeCompactionRequest(sessionID);
+    this.setStatus(sessionID, { type: "busy" });
+    this.open(sessionID, true);
+  }
 
   /** Ends the turn that runs in the session with this answer, and tells so in the order in which OpenCode does. */
   finish(sessionID: string, text: string): void {
-    const prompt = this.messagesOf.get(sessionID)?.findLast(({ info }) => info.role === "user");
+    this.begin(sessionID);
+    this.end(sessionID, { type: "completed", text });
+    while (this.turns.get(sessionID)?.ending) this.step(sessionID);
+  }
+
+  /** Begins to end the turn that runs in the session. */
+  end(sessionID: string, ending: Ending): void {
+    const turn = this.turn(sessionID);
+    if (turn.ending) throw new Error(`The turn in session ${sessionID} ends already.`);
+    turn.ending = this.play(sessionID, ending);
+    turn.asks = undefined;
+    do this.step(sessionID);
+    while (!this.stepwise && this.turns.get(sessionID)?.ending === turn.ending);
+  }
+
+  /** The next thing happens of those by which a turn ends. */
+  step(sessionID: string): void {
+    const turn = this.turn(sessionID);
+    const { ending } = turn;
+    if (!ending?.next().done) return;
+    // A message that came in meanwhile made the turn go on.
+    if (this.turns.get(sessionID) !== turn || turn.ending !== ending) return;
+    this.turns.delete(sessionID);
+    if (turn.again) this.take(sessionID);
+  }
+
+  /** The process is killed and started again: what ran is gone, and nothing tells of it. */
+  crash(): void {
+    this.turns.clear();
+    this.statusOf.clear();
+    this.requests.clear();
+  }
+
+  private *play(sessionID: string, ending: Ending): Generator<void, void> {
+    switch (ending.type) {
+      case "completed": {
+        const message = this.openMessage(sessionID);
+        if (ending.text !== "") this.storePart(this.textPart(message, ending.text, this.now()));
+        this.storeMessage({ ...message, finish: "stop" });
+        yield;
+        this.complete(message, { finish: "stop" });
+        yield;
+        if (!message.summary && this.isAnswered(sessionID)) return yield* this.becomeIdle(sessionID);
+        return this.goOn(sessionID);
+      }
+      case "failed":
+        return yield* this.endInError(sessionID, ending.error);
+      case "aborted":
+        return yield* this.endInError(sessionID, ABORTED);
+      case "aborted-in-retry":
+        this.complete(this.openMessage(sessionID), {});
+        yield;
+        return yield* this.becomeIdle(sessionID);
+      case "refused": {
+        const message = this.openMessage(sessionID);
+        this.endTool(message, { status: "error", error: "The user rejected permission to use this tool." });
+        this.complete(message, { finish: "tool-calls" });
+        yield;
+        return yield* this.becomeIdle(sessionID);
+      }
+    }
+  }
+
+  private *endInError(sessionID: string, error: AgentError): Generator<void, void> {
+    const message = this.openMessage(sessionID);
+    this.emit({ type: "session-error", sessionID, error });
+    yield* this.becomeIdle(sessionID);
+    yield;
+    this.complete(message, { error });
+    yield* this.becomeIdle(sessionID);
+  }
+
+  /** Told twice: as a status, and as an event of its own. */
+  private *becomeIdle(sessionID: string): Generator<void, void> {
+    this.setStatus(sessionID, { type: "idle" });
+    yield;
+    this.emit({ type: "session-status", sessionID, status: { type: "idle" } });
+  }
+
+  /** The model is asked again in the same turn. */
+  private goOn(sessionID: string): void {
+    const turn = this.turn(sessionID);
+    turn.ending = undefined;
+    turn.open = undefined;
+    this.begin(sessionID);
+  }
+
+  private close({ id, sessionID }: PendingRequest, isRefused: boolean): void {
+    this.requests.delete(id);
+    this.emit({ type: "request-closed", sessionID, requestID: id });
+    const turn = this.turns.get(sessionID);
+    // An abort leaves its turn's requests behind.
+    if (turn?.asks !== id) return;
+    turn.asks = undefined;
+    if (isRefused) this.end(sessionID, { type: "refused" });
+    else this.closeTool(sessionID);
+  }
+
+  private take(sessionID: string): void {
+    this.turns.set(sessionID, { open: undefined, ending: undefined, asks: undefined, again: false });
+    if (!this.stepwise) this.setStatus(sessionID, { type: "busy" });
+  }
+
+  private turn(sessionID: string): Turn {
+    const turn = this.turns.get(sessionID);
+    if (!turn) throw new Error(`No turn runs in session ${sessionID}.`);
+    return turn;
+  }
+
+  private open(sessionID: string, summary = false): AssistantMessageInfo {
+    const prompt = this.newestPrompt(sessionID);
     if (!prompt) throw new Error(`Session ${sessionID} was asked nothing.`);
-    const id = this.id("msg");
-    const now = Date.now();
     const info: AssistantMessageInfo = {
       role: "assistant",
-      id,
+      id: this.id("msg"),
       sessionID,
-      parentID: prompt.info.id,
-      created: now,
-      completed: now,
-      agent: prompt.info.agent,
-      model: { providerID: "memory", modelID: "m" },
-      finish: "stop",
+      parentID: prompt.id,
+      created: this.now(),
+      agent: prompt.agent,
+      model: prompt.model ?? MODEL,
       cost: 0,
       tokens: NO_TOKENS,
-      summary: false,
+      summary,
     };
-    const place = { sessionID, messageID: id };
-    const part: Part = {
-      ...place,
+    this.turn(sessionID).open = info;
+    this.storeMessage(info);
+    return info;
+  }
+
+  private openMessage(sessionID: string): AssistantMessageInfo {
+    return this.turn(sessionID).open ?? this.open(sessionID);
+  }
+
+  private complete(
+    info: AssistantMessageInfo,
+    { finish, error }: Pick<Partial<AssistantMessageInfo>, "finish" | "error">,
+  ): void {
+    this.storeMessage({ ...info, completed: this.now(), finish, error });
+  }
+
+  private storeCompactionRequest(sessionID: string): void {
+    const prompt = this.newestPrompt(sessionID);
+    const messageID = this.id("msg");
+    this.storeMessage({
+      role: "user",
+      id: messageID,
+      sessionID,
+      created: this.now(),
+      agent: prompt?.agent ?? "build",
+    });
+    this.storePart({ id: this.id("prt"), sessionID, messageID, type: "other", kind: "compaction" });
+  }
+
+  private openTool(sessionID: string, tool: string): void {
+    const { id: messageID } = this.openMessage(sessionID);
+    const call = {
       id: this.id("prt"),
-      type: "text",
-      text,
-      synthetic: false,
-      start: now,
-      end: now,
-    };
-    this.store(info, [part]);
-    this.setStatus(sessionID, { type: "idle" });
+      sessionID,
+      messageID,
+      type: "tool",
+      tool,
+      callID: this.id("call"),
+    } as const;
+    this.storePart({ ...call, state: { status: "pending", input: {} } });
+    this.storePart({ ...call, state: { status: "running", input: {}, start: this.now() } });
   }
 
-  private put(session: Session): Session {
-    this.sessionsByID.set(session.id, session);
-    this.emit({ type: "session-changed", session: structuredClone(session) });
-    return structuredClone(session);
+  private closeTool(sessionID: string): void {
+    const message = this.openMessage(sessionID);
+    this.endTool(message, { status: "completed", output: "", title: "done" });
+    this.storeMessage({ ...message, finish: "tool-calls" });
+    this.complete(message, { finish: "tool-calls" });
+    this.goOn(sessionID);
   }
 
-  private store(info: MessageInfo, parts: readonly Part[]): void {
-    const messages = this.messagesOf.get(info.sessionID) ?? [];
-    this.messagesOf.set(info.sessionID, messages);
-    messages.push({ info, parts });
+  private endTool(
+    { id, sessionID }: AssistantMessageInfo,
+    outcome:
+      | Pick<Extract<ToolState, { status: "completed" }>, "status" | "output" | "title">
+      | Pick<Extract<ToolState, { status: "error" }>, "status" | "error">,
+  ): void {
+    const call = this.messagesOf
+      .get(sessionID)
+      ?.get(id)
+      ?.parts.findLast((part) => part.type === "tool");
+    const now = this.now();
+    if (call) this.storePart({ ...call, state: { ...outcome, input: {}, start: now, end: now } });
+  }
+
+  private textPart({ id, sessionID }: AssistantMessageInfo, text: string, end?: number): Part {
+    const place = { sessionID, messageID: id };
+    return { ...place, id: this.id("prt"), type: "text", text, synthetic: false, start: this.now(), end };
+  }
+
+  private promptPart(sessionID: string, messageID: string, part: PromptPart): Part {
+    const { id = this.id("prt"), text, synthetic = false, metadata } = part;
+    return { id, sessionID, messageID, type: "text", text, synthetic, metadata };
+  }
+
+  /** The prompt that was given last: giving one again counts. */
+  private newestPrompt(sessionID: string) {
+    return this.stored(sessionID)
+      .flatMap(({ info }) => (info.role === "user" ? [info] : []))
+      .reduce<Extract<MessageInfo, { role: "user" }> | undefined>(
+        (newest, info) => (newest && newest.created > info.created ? newest : info),
+        undefined,
+      );
+  }
+
+  /** Whether the last answer, finished, is that to the newest prompt. */
+  private isAnswered(sessionID: string): boolean {
+    const last = this.stored(sessionID)
+      .flatMap(({ info }) => (info.role === "assistant" ? [info] : []))
+      .at(-1);
+    return (
+      last?.finish !== undefined &&
+      last.finish !== "tool-calls" &&
+      last.parentID === this.newestPrompt(sessionID)?.id
+    );
+  }
+
+  private require(sessionID: string, call: string): void {
+    if (!this.sessionsByID.has(sessionID))
+      throw new ServerFailure(call, "not-found", `Session not found: ${sessionID}`, 404);
+  }
+
+  private remove(sessionID: string): void {
+    for (const { id, parentID } of [...this.sessionsByID.values()])
+      if (parentID === sessionID) this.remove(id);
+    this.messagesOf.delete(sessionID);
+    this.metadataOf.delete(sessionID);
+    if (this.sessionsByID.delete(sessionID)) this.emit({ type: "session-deleted", sessionID });
+  }
+
+  /** All messages of a session, in the order in which they were first stored. */
+  stored(sessionID: string): readonly Message[] {
+    return [...(this.messagesOf.get(sessionID)?.values() ?? [])];
+  }
+
+  private storeMessage(info: MessageInfo): void {
+    this.keepMessage(info);
     this.emit({ type: "message-changed", info });
-    for (const part of parts) this.emit({ type: "part-changed", part });
+  }
+
+  private keepMessage(info: MessageInfo): void {
+    const messages = this.messagesOf.get(info.sessionID) ?? new Map<string, Message>();
+    this.messagesOf.set(
+      info.sessionID,
+      messages.set(info.id, { info, parts: messages.get(info.id)?.parts ?? [] }),
+    );
+  }
+
+  private storePart(part: Part): void {
+    this.keepPart(part);
+    this.emit({ type: "part-changed", part });
+  }
+
+  private keepPart(part: Part): void {
+    const messages = this.messagesOf.get(part.sessionID);
+    const message = messages?.get(part.messageID);
+    if (!messages || !message) return;
+    const at = message.parts.findIndex(({ id }) => id === part.id);
+    const parts = at === -1 ? [...message.parts, part] : message.parts.with(at, part);
+    messages.set(part.messageID, { ...message, parts });
   }
 
   private setStatus(sessionID: string, status: SessionStatus): void {
-    if (status.type === "idle") this.busy.delete(sessionID);
-    else this.busy.set(sessionID, status);
+    if (status.type === "idle") this.statusOf.delete(sessionID);
+    else this.statusOf.set(sessionID, status);
     this.emit({ type: "session-status", sessionID, status });
   }
 
   private id(prefix: string): string {
     return `${prefix}_${(++this.made).toString(16).padStart(12, "0")}memory`;
   }
+}
+
+function overTheWire<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
 }

@@ -168,7 +168,8 @@ export function openCodeBinary(): string {
     if (binary !== undefined) return binary;
   }
   throw new Error(
-    `OpenCode is not installed for this machine (none of ${packages.join(", ")}). Run \`npm ci\`.`,
+    `OpenCode is not installed for this machine (none of ${packages.join(", ")}). ` +
+      "Run `npm ci`; where that brings none, `npm install --no-save opencode-ai@1.18.33`.",
   );
 }
 

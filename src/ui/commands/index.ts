@@ -1,17 +1,30 @@
 import { answer } from "./answer.ts";
+import { cancelBatch, launchBatch } from "./batch.ts";
 import type { Command } from "./command.ts";
 import { launch } from "./launch.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
-import { cancel, clear, clearFinished, copyTaskId, resume, retry, showOutput } from "./task-commands.ts";
+import {
+  cancel,
+  clear,
+  clearFinished,
+  copyTaskId,
+  resume,
+  retry,
+  sendNotice,
+  showOutput,
+} from "./task-commands.ts";
 
 /** Every command of the manifest. */
 export const COMMANDS: readonly Command[] = [
   launch,
+  launchBatch,
   showOutput,
   resume,
   retry,
   cancel,
+  cancelBatch,
   answer,
+  sendNotice,
   clear,
   clearFinished,
   copyTaskId,

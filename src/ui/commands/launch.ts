@@ -5,7 +5,7 @@ import { parseModel } from "../settings.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 /** What a program passes; the names are those of the tool `asyncagents_task`. */
-interface LaunchArguments {
+export interface LaunchArguments {
   readonly prompt: string;
   readonly description?: string | undefined;
   readonly agent?: string | undefined;
@@ -122,7 +122,8 @@ async function offerPromptBack(error: unknown, prompt: string): Promise<void> {
   void vscode.window.showInformationMessage(vscode.l10n.t("The prompt was copied to the clipboard."));
 }
 
-function readArguments(argument: unknown): LaunchArguments {
+/** Takes what a program passed; throws a {@link Refusal} that names what does not fit. */
+export function readArguments(argument: unknown): LaunchArguments {
   if (typeof argument !== "object" || argument === null)
     throw new Refusal("invalid-argument", "The argument must be an object with a prompt.");
   const given = argument as Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import { isActive, type Task } from "../../engine/task.ts";
+import { isActive, isUntold, type Task } from "../../engine/task.ts";
 import type { Command } from "./command.ts";
 import { pickTask, selectedTaskIDs } from "./pick-task.ts";
 
@@ -76,6 +76,18 @@ export const retry: Command = {
       none: vscode.l10n.t("No task failed or was cancelled."),
     });
     return task && context.engine.retry(task.id);
+  },
+};
+
+export const sendNotice: Command = {
+  id: "asyncagents.sendNotice",
+  async run(context, argument) {
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Tell the Session Now"),
+      accepts: isUntold,
+      none: vscode.l10n.t("Every session was told how its tasks ended."),
+    });
+    return task && context.engine.sendNotice(task.id);
   },
 };
 

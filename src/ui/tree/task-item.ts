@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { formatDuration } from "../../engine/notice-text.ts";
-import { isActive, shortID, type Phase, type Task, type TaskStatus } from "../../engine/task.ts";
+import { isActive, isUntold, shortID, type Phase, type Task, type TaskStatus } from "../../engine/task.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
 export const TASK_SCHEME = "asyncagents-task";
@@ -25,7 +25,7 @@ const PHASE_ICON: Readonly<Partial<Record<Phase, vscode.ThemeIcon>>> = {
 export function taskItem(task: Task, now: number): vscode.TreeItem {
   const item = new vscode.TreeItem(task.description, vscode.TreeItemCollapsibleState.None);
   item.id = task.id;
-  item.description = [...marks(task), task.agent, activity(task), elapsed(task, now)]
+  item.description = [...marks(task), task.agent, activity(task, now), elapsed(task, now)]
     .filter(Boolean)
     .join(" · ");
   item.iconPath = (task.progress && PHASE_ICON[task.progress.phase]) ?? STATUS_ICON[task.status];
@@ -37,7 +37,7 @@ export function taskItem(task: Task, now: number): vscode.TreeItem {
       statusWord(task),
       ...marks(task),
       task.agent,
-      activity(task),
+      activity(task, now),
       elapsed(task, now),
     ]
       .filter(Boolean)
@@ -51,11 +51,11 @@ export function taskTooltip(task: Task, now: number): vscode.MarkdownString {
   const tooltip = new vscode.MarkdownString(undefined, true);
   tooltip.appendMarkdown("**").appendText(task.description).appendMarkdown("**\n\n");
   const rows: readonly (readonly [string, string | undefined])[] = [
-    [vscode.l10n.t("Status"), [statusWord(task), activity(task)].filter(Boolean).join(", ")],
+    [vscode.l10n.t("Status"), [statusWord(task), activity(task, now)].filter(Boolean).join(", ")],
     [vscode.l10n.t("Agent"), task.agent],
     [vscode.l10n.t("Model"), task.model && `${task.model.providerID}/${task.model.modelID}`],
     [vscode.l10n.t("Time"), elapsed(task, now)],
-    [vscode.l10n.t("Tool calls"), task.progress && String(task.progress.toolCalls)],
+    [vscode.l10n.t("Tool calls"), toolCalls(task)],
     [
       vscode.l10n.t("Recent tools"),
       task.progress?.recentTools.map(({ tool, title }) => title ?? tool).join(", "),
@@ -63,6 +63,10 @@ export function taskTooltip(task: Task, now: number): vscode.MarkdownString {
     [vscode.l10n.t("Tokens"), tokens(task)],
     [vscode.l10n.t("Cost"), task.cost > 0 ? `$${task.cost.toFixed(4)}` : undefined],
     [vscode.l10n.t("Error"), task.error?.message],
+    [
+      vscode.l10n.t("Session not told yet"),
+      task.notice.state === "pending" ? task.notice.lastError : undefined,
+    ],
     [vscode.l10n.t("ID"), shortID(task.id)],
   ];
   for (const [name, value] of rows) if (value) tooltip.appendText(`${name}: ${value}`).appendMarkdown("  \n");
@@ -99,7 +103,7 @@ function marks(task: Task): readonly string[] {
   ];
 }
 
-function activity(task: Task): string | undefined {
+function activity(task: Task, now: number): string | undefined {
   const { progress } = task;
   if (!progress) return undefined;
   switch (progress.phase) {
@@ -115,7 +119,9 @@ function activity(task: Task): string | undefined {
       return progress.recentTools.findLast(({ status }) => status === "running" || status === "pending")
         ?.tool;
     case "retrying":
-      return vscode.l10n.t("waiting to retry");
+      return progress.retry
+        ? vscode.l10n.t("retry in {0}", formatDuration(progress.retry.next - now))
+        : vscode.l10n.t("waiting to retry");
     case "needs-permission":
       return vscode.l10n.t("needs permission");
     case "needs-answer":
@@ -136,6 +142,11 @@ function tokens({ tokens }: Task): string | undefined {
   return total > 0 ? total.toLocaleString() : undefined;
 }
 
+function toolCalls({ toolCalls, progress }: Task): string | undefined {
+  const total = toolCalls + (progress?.toolCalls ?? 0);
+  return total > 0 ? String(total) : undefined;
+}
+
 function contextWords(task: Task): readonly string[] {
   return [
     "task",
@@ -145,6 +156,7 @@ function contextWords(task: Task): readonly string[] {
     ...(task.progress?.phase === "needs-permission" || task.progress?.phase === "needs-answer"
       ? ["waiting"]
       : []),
+    ...(isUntold(task) ? ["untold"] : []),
     ...(task.isForked ? ["forked"] : []),
     // The status has this word too; here it says that the task was resumed at least once.
     ...(task.resumeCount > 0 && task.status !== "resumed" ? ["resumed"] : []),

@@ -22,6 +22,8 @@ export function fakeTask(facts: Partial<Task> = {}): Task {
     parentSessionID: "ses_parent",
     launchedBy: "person",
     isForked: false,
+    batchID: "bat_1",
+    toolCalls: 0,
     resumeCount: 0,
     status: "completed",
     promptMessageID: "msg_001",

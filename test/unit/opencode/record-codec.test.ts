@@ -12,6 +12,7 @@ const record: TaskRecord = {
   parentSessionID: "ses_parent",
   parentMessageID: "msg_1",
   launchedBy: "agent",
+  toolCalls: 3,
   batchID: "batch",
   isForked: true,
   forkedFrom: "ses_other",

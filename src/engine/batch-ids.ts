@@ -1,0 +1,41 @@
+import { freshID, type Random } from "./ids.ts";
+import type { Clock } from "./ports.ts";
+import type { TaskRegistry } from "./registry.ts";
+import { isActive } from "./task.ts";
+
+/** A launch's place in a batch while its task is being created. */
+export interface BatchPlace {
+  readonly id: string;
+  leave(): void;
+}
+
+/** Which batch a new task belongs to: the one given, else that of the tasks which its parent has at work. */
+export class BatchIDs {
+  /** Launches under way, by parent: their tasks are not in the registry yet. */
+  private readonly entering = new Map<string, { readonly id: string; launches: number }>();
+
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {}
+
+  enter(parentSessionID: string, given: string | undefined): BatchPlace {
+    const wanted = given?.trim() ?? "";
+    if (wanted !== "") return { id: wanted, leave: () => undefined };
+    const entering = this.entering.get(parentSessionID) ?? { id: this.current(parentSessionID), launches: 0 };
+    entering.launches++;
+    this.entering.set(parentSessionID, entering);
+    return {
+      id: entering.id,
+      leave: () => {
+        if (--entering.launches === 0) this.entering.delete(parentSessionID);
+      },
+    };
+  }
+
+  private current(parentSessionID: string): string {
+    const working = this.registry.childrenOf(parentSessionID).findLast(({ record }) => isActive(record));
+    return working?.record.batchID ?? freshID("bat", this.clock.now(), this.random);
+  }
+}

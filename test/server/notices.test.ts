@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import type { LaunchInput } from "../../src/engine/engine.ts";
+import {
+  createSession,
+  ended,
+  notices,
+  openWindow,
+  storedMessages,
+  type EngineWindow,
+} from "../support/engine.ts";
+import { mortal, type Death } from "../support/mortal-server.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  messageText,
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("notices to the parent", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let parent: string;
+  const windows: EngineWindow[] = [];
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startOpenCode({ model });
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.dispose();
+  });
+
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function open(between?: Parameters<typeof openWindow>[2]): Promise<EngineWindow> {
+    const window = await openWindow(server, {}, between);
+    windows.push(window);
+    return window;
+  }
+
+  async function launch(
+    window: EngineWindow,
+    step: ScriptStep,
+    launchedBy: LaunchInput["launchedBy"] = "person",
+  ): Promise<string> {
+    const input = {
+      prompt: script([step]),
+      description: "Told",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy,
+    };
+    return (await window.engine.launch(input)).id;
+  }
+
+  async function say(text: string, agent: string, model: string): Promise<void> {
+    await server.fetch(`/session/${parent}/prompt_async`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        agent,
+        model: { providerID: "fake", modelID: model },
+        parts: [{ type: "text", text }],
+      }),
+    });
+  }
+
+  async function statuses(): Promise<Record<string, unknown>> {
+    return (await (await server.fetch("/session/status")).json()) as Record<string, unknown>;
+  }
+
+  const delivered = (window: EngineWindow, id: string): Promise<unknown> =>
+    until("the delivery", () => window.engine.get(id)?.notice.state === "delivered");
+
+  it("[HNT-1] [HNT-2] the hint says whether others still run, and how many finished when none does", async () => {
+    const window = await open();
+    const slow = await launch(window, { text: "slow", gate: "hints" });
+    const quick = await launch(window, { text: "quick" });
+    await ended(window, quick);
+    await delivered(window, quick);
+    model.release("hints");
+    await ended(window, slow);
+    await delivered(window, slow);
+    const [first, second] = await notices(server, parent);
+    const hint = [
+      `If you need results immediately, use asyncagents_output(task_id="${quick.slice(-6)}").`,
+      "You can continue working or just say 'waiting' and halt.",
+      "WATCH OUT for leftovers, you will likely WANT to wait for all agents to complete.",
+    ];
+    for (const line of hint) assert.ok(first?.hidden.includes(line), line);
+    assert.match(first?.line ?? "", /\(1 of 2 done\)/);
+    assert.ok(second?.hidden.includes("All 2 tasks finished."));
+    assert.ok(second?.hidden.includes("Use asyncagents_output tools to see agent responses."));
+    assert.ok(!second?.hidden.includes("WATCH OUT"));
+  });
+
+  it("a task that an agent launched wakes its parent, which answers once and keeps its agent and model", async () => {
+    const window = await open();
+    await say("Hello", "plan", "m2");
+    await until("the parent's answer", async () => (await storedMessages(server, parent)).length >= 2);
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    const asked = (): number =>
+      model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length;
+    const before = asked();
+    const id = await launch(window, { text: "The result." }, "agent");
+    await ended(window, id);
+    const answer = await model.waitForRequest(
+      ({ sessionID, messages }) => sessionID === parent && /The result\./.test(messageText(messages.at(-1))),
+    );
+    assert.equal(answer.model, "m2");
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    assert.equal(asked(), before + 1);
+    const session = (await (await server.fetch(`/session/${parent}`)).json()) as {
+      agent: string;
+      model: { id: string };
+    };
+    assert.equal(session.agent, "plan");
+    assert.equal(session.model.id, "m2");
+  });
+
+  it("a busy parent is informed of a person's task only once it is idle, and is not made to answer", async () => {
+    const window = await open();
+    await say(script([{ text: "busy", gate: "parent-busy" }]), "build", "m");
+    await model.waitForRequest(({ step }) => step.gate === "parent-busy");
+    const id = await launch(window, { text: "done meanwhile" });
+    await ended(window, id);
+    await until("the pending notice", () => window.engine.get(id)?.notice.state === "pending");
+    assert.deepEqual(await notices(server, parent), []);
+    model.release("parent-busy");
+    await delivered(window, id);
+    assert.equal((await notices(server, parent)).length, 1);
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    assert.equal(model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length, 1);
+  });
+
+  it("an aborted parent is told all the same", async () => {
+    const window = await open();
+    await say(script([{ text: "busy", gate: "parent-aborted", gateAfterText: true }]), "build", "m");
+    await model.waitForRequest(({ step }) => step.gate === "parent-aborted");
+    const id = await launch(window, { text: "after the abort" });
+    await ended(window, id);
+    await server.fetch(`/session/${parent}/abort`, { method: "POST" });
+    await delivered(window, id);
+    assert.equal((await notices(server, parent)).length, 1);
+  });
+
+  it("a person's cancel is told, an agent's own is not", async () => {
+    const window = await open();
+    const byPerson = await launch(window, { text: "x", gate: "never", gateAfterText: true });
+    await window.engine.cancel(byPerson);
+    await delivered(window, byPerson);
+    const byAgent = await launch(window, { text: "x", gate: "never", gateAfterText: true }, "agent");
+    const cancelled = await window.engine.cancel(byAgent, "agent");
+    assert.equal(cancelled.notice.state, "skipped");
+    const told = await notices(server, parent);
+    assert.deepEqual(told.length, 1);
+    assert.match(told[0]?.line ?? "", /was cancelled/);
+  });
+
+  it("twenty tasks that end in the same second are told twenty times, each once", async function () {
+    this.timeout(90_000);
+    const window = await open();
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => launch(window, { text: `Result ${i}.`, gate: "twenty" }, "agent")),
+    );
+    await until("twenty requests", () =>
+      ids.every((id) => model.requests.some(({ sessionID }) => sessionID === id)),
+    );
+    model.release("twenty");
+    for (const id of ids) await ended(window, id, 60_000);
+    for (const id of ids) await delivered(window, id);
+    const told = await notices(server, parent);
+    assert.equal(told.length, 20);
+    for (let i = 0; i < 20; i++)
+      assert.equal(told.filter(({ hidden }) => hidden.includes(`Result ${i}.`)).length, 1);
+    assert.equal(told.filter(({ hidden }) => hidden.includes("All 20 tasks finished.")).length >= 1, true);
+  });
+
+  it("the task of a session that is deleted stops, and no one is told", async () => {
+    const window = await open();
+    const id = await launch(window, { text: "x", gate: "gone", gateAfterText: true });
+    const request = await model.waitForRequest(({ sessionID }) => sessionID === id);
+    await server.fetch(`/session/${parent}`, { method: "DELETE" });
+    await until("the end of the task", () => window.engine.get(id) === undefined);
+    await until("the end of the model's stream", () => request.aborted);
+    assert.ok(!window.log.some((line) => line.startsWith("error")), window.log.join("\n"));
+  });
+
+  for (const moment of ["before", "after"] as const) {
+    for (const launchedBy of ["person", "agent"] as const) {
+      it(`killed ${moment} any call between idle and delivery, the next window tells once (${launchedBy}'s task)`, async function () {
+        this.timeout(120_000);
+        // The calls of an undisturbed end, one death before or after each of them, and one more.
+        for (let call = 0, last = false; !last; call++) {
+          parent = await createSession(server);
+          let death: (Death & object) | undefined;
+          const first = await open((real) => (death = mortal(real)) as never);
+          const gate = `kill-${moment}-${launchedBy}-${call}`;
+          const id = await launch(first, { text: `Result of ${gate}.`, gate }, launchedBy);
+          await model.waitForRequest(({ sessionID }) => sessionID === id);
+          death?.arm(call, moment);
+          model.release(gate);
+          await until("the death or the delivery", () => {
+            last = first.engine.get(id)?.notice.state === "delivered";
+            return last || (death?.calls.length ?? 0) > call;
+          });
+          first.dispose();
+          const second = await open();
+          await ended(second, id);
+          await delivered(second, id);
+          if (launchedBy === "agent")
+            await model.waitForRequest(({ sessionID, title }) => sessionID === parent && !title);
+          await until("an idle server", async () => Object.keys(await statuses()).length === 0);
+          const told = await notices(server, parent);
+          assert.equal(told.length, 1, `killed ${moment} call ${call}: ${death?.calls.join(", ")}`);
+          assert.ok(told[0]?.hidden.includes(`Result of ${gate}.`));
+          assert.equal(second.engine.get(id)?.status, "completed");
+          const woken = model.requests.filter(
+            ({ sessionID, title }) => sessionID === parent && !title,
+          ).length;
+          assert.equal(woken, launchedBy === "agent" ? 1 : 0, `killed ${moment} call ${call}`);
+          second.dispose();
+        }
+      });
+    }
+  }
+});

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import type { EngineSettings } from "../../src/engine/engine.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("queue, batches and descendants", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let parent: string;
+  const windows: EngineWindow[] = [];
+
+  before(async () => {
+    model = await startScriptedModel();
+    // OpenCode lets a child session have no subagents of its own unless told.
+    server = await startOpenCode({ model, config: { ...modelConfig(model), subagent_depth: 3 } });
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.dispose();
+  });
+
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function open(settings: Partial<EngineSettings> = {}): Promise<EngineWindow> {
+    const window = await openWindow(server, settings);
+    windows.push(window);
+    return window;
+  }
+
+  const launch = (
+    window: EngineWindow,
+    step: ScriptStep,
+    batchID?: string,
+    parentSessionID = parent,
+  ): Promise<Task> =>
+    window.engine.launch({
+      prompt: script([step]),
+      description: `Task ${step.gate ?? step.text}`,
+      agent: "general",
+      parentSessionID,
+      launchedBy: "person",
+      batchID,
+    });
+
+  const phases = (window: EngineWindow): readonly (string | undefined)[] =>
+    window.engine.list(parent).map(({ status, progress }) => progress?.phase ?? status);
+
+  const isAsked = (taskID: string): boolean => model.requests.some(({ sessionID }) => sessionID === taskID);
+
+  it("no more tasks work at once than may; the others are queued and start in order as slots become free", async () => {
+    const window = await open({ maxConcurrentTasks: 2 });
+    const gates = ["q1", "q2", "q3", "q4"];
+    const tasks = await Promise.all(gates.map((gate) => launch(window, { text: gate, gate })));
+    await until("two requests", () => tasks.filter(({ id }) => isAsked(id)).length === 2);
+    const waiting = tasks.filter(({ id }) => window.engine.get(id)?.progress?.phase === "queued");
+    assert.equal(waiting.length, 2);
+    assert.ok(waiting.every(({ status }) => status === "running"));
+    const [working] = tasks.filter(({ id }) => !waiting.some((other) => other.id === id));
+    assert.ok(working && waiting[0] && waiting[1]);
+    await window.engine.cancel(working.id);
+    const oldest = window.engine.list(parent).find(({ id }) => waiting.some((other) => other.id === id));
+    await until("the start of the one that waited longest", () => isAsked(oldest?.id ?? ""));
+    for (const gate of gates) model.release(gate);
+    for (const { id } of tasks) await ended(window, id);
+    assert.deepEqual(phases(window).filter((status) => status === "completed").length, 3);
+  });
+
+  it("a queued task can be cancelled, and its prompt never reaches the model", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const first = await launch(window, { text: "x", gate: "hold-1" });
+    const second = await launch(window, { text: "never asked" });
+    assert.equal((await window.engine.cancel(second.id)).status, "cancelled");
+    model.release("hold-1");
+    await ended(window, first.id);
+    await until("both notices", async () => (await notices(server, parent)).length === 2);
+    assert.ok(!isAsked(second.id));
+  });
+
+  it("a queued task survives a reload of the window", async () => {
+    const before = await open({ maxConcurrentTasks: 1 });
+    const first = await launch(before, { text: "x", gate: "hold-2" });
+    const second = await launch(before, { text: "after the reload" });
+    await model.waitForRequest(({ sessionID }) => sessionID === first.id);
+    before.dispose();
+    const after = await open({ maxConcurrentTasks: 1 });
+    assert.deepEqual(phases(after).at(-1), "queued");
+    model.release("hold-2");
+    await ended(after, second.id);
+    assert.equal((await after.engine.output(second.id)).result, "after the reload");
+  });
+
+  it("[BAT-1] tasks that a parent launches while another one runs share a batch; later ones have their own", async () => {
+    const window = await open();
+    const [first, second] = await Promise.all([
+      launch(window, { text: "a", gate: "bat-1" }),
+      launch(window, { text: "b", gate: "bat-1" }),
+    ]);
+    const third = await launch(window, { text: "c" });
+    assert.equal(first.batchID, second.batchID);
+    assert.equal(first.batchID, third.batchID);
+    model.release("bat-1");
+    await Promise.all([first, second, third].map(({ id }) => ended(window, id)));
+    const later = await launch(window, { text: "d" });
+    assert.notEqual(later.batchID, first.batchID);
+    await ended(window, later.id);
+    assert.deepEqual(
+      window.engine
+        .batch(first.batchID, parent)
+        .map(({ id }) => id)
+        .sort(),
+      [first.id, second.id, third.id].sort(),
+    );
+  });
+
+  it("[BAT-1] a batch is listed, waited for, cancelled and cleared as one", async () => {
+    const window = await open();
+    const quick = await launch(window, { text: "quick" }, "bat-given");
+    const slow = await launch(window, { text: "slow", gate: "never", gateAfterText: true }, "bat-given");
+    const other = await launch(window, { text: "other", gate: "bat-other" }, "bat-else");
+    const ids = window.engine.batch("bat-given").map(({ id }) => id);
+    assert.deepEqual(ids, [quick.id, slow.id]);
+    const any = await window.engine.wait(ids, { mode: "any", timeout: 20_000 });
+    assert.deepEqual(
+      any.map(({ status }) => status),
+      ["completed", "running"],
+    );
+    await assert.rejects(window.engine.clearBatch("bat-given"), /still at work/);
+    const cancelled = await window.engine.cancelBatch("bat-given");
+    assert.deepEqual(
+      cancelled.map(({ id, status }) => [id, status]),
+      [[slow.id, "cancelled"]],
+    );
+    assert.equal((await window.engine.wait(ids, { mode: "all" })).length, 2);
+    await window.engine.clearBatch("bat-given");
+    assert.deepEqual(
+      window.engine.list(parent).map(({ id }) => id),
+      [other.id],
+    );
+    await assert.rejects(window.engine.cancelBatch("bat-none"), /no batch bat-none/);
+    model.release("bat-other");
+    await ended(window, other.id);
+  });
+
+  it("what a batch took is summed over its tasks and everything below them, each session once", async () => {
+    const window = await open();
+    const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+    const above = await ended(window, (await launch(window, { text: "above", usage }, "bat-sum")).id);
+    const below = await ended(
+      window,
+      (await launch(window, { text: "below", usage }, "bat-sum", above.id)).id,
+    );
+    await until("the tokens of both", () => window.engine.totals([above.id]).tokens.input === 200);
+    const both = window.engine.totals([above.id, below.id]);
+    assert.equal(both.tasks, 2);
+    assert.equal(both.tokens.input, 200);
+    assert.equal(both.tokens.output, 20);
+    assert.ok(both.duration > 0);
+  });
+
+  it("[STA-3] a cancel stops what works below the task too, tasks and other sessions alike", async () => {
+    const window = await open();
+    const above = await launch(window, { text: "above", gate: "never-1", gateAfterText: true });
+    const below = await launch(
+      window,
+      { text: "below", gate: "never-2", gateAfterText: true },
+      undefined,
+      above.id,
+    );
+    const requests = [above, below].map(({ id }) =>
+      model.waitForRequest(({ sessionID }) => sessionID === id),
+    );
+    const streams = await Promise.all(requests);
+    await window.engine.cancel(above.id);
+    assert.equal(window.engine.get(below.id)?.status, "cancelled");
+    await until("the end of both streams", () => streams.every(({ aborted }) => aborted));
+    await until("an idle server", async () => {
+      const statuses = (await (await server.fetch("/session/status")).json()) as object;
+      return Object.keys(statuses).length === 0;
+    });
+  });
+
+  it("[STA-3] a cancel stops the subagent that OpenCode's own task tool started", async () => {
+    const window = await open();
+    const inner = script([{ text: "inner", gate: "never-3", gateAfterText: true }], "Inner. ");
+    const args = { description: "inner", prompt: inner, subagent_type: "general" };
+    const task = await window.engine.launch({
+      prompt: script([{ tools: [{ name: "task", args }] }], "Outer. "),
+      agent: "build",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    const request = await model.waitForRequest(({ step }) => step.gate === "never-3");
+    await window.engine.cancel(task.id);
+    await until("the end of the inner stream", () => request.aborted);
+  });
+
+  it("clearing can take the conversation along for good", async () => {
+    const window = await open();
+    const { id } = await ended(window, (await launch(window, { text: "secret" })).id);
+    await window.engine.clear(id, { deleteSession: true });
+    await until("the end of the session", async () => (await server.fetch(`/session/${id}`)).status === 404);
+    assert.equal(window.engine.get(id), undefined);
+  });
+
+  it("[OUT-7] the tasks of an archived session are not listed", async () => {
+    const window = await open();
+    await ended(window, (await launch(window, { text: "x" })).id);
+    await server.fetch(`/session/${parent}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ time: { archived: Date.now() } }),
+    });
+    await until("the empty list", () => window.engine.list(parent).length === 0);
+  });
+});

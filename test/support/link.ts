@@ -1,0 +1,173 @@
+import { Emitter, type Disposable } from "../../src/engine/event.ts";
+import { ServerFailure, type AgentServer, type Clock, type NewSession } from "../../src/engine/ports.ts";
+import type { PendingRequest, Prompt, RequestAnswer, ServerEvent } from "../../src/engine/server-model.ts";
+import type { TaskRecord } from "../../src/engine/task.ts";
+
+/** What goes wrong with a call: it does not arrive, its answer does not, or either takes its time. */
+export type Fault = "refused" | "answer-lost" | "late" | "answer-late";
+
+/** Milliseconds after which a call without an answer fails. */
+const CALL_TIMEOUT_MS = 60_000;
+
+/** The way between one engine and its server, on which calls fail and events get lost, doubled or out of order. */
+export class Link implements AgentServer {
+  /** Events not delivered yet, oldest first. */
+  private readonly waiting: ServerEvent[] = [];
+  /** What the calls to come meet. */
+  private readonly faults: (Fault | undefined)[] = [];
+  /** Calls held back; each goes on when called. */
+  private readonly held = new Set<() => void>();
+  private readonly events: Emitter<ServerEvent>;
+  private readonly subscription: Disposable;
+  private isCut = false;
+  readonly onEvent;
+
+  constructor(
+    private readonly server: AgentServer,
+    private readonly clock: Clock,
+  ) {
+    this.events = new Emitter((error) => {
+      throw error;
+    });
+    this.onEvent = this.events.event;
+    this.subscription = server.onEvent((event) => void this.waiting.push(event));
+  }
+
+  /** How many events wait. */
+  get undelivered(): number {
+    return this.waiting.length;
+  }
+
+  /** Delivers the oldest waiting events, all by default. */
+  deliver(count = this.waiting.length): void {
+    for (const event of this.waiting.splice(0, count)) this.events.fire(event);
+  }
+
+  drop(count = this.waiting.length): void {
+    this.waiting.splice(0, count);
+  }
+
+  /** The next event will come twice. */
+  double(): void {
+    const [next] = this.waiting;
+    if (next) this.waiting.unshift(next);
+  }
+
+  /** The next two events change places. */
+  swap(): void {
+    const [first, second] = this.waiting;
+    if (first && second) this.waiting.splice(0, 2, second, first);
+  }
+
+  /** A call to come meets this; `after` so many that meet nothing, or what was said of them before. */
+  fail(fault: Fault, after = 0): void {
+    while (this.faults.length < after) this.faults.push(undefined);
+    this.faults[after] = fault;
+  }
+
+  /** Lets calls go on that are held back. */
+  release(): void {
+    for (const goOn of [...this.held]) goOn();
+  }
+
+  /** No call meets anything any more. */
+  heal(): void {
+    this.faults.length = 0;
+    this.release();
+  }
+
+  /** The engine's process is gone: nothing of it reaches the server any more. */
+  cut(): void {
+    this.isCut = true;
+    this.subscription.dispose();
+    this.events.dispose();
+    this.drop();
+  }
+
+  createSession(session: NewSession) {
+    return this.call("POST /session", () => this.server.createSession(session));
+  }
+
+  session(sessionID: string) {
+    return this.call(`GET /session/${sessionID}`, () => this.server.session(sessionID));
+  }
+
+  sessions() {
+    return this.call("GET /session", () => this.server.sessions());
+  }
+
+  deleteSession(sessionID: string) {
+    return this.call(`DELETE /session/${sessionID}`, () => this.server.deleteSession(sessionID));
+  }
+
+  saveRecord(record: TaskRecord) {
+    return this.call(`PATCH /session/${record.id}`, () => this.server.saveRecord(record));
+  }
+
+  messages(sessionID: string, limit?: number) {
+    return this.call(`GET /session/${sessionID}/message`, () => this.server.messages(sessionID, limit));
+  }
+
+  message(sessionID: string, messageID: string) {
+    return this.call(`GET /session/${sessionID}/message/${messageID}`, () =>
+      this.server.message(sessionID, messageID),
+    );
+  }
+
+  prompt(sessionID: string, prompt: Prompt) {
+    return this.call(`POST /session/${sessionID}/prompt_async`, () => this.server.prompt(sessionID, prompt));
+  }
+
+  abort(sessionID: string) {
+    return this.call(`POST /session/${sessionID}/abort`, () => this.server.abort(sessionID));
+  }
+
+  statuses() {
+    return this.call("GET /session/status", () => this.server.statuses());
+  }
+
+  agents() {
+    return this.call("GET /agent", () => this.server.agents());
+  }
+
+  models() {
+    return this.call("GET /config/providers", () => this.server.models());
+  }
+
+  pendingRequests() {
+    return this.call("GET /permission", () => this.server.pendingRequests());
+  }
+
+  answer(request: PendingRequest, answer: RequestAnswer) {
+    return this.call(`POST /${request.type}/${request.id}/reply`, () => this.server.answer(request, answer));
+  }
+
+  private async call<T>(name: string, run: () => Promise<T>): Promise<T> {
+    const fault = this.faults.shift();
+    if (fault === "late") await this.hold(name);
+    if (this.isCut || fault === "refused") throw unreachable(name);
+    const answer = await run();
+    if (fault === "answer-late") await this.hold(name);
+    if (this.isCut || fault === "answer-lost") throw unreachable(name);
+    return answer;
+  }
+
+  private hold(name: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timeout = this.clock.after(CALL_TIMEOUT_MS, () => {
+        this.held.delete(goOn);
+        reject(unreachable(name));
+      });
+      const goOn = (): void => {
+        this.held.delete(goOn);
+        timeout.dispose();
+        resolve();
+      };
+      this.held.add(goOn);
+    });
+  }
+}
+
+function unreachable(name: string): ServerFailure {
+  return new ServerFailure(name, "unreachable", `The server could not be reached for ${name}.`);
+}

@@ -1,0 +1,56 @@
+import { TaskEngine } from "../../src/engine/engine.ts";
+import { messageOf } from "../../src/engine/errors.ts";
+import type { Logger } from "../../src/engine/ports.ts";
+import { Link } from "./link.ts";
+import type { ManualClock } from "./manual-clock.ts";
+import type { MemoryServer } from "./memory-server.ts";
+
+/** Milliseconds between two polls. */
+export const POLL_MS = 5_000;
+
+/** An engine as one window has it, joined to a server in memory by a link of its own. */
+export interface MemoryWindow {
+  readonly engine: TaskEngine;
+  readonly link: Link;
+  /** Warnings and errors, one line each. */
+  readonly log: readonly string[];
+  /** Ends it as a crash does: what is under way gets no further. */
+  kill(): void;
+}
+
+/** An engine that knows nothing yet and is not connected. Its random numbers are the same every time for one `seed`. */
+export function memoryWindow(server: MemoryServer, clock: ManualClock, seed = 1): MemoryWindow {
+  const link = new Link(server, clock);
+  const log: string[] = [];
+  const note = (message: string, error?: unknown): void =>
+    void log.push(error === undefined ? message : `${message} ${messageOf(error)}`);
+  const logger: Logger = { debug: () => undefined, info: () => undefined, warn: note, error: note };
+  const engine = new TaskEngine({
+    server: link,
+    clock,
+    logger,
+    random: randomNumbers(seed),
+    tombstones: { load: () => [], save: () => undefined },
+    settings: () => ({ pollInterval: POLL_MS, stallWarning: 0, notifyParent: true, maxConcurrentTasks: 0 }),
+  });
+  return {
+    engine,
+    link,
+    log,
+    kill() {
+      link.cut();
+      engine.dispose();
+    },
+  };
+}
+
+/** A small generator (mulberry32): tests need numbers that repeat, not good ones. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

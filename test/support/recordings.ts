@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import type { Logger } from "../../src/engine/ports.ts";
+import type { ServerEvent, UserMessageInfo } from "../../src/engine/server-model.ts";
+import { createEventDecoder } from "../../src/opencode/events.ts";
+
+/** What a real server told of one turn of one session, from the prompt to the next one. */
+export interface RecordedTurn {
+  readonly recording: string;
+  readonly sessionID: string;
+  /** The title that the session was created with; it says what was tried. */
+  readonly title: string;
+  /** Counts the turns of the session, from 1. */
+  readonly number: number;
+  readonly prompt: UserMessageInfo;
+  /** What was told of the session before. */
+  readonly before: readonly ServerEvent[];
+  readonly events: readonly ServerEvent[];
+}
+
+const strictLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (message) => {
+    throw new Error(message);
+  },
+  error: (message) => {
+    throw new Error(message);
+  },
+};
+
+/** The turns in a recording: a file of event payloads, one per line, as OpenCode 1.18.33 sent them. */
+export function recordedTurns(recording: string): readonly RecordedTurn[] {
+  const text = readFileSync(new URL(`./recordings/${recording}.jsonl`, import.meta.url), "utf8");
+  const decode = createEventDecoder(strictLogger);
+  const events = text
+    .trim()
+    .split("\n")
+    .flatMap((line) => decode(JSON.parse(line)) ?? []);
+  const sessionIDs = new Set(events.map(sessionOf));
+  return [...sessionIDs].flatMap((sessionID) =>
+    turnsOf(
+      recording,
+      sessionID,
+      events.filter((event) => sessionOf(event) === sessionID),
+    ),
+  );
+}
+
+function turnsOf(recording: string, sessionID: string, events: readonly ServerEvent[]): RecordedTurn[] {
+  const created = events.find((event) => event.type === "session-changed");
+  const title = created?.session.title ?? "";
+  const starts = promptsToIdle(events);
+  return starts.map(({ at, prompt }, index) => ({
+    recording,
+    sessionID,
+    title,
+    number: index + 1,
+    prompt,
+    before: events.slice(0, at),
+    events: events.slice(at, starts[index + 1]?.at),
+  }));
+}
+
+/** Where a prompt came to a session that did nothing: one that comes to a busy one joins its turn. */
+function promptsToIdle(events: readonly ServerEvent[]): { at: number; prompt: UserMessageInfo }[] {
+  const starts: { at: number; prompt: UserMessageInfo }[] = [];
+  const known = new Set<string>();
+  let works = false;
+  for (const [at, event] of events.entries()) {
+    if (event.type === "session-status") works = event.status.type !== "idle";
+    if (event.type !== "message-changed" || event.info.role !== "user" || known.has(event.info.id)) continue;
+    known.add(event.info.id);
+    if (!works) starts.push({ at, prompt: event.info });
+  }
+  return starts;
+}
+
+export function sessionOf(event: ServerEvent): string {
+  switch (event.type) {
+    case "session-changed":
+      return event.session.id;
+    case "message-changed":
+      return event.info.sessionID;
+    case "part-changed":
+      return event.part.sessionID;
+    case "request-asked":
+      return event.request.sessionID;
+    default:
+      return event.sessionID;
+  }
+}
