@@ -21,7 +21,13 @@ import type { Transcript } from "./transcript.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { answerText, readTurn, TURN_WINDOW } from "./turn.ts";
 import { TurnWatcher, type TurnSettings } from "./turns.ts";
-import { waitForEnd, type TaskOutput, type WaitOptions } from "./waiting.ts";
+import {
+  blockingTime,
+  waitForEnd,
+  type OutputOptions,
+  type TaskOutput,
+  type WaitOptions,
+} from "./waiting.ts";
 
 /** Longest description kept, and longest one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
@@ -112,9 +118,11 @@ export class TaskEngine implements Disposable {
     this.onDidChangeSession = this.registry.onDidChangeSession;
     this.subscriptions = [
       server.onEvent((event) => this.accept(event)),
-      // Every end frees a slot.
       this.registry.onDidChange(({ before, after }) => {
-        if (before && isActive(before) && !(after && isActive(after))) this.pump();
+        if (!before || !isActive(before) || (after && isActive(after))) return;
+        // Every end frees a slot, and the last one lets polling rest.
+        this.pump();
+        this.turns.watch();
       }),
     ];
   }
@@ -367,17 +375,24 @@ export class TaskEngine implements Disposable {
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
-  /** What a task has to show now; notes that the result was fetched. */
-  async output(taskID: string): Promise<TaskOutput> {
+  /**
+   * What a task has to show: at once, or with `block` when it has ended or the time is up, in the same form. Notes when
+   * a result was fetched.
+   */
+  async output(taskID: string, { block = false, timeout, signal }: OutputOptions = {}): Promise<TaskOutput> {
     const entry = this.registry.find(taskID);
-    const { id, status, finalMessageID } = entry.record;
+    const { id } = entry.record;
+    if (block) {
+      const limit = blockingTime(timeout);
+      await waitForEnd(this.registry, this.ports.clock, [id], { timeout: limit, signal });
+      if (!this.registry.entry(id)) throw this.registry.unknown(id);
+    }
+    const { status, finalMessageID } = entry.record;
     const message =
       finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
-    const task =
-      status === "completed"
-        ? await this.mark(entry, { retrievedAt: this.ports.clock.now() })
-        : this.registry.snapshot(entry);
-    return { task, result: message && answerText(message) };
+    const result = message && answerText(message);
+    if (status !== "completed") return { task: this.registry.snapshot(entry), result };
+    return { task: await this.mark(entry, { retrievedAt: this.ports.clock.now() }), result };
   }
 
   /** What the task was last asked; undefined: no longer there. */

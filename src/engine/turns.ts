@@ -86,9 +86,10 @@ export class TurnWatcher implements Disposable {
     this.timer = undefined;
   }
 
-  /** Sees to it that polling runs while a task is active. */
+  /** Sees to it that polling runs while a task is active, and only then. */
   watch(): void {
-    if (!this.timer) this.schedule(this.settings().pollInterval);
+    if (this.timer && this.registry.active().length > 0) return;
+    this.schedule(this.settings().pollInterval);
   }
 
   dispose(): void {

@@ -49,6 +49,25 @@ export function waitForEnd(
   });
 }
 
+/** Seconds that a blocking output waits by default, and at the most. */
+const DEFAULT_BLOCKING_SECONDS = 30;
+const LONGEST_BLOCKING_SECONDS = 600;
+
+export interface OutputOptions {
+  /** Wait for the task to end first. */
+  readonly block?: boolean | undefined;
+  /** Seconds after which a blocking output comes back anyway: by default 30, at the most 600. Ignored without `block`. */
+  readonly timeout?: number | undefined;
+  readonly signal?: CancelSignal | undefined;
+}
+
+/** How long a blocking output waits, in milliseconds. */
+export function blockingTime(seconds = DEFAULT_BLOCKING_SECONDS): number {
+  if (Number.isNaN(seconds) || seconds < 0)
+    throw new Refusal("invalid-argument", "The timeout must be a number of seconds from 0 to 600.");
+  return Math.min(seconds, LONGEST_BLOCKING_SECONDS) * 1000;
+}
+
 /** What a task has to show. */
 export interface TaskOutput {
   readonly task: Task;

@@ -4,7 +4,7 @@ import type { TaskEngine } from "../engine/engine.ts";
 import { Refusal } from "../engine/errors.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
-import type { TaskOutput } from "../engine/waiting.ts";
+import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { CommandContext } from "./commands/command.ts";
 import { launchTask } from "./commands/launch.ts";
 
@@ -28,7 +28,8 @@ export interface AsyncAgentsApi {
     resume(taskID: string, prompt: string): Promise<Task>;
     /** Not available yet: rejects. */
     fork(taskID: string, prompt: string): Promise<Task>;
-    output(taskID: string): Promise<TaskOutput>;
+    /** At once, or with `block` when the task has ended or `timeout` (seconds, by default 30, at most 600) is up. */
+    output(taskID: string, options?: OutputOptions): Promise<TaskOutput>;
     /** Resolves to the task when it has ended, or as it is after `timeoutMs`; undefined: it is gone. */
     wait(
       taskID: string,
@@ -67,7 +68,7 @@ export function createApi(
       fork: async () => {
         throw new Refusal("unavailable", "Forking is not available yet.");
       },
-      output: (taskID) => engine.output(taskID),
+      output: (taskID, options) => engine.output(taskID, options),
       wait: async (taskID, { timeoutMs, signal } = {}) =>
         (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
       cancel: (taskID) => engine.cancel(taskID),

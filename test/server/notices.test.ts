@@ -205,7 +205,7 @@ describe("notices to the parent", () => {
         for (let call = 0, last = false; !last; call++) {
           parent = await createSession(server);
           let death: (Death & object) | undefined;
-          const first = await open((real) => (death = mortal(real)) as never);
+          const first = await open((real) => (death = mortal(real)));
           const gate = `kill-${moment}-${launchedBy}-${call}`;
           const id = await launch(first, { text: `Result of ${gate}.`, gate }, launchedBy);
           await model.waitForRequest(({ sessionID }) => sessionID === id);

@@ -32,6 +32,7 @@ export async function openWindow(
   settings: Partial<EngineSettings> = {},
   /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
   between: (server: AgentServer) => AgentServer = (real) => real,
+  clock = realClock,
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -56,7 +57,7 @@ export async function openWindow(
   });
   const engine = new TaskEngine({
     server: between(connection.server),
-    clock: realClock,
+    clock,
     logger,
     random: Math.random,
     tombstones: { load: () => [], save: () => undefined },

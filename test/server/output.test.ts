@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import type { Clock } from "../../src/engine/ports.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, ended, openWindow, realClock, type EngineWindow } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("output of a task", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let window: EngineWindow;
+  let parent: string;
+  /** The delays of the timers that were set, in milliseconds, and how many of them still run. */
+  const delays: number[] = [];
+  let timers = 0;
+  const clock: Clock = {
+    now: () => realClock.now(),
+    after(ms, callback) {
+      delays.push(ms);
+      timers++;
+      const timer = realClock.after(ms, () => {
+        timers--;
+        callback();
+      });
+      let disposed = false;
+      return {
+        dispose() {
+          if (!disposed) timers--;
+          disposed = true;
+          timer.dispose();
+        },
+      };
+    },
+  };
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startOpenCode({ model });
+    window = await openWindow(server, {}, undefined, clock);
+    parent = await createSession(server);
+  });
+
+  after(async () => {
+    window?.dispose();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const launch = (step: ScriptStep): Promise<Task> =>
+    window.engine.launch({
+      prompt: script([step]),
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+
+  it("[OUT-2] of a running task: its status and progress, at once", async () => {
+    const { id } = await launch({ text: "slow", gate: "out-2" });
+    await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const { task, result } = await window.engine.output(id);
+    assert.equal(task.status, "running");
+    assert.equal(task.progress?.toolCalls, 0);
+    assert.equal(task.retrievedAt, undefined);
+    assert.equal(result, undefined);
+    model.release("out-2");
+    await ended(window, id);
+  });
+
+  it("[OUT-3] blocking: when the task completes, fails or is cancelled, in the form that it has without blocking", async () => {
+    const ends: readonly (readonly [ScriptStep, string])[] = [
+      [{ text: "Good.", gate: "out-3" }, "completed"],
+      [{ status: 400, body: { error: { message: "Bad." } } }, "error"],
+    ];
+    for (const [step, status] of ends) {
+      const { id } = await launch(step);
+      const blocked = window.engine.output(id, { block: true });
+      model.release("out-3");
+      const waited = await blocked;
+      const atOnce = await window.engine.output(id);
+      assert.equal(waited.task.status, status);
+      assert.deepEqual(Object.keys(waited), Object.keys(atOnce));
+      assert.equal(waited.result, atOnce.result);
+    }
+    const { id } = await launch({ text: "x", gate: "never", gateAfterText: true });
+    const blocked = window.engine.output(id, { block: true });
+    await window.engine.cancel(id);
+    assert.equal((await blocked).task.status, "cancelled");
+  });
+
+  it("[OUT-4] blocking with a timeout: the status as it is when that runs out first", async () => {
+    const { id } = await launch({ text: "slow", gate: "out-4" });
+    const { task } = await window.engine.output(id, { block: true, timeout: 0.05 });
+    assert.equal(task.status, "running");
+    assert.equal((await window.engine.output(id, { block: true, timeout: 0 })).task.status, "running");
+    model.release("out-4");
+    await ended(window, id);
+  });
+
+  it("[OUT-5] waits 30 s by default and 600 s at the most; what is no number of seconds is refused", async () => {
+    const { id } = await launch({ text: "slow", gate: "out-5" });
+    delays.length = 0;
+    const all = [undefined, 600, 601, 1e9, Infinity].map((timeout) =>
+      window.engine.output(id, { block: true, timeout }),
+    );
+    assert.deepEqual(delays, [30_000, 600_000, 600_000, 600_000, 600_000]);
+    for (const timeout of [-1, NaN])
+      await assert.rejects(window.engine.output(id, { block: true, timeout }), /number of seconds/);
+    model.release("out-5");
+    for (const { task } of await Promise.all(all)) assert.equal(task.status, "completed");
+  });
+
+  it("[OUT-6] a timeout without block is ignored, even one that is no number of seconds", async () => {
+    const { id } = await launch({ text: "slow", gate: "out-6" });
+    assert.equal((await window.engine.output(id, { timeout: 600 })).task.status, "running");
+    assert.equal((await window.engine.output(id, { block: false, timeout: -1 })).task.status, "running");
+    model.release("out-6");
+    await ended(window, id);
+  });
+
+  it("[OUT-8] one call serves both ways: after blocking nothing is left behind, no timer and no listener", async () => {
+    const { id } = await launch({ text: "done", gate: "out-8" });
+    const before = timers;
+    const blocked = [1, 2, 3].map(() => window.engine.output(id, { block: true }));
+    assert.equal(timers, before + 3);
+    model.release("out-8");
+    await Promise.all(blocked);
+    await until("no timer of a waiting call", () => timers <= before);
+  });
+
+  it("once no task is active no timer is left, so nothing is polled and nothing requested", async () => {
+    const { id } = await launch({ text: "the last one" });
+    assert.ok(timers > 0, "while it is active there is a timer");
+    await ended(window, id);
+    await until("the notice", () => window.engine.get(id)?.notice.state === "delivered");
+    assert.equal(timers, 0);
+  });
+
+  it("a caller that goes away ends its waiting at once, and the task goes on", async () => {
+    const { id } = await launch({ text: "goes on", gate: "out-abort" });
+    const caller = new AbortController();
+    const blocked = window.engine.output(id, { block: true, signal: caller.signal });
+    caller.abort();
+    await assert.rejects(blocked, /Waiting was cancelled/);
+    assert.equal(window.engine.get(id)?.status, "running");
+    model.release("out-abort");
+    await ended(window, id);
+  });
+
+  it("unknown, ambiguous, empty and malformed IDs are refused, each with its own sentence", async () => {
+    const ids = [await launch({ text: "a" }), await launch({ text: "b" })].map(({ id }) => id);
+    await assert.rejects(window.engine.output("zzzzzzzz"), /There is no task zzzzzzzz/);
+    await assert.rejects(window.engine.output("ses_"), /Several tasks match ses_.*give more of the ID/);
+    await assert.rejects(window.engine.output("  "), /The task ID is empty/);
+    await assert.rejects(window.engine.output("../etc\n"), /There is no task/);
+    assert.equal((await window.engine.output(ids[0]?.slice(-6) ?? "")).task.id, ids[0]);
+    for (const id of ids) await ended(window, id);
+  });
+});
