@@ -16,23 +16,22 @@ describe("output of a task", () => {
   let server: OpenCodeServer;
   let window: EngineWindow;
   let parent: string;
-  /** The delays of the timers that were set, in milliseconds, and how many of them still run. */
+  /** The delays of the timers that were set, in milliseconds, and those that still run. */
   const delays: number[] = [];
-  let timers = 0;
+  const timers = new Set<object>();
   const clock: Clock = {
     now: () => realClock.now(),
     after(ms, callback) {
       delays.push(ms);
-      timers++;
+      const key = {};
+      timers.add(key);
       const timer = realClock.after(ms, () => {
-        timers--;
+        timers.delete(key);
         callback();
       });
-      let disposed = false;
       return {
         dispose() {
-          if (!disposed) timers--;
-          disposed = true;
+          timers.delete(key);
           timer.dispose();
         },
       };
@@ -125,20 +124,20 @@ describe("output of a task", () => {
 
   it("[OUT-8] one call serves both ways: after blocking nothing is left behind, no timer and no listener", async () => {
     const { id } = await launch({ text: "done", gate: "out-8" });
-    const before = timers;
+    const before = timers.size;
     const blocked = [1, 2, 3].map(() => window.engine.output(id, { block: true }));
-    assert.equal(timers, before + 3);
+    assert.equal(timers.size, before + 3);
     model.release("out-8");
     await Promise.all(blocked);
-    await until("no timer of a waiting call", () => timers <= before);
+    await until("no timer of a waiting call", () => timers.size <= before);
   });
 
   it("once no task is active no timer is left, so nothing is polled and nothing requested", async () => {
     const { id } = await launch({ text: "the last one" });
-    assert.ok(timers > 0, "while it is active there is a timer");
+    assert.ok(timers.size > 0, "while it is active there is a timer");
     await ended(window, id);
     await until("the notice", () => window.engine.get(id)?.notice.state === "delivered");
-    assert.equal(timers, 0);
+    assert.equal(timers.size, 0);
   });
 
   it("a caller that goes away ends its waiting at once, and the task goes on", async () => {
