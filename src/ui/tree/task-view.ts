@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { ConnectionState } from "../../engine/connection.ts";
 import type { TaskEngine } from "../../engine/engine.ts";
-import { isActive } from "../../engine/task.ts";
+import { isActive, type Task } from "../../engine/task.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { TaskDecorations } from "./decorations.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
@@ -10,11 +10,14 @@ import { TaskTree } from "./task-tree.ts";
 
 export const TASK_VIEW = "asyncagents.tasks";
 
+const KEYS_DELAY_MS = 50;
+
 /** The view: the tree, its heading, and the facts by which the editor chooses what an empty one says. */
 export class TaskView implements vscode.Disposable {
   private readonly tree: TaskTree;
   private readonly view: vscode.TreeView<unknown>;
   private readonly subscriptions: readonly { dispose(): void }[];
+  private pendingUpdate: NodeJS.Timeout | undefined;
   /** Tells when the person opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
 
@@ -46,7 +49,7 @@ export class TaskView implements vscode.Disposable {
       engine.onDidChangeSession((id) => {
         if (id === session.id) this.update();
       }),
-      engine.onDidChange(() => this.updateKeys()),
+      engine.onDidChange(() => this.updateKeysSoon()),
       connection.onDidChange(() => {
         this.update();
         if (connection.state.kind === "connected") this.tree.refresh();
@@ -71,6 +74,7 @@ export class TaskView implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.pendingUpdate);
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
@@ -85,9 +89,22 @@ export class TaskView implements vscode.Disposable {
     this.updateKeys();
   }
 
+  /** Many tasks can change within one moment; the keys are about all of them. */
+  private updateKeysSoon(): void {
+    this.pendingUpdate ??= setTimeout(() => this.updateKeys(), KEYS_DELAY_MS);
+  }
+
   private updateKeys(): void {
+    clearTimeout(this.pendingUpdate);
+    this.pendingUpdate = undefined;
     const tasks = this.session.id === undefined ? [] : this.engine.list(this.session.id);
     this.keys.set("asyncagents.hasTasks", tasks.length > 0);
+    const waiting = tasks.filter(needsPerson).length;
+    const tooltip =
+      waiting === 1
+        ? vscode.l10n.t("1 task waits for you")
+        : vscode.l10n.t("{0} tasks wait for you", waiting);
+    this.view.badge = waiting > 0 ? { value: waiting, tooltip } : undefined;
     this.keys.set(
       "asyncagents.hasFinished",
       tasks.some((task) => !isActive(task)),
@@ -110,6 +127,10 @@ export class TaskView implements vscode.Disposable {
         return `${state.failure.message} ${state.failure.remedy}`;
     }
   }
+}
+
+function needsPerson({ progress }: Task): boolean {
+  return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
 }
 
 function viewState(state: ConnectionState): "noFolder" | "untrusted" | ConnectionState["kind"] {
