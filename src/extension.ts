@@ -1,8 +1,11 @@
+import { homedir } from "node:os";
 import * as vscode from "vscode";
+import { WindowRole } from "./bridge/window-role.ts";
 import { ActiveSession } from "./engine/active-session.ts";
 import { TaskEngine } from "./engine/engine.ts";
 import type { TaskChange, Tombstone } from "./engine/registry.ts";
 import { createOpenCodeConnection } from "./opencode/connection.ts";
+import { defaultStateFolder } from "./opencode/private-files.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
@@ -31,10 +34,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
   const logger = channelLogger(channel);
   const settings = new Settings();
+  const directory = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+  const stateFolder = defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() });
   const passwords = new PasswordStore(context.secrets);
   const connection = own(
     createOpenCodeConnection({
-      directory: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "",
+      directory,
+      stateFolder,
       settings: () => settings.server(),
       password: async (url) => passwords.get(url),
       watchdogScript: vscode.Uri.joinPath(context.extensionUri, "dist", "watchdog.cjs").fsPath,
@@ -61,12 +67,15 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const session = own(
     new ActiveSession(engine, server, logger, context.workspaceState.get<string>(PICKED_SESSION)),
   );
-  const connector = own(new Connector(connection, engine, session, passwords, settings, TASK_VIEW, logger));
+  const role = own(new WindowRole({ engine, stateFolder, directory, clock: systemClock, logger }));
+  const connector = own(
+    new Connector(connection, engine, session, role, passwords, settings, TASK_VIEW, logger),
+  );
 
   const view = own(new TaskView(engine, session, connector, new ContextKeys()));
   const source = createOutputSource(engine, connector);
   const panels = own(
-    new OutputPanels(context.extensionUri, source, createOutputActions(engine, logger), logger),
+    new OutputPanels(context.extensionUri, source, createOutputActions(role.commands, logger), logger),
   );
   own(panels.registerSerializer());
   own(
@@ -80,6 +89,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const commandContext: CommandContext = {
     engine,
+    tasks: role.commands,
     session,
     connection,
     panels,

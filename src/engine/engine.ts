@@ -106,7 +106,7 @@ export class TaskEngine implements Disposable {
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
     const isWriting = (): boolean => this.writing;
-    this.notices = new Notices(this.registry, server, clock, logger, isWriting);
+    this.notices = new Notices(this.registry, server, this.catalog, clock, logger, isWriting);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
     this.batches = new BatchIDs(this.registry, clock, ports.random);
@@ -153,6 +153,8 @@ export class TaskEngine implements Disposable {
    */
   async setWriting(writing: boolean): Promise<void> {
     if (writing === this.writing) return;
+    // What the process before wrote last may not have been told yet: first everything is read, then written.
+    if (writing && this.connected) await this.connect();
     this.writing = writing;
     if (this.connected) await this.takeUp();
   }

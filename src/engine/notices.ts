@@ -1,3 +1,4 @@
+import type { Catalog } from "./catalog.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { derivedID } from "./ids.ts";
@@ -33,6 +34,7 @@ export class Notices implements Disposable {
   constructor(
     private readonly registry: TaskRegistry,
     private readonly server: AgentServer,
+    private readonly catalog: Catalog,
     private readonly clock: Clock,
     private readonly logger: Logger,
     /** Whether this process may write: another one may be the one that tells. */
@@ -97,7 +99,7 @@ export class Notices implements Disposable {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
-    const parent = await this.server.session(parentID);
+    const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent) return { state: "skipped", reason: "The parent session no longer exists." };
 
     const recent = await this.server.messages(parentID, TURN_WINDOW);
@@ -167,8 +169,8 @@ export class Notices implements Disposable {
   }
 
   private async defaultAgent(): Promise<string> {
-    const agents = await this.server.agents();
-    return agents.find(({ mode, hidden }) => mode !== "subagent" && !hidden)?.name ?? "build";
+    const agents = await this.catalog.agents();
+    return agents.find(({ mode }) => mode !== "subagent")?.name ?? "build";
   }
 
   private retryLater(entry: Entry, attempts: number): void {

@@ -64,15 +64,15 @@ export function createApi(
         parentSessionID === undefined ? [] : engine.list(parentSessionID),
       get: (taskID) => engine.get(taskID),
       launch: (input) => launchTask(context, input),
-      resume: (taskID, prompt) => engine.resume(taskID, prompt),
+      resume: (taskID, prompt) => context.tasks.resume(taskID, prompt),
       fork: async () => {
         throw new Refusal("unavailable", "Forking is not available yet.");
       },
-      output: (taskID, options) => engine.output(taskID, options),
+      output: (taskID, options) => context.tasks.output(taskID, options),
       wait: async (taskID, { timeoutMs, signal } = {}) =>
         (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
-      cancel: (taskID) => engine.cancel(taskID),
-      clear: (taskID, options) => engine.clear(taskID, options),
+      cancel: (taskID) => context.tasks.cancel(taskID),
+      clear: (taskID, options) => context.tasks.clear(taskID, options),
       onDidChange: taskChanges,
     },
     session: {

@@ -13,6 +13,12 @@ import type { Logger } from "../engine/ports.ts";
 import type { PasswordStore } from "./passwords.ts";
 import type { Settings } from "./settings.ts";
 
+/** The other windows on the same server: one of all writes. */
+export interface Windows {
+  join(server: string): Promise<void>;
+  leave(): Promise<void>;
+}
+
 /** Joins connection, engine and person: who may connect, what happens after it, what is asked when it fails. */
 export class Connector implements vscode.Disposable {
   private synced: Promise<void> = Promise.resolve();
@@ -27,6 +33,7 @@ export class Connector implements vscode.Disposable {
     private readonly connection: ServerConnection,
     private readonly engine: TaskEngine,
     private readonly session: ActiveSession,
+    private readonly windows: Windows,
     private readonly passwords: PasswordStore,
     private readonly settings: Settings,
     private readonly viewID: string,
@@ -45,6 +52,8 @@ export class Connector implements vscode.Disposable {
           this.upToDate = false;
           engine.disconnect();
         }
+        if (kind === "disconnected" || kind === "failed")
+          void windows.leave().catch((error: unknown) => logger.warn(`Leaving failed: ${messageOf(error)}`));
         this.changes.fire();
       }),
     ];
@@ -111,6 +120,8 @@ export class Connector implements vscode.Disposable {
 
   private async readAll(): Promise<void> {
     try {
+      const { state } = this.connection;
+      if (state.kind === "connected") await this.windows.join(state.own ? "own" : state.url);
       await this.engine.connect();
       await this.session.refresh();
       this.upToDate = true;

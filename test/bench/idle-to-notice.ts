@@ -1,7 +1,6 @@
 /** From the event that a task's session is idle until its parent was told, without the time that the server took. */
-import { createSession } from "../support/engine.ts";
 import { median, quantile } from "./support/measure.ts";
-import { launchInput, quiet, startBench } from "./support/real-server.ts";
+import { createParent, launchInput, quiet, startBench, told } from "./support/real-server.ts";
 import { recordFetch, timeWithoutRequests } from "./support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
 
@@ -41,20 +40,22 @@ report.finish();
 
 /** Runs one task from a parent of its own; the notice is sent when the request that carries it begins. */
 async function tell(): Promise<{ idleAt: number; sentAt: number }> {
-  const parentSessionID = await createSession(server);
+  const parentSessionID = await createParent(server);
   const idle = new Map<string, number>();
   const subscription = window.connection.server.onEvent((event) => {
     if (event.type === "session-status" && event.status.type === "idle" && !idle.has(event.sessionID))
       idle.set(event.sessionID, performance.now());
   });
+  const isTold = told(window, parentSessionID, 1);
   const { id } = await engine.launch({ ...launchInput, parentSessionID });
-  await quiet(bench, parentSessionID);
+  await isTold;
   subscription.dispose();
+  await quiet(bench, parentSessionID);
   if (engine.get(id)?.status !== "completed") throw new Error(`Task ${id} did not complete.`);
-  const notice = recording.requests.find(
-    ({ call }) => call === `POST /session/${parentSessionID}/prompt_async`,
-  );
   const idleAt = idle.get(id);
-  if (idleAt === undefined || !notice) throw new Error("The end of the task was not seen.");
+  if (idleAt === undefined) throw new Error("The end of the task was not seen.");
+  const call = `POST /session/${parentSessionID}/prompt_async`;
+  const notice = recording.requests.find((request) => request.call === call && request.start >= idleAt);
+  if (!notice) throw new Error("The notice was not sent.");
   return { idleAt, sentAt: notice.start };
 }

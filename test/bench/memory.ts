@@ -25,13 +25,24 @@ report.finish();
 
 /** The difference that letting go of the engine makes, so that what the server here keeps does not count. */
 async function measure(): Promise<number> {
-  const holder: Holder = { engine: undefined };
   const server = new MemoryServer();
+  const holder: Holder = { engine: undefined };
   await runTasks(server, holder);
-  const withEngine = await heap();
-  holder.engine?.dispose();
+  const withEngine = heap();
+  const engine = release(holder);
+  await until("the engine to be collected", () => {
+    collect();
+    return engine.deref() === undefined;
+  });
+  return withEngine - heap();
+}
+
+function release(holder: Holder): WeakRef<TaskEngine> {
+  const { engine } = holder;
+  if (!engine) throw new Error("There is no engine.");
+  engine.dispose();
   holder.engine = undefined;
-  return withEngine - (await heap());
+  return new WeakRef(engine);
 }
 
 /** The only reference to the engine: one that is awaited would be kept by the caller's frame. */
@@ -57,9 +68,8 @@ async function runTasks(server: MemoryServer, holder: Holder): Promise<void> {
   await until("all tasks to be finished and told", isTold, 120_000);
 }
 
-/** MB of live objects, once nothing is held by a call that is not over yet. */
-async function heap(): Promise<number> {
-  await new Promise((resolve) => setImmediate(resolve));
+/** MB of live objects. */
+function heap(): number {
   collect();
   collect();
   return process.memoryUsage().heapUsed / 1e6;

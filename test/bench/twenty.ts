@@ -1,7 +1,14 @@
 /** Twenty tasks launched at once until their parent knows of the end of each, beside the requests it takes at least. */
-import { createSession } from "../support/engine.ts";
-import { interleaved, median, timed } from "./support/measure.ts";
-import { launchBare, launchInput, post, quiet, startBench } from "./support/real-server.ts";
+import { interleaved, median, ratios, timed } from "./support/measure.ts";
+import {
+  createParent,
+  launchBare,
+  launchInput,
+  post,
+  quiet,
+  startBench,
+  told,
+} from "./support/real-server.ts";
 import { Report } from "./support/report.ts";
 
 const TASKS = 20;
@@ -10,25 +17,16 @@ const bench = await startBench();
 const { server, window } = bench;
 
 async function run(all: (parent: string) => Promise<unknown>): Promise<number> {
-  const parent = await createSession(server);
+  const parent = await createParent(server);
   const took = await timed(() => all(parent));
   await quiet(bench, parent);
   return took;
 }
 
 async function launchAndTell(parentSessionID: string): Promise<void> {
-  const { engine } = window;
-  const isTold = (): boolean =>
-    engine.list(parentSessionID).filter(({ notice }) => notice.state === "delivered").length === TASKS;
-  const told = new Promise<void>((resolve) => {
-    const subscription = engine.onDidChange(() => {
-      if (!isTold()) return;
-      subscription.dispose();
-      resolve();
-    });
-  });
-  await Promise.all(twenty(() => engine.launch({ ...launchInput, parentSessionID })));
-  await told;
+  const allTold = told(window, parentSessionID, TASKS);
+  await Promise.all(twenty(() => window.engine.launch({ ...launchInput, parentSessionID })));
+  await allTold;
 }
 
 /** Tells the parent once per end, as soon as the server says that a session is idle, whatever its answer was. */
@@ -64,13 +62,10 @@ const figures = await interleaved(
 );
 await bench.stop();
 
+const ratio = ratios(figures.engine, figures.bare);
 const report = new Report("twenty");
 report.figures(`${TASKS} bare launches and notices`, "ms", figures.bare);
 report.figures(`${TASKS} tasks launched and told`, "ms", figures.engine);
-report.budget({
-  what: "tasks / bare",
-  value: median(figures.engine) / median(figures.bare),
-  limit: 1.3,
-  unit: "×",
-});
+report.figures("tasks / bare", "×", ratio);
+report.budget({ what: "tasks / bare", value: median(ratio), limit: 1.3, unit: "×" });
 report.finish();

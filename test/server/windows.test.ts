@@ -105,6 +105,28 @@ describe("several windows on one server and folder", () => {
     await ended(reader, id);
   });
 
+  it("[OUT-3] [OUT-4] a reader's blocking output waits in the reader, whatever becomes of the writer", async () => {
+    const [writer, reader] = [await open(), await open()];
+    const { id } = await reader.commands.launch(input({ text: "Awaited.", gate: "awaited" }));
+    const early = await reader.commands.output(id, { block: true, timeout: 0.05 });
+    assert.deepEqual([early.task.status, early.result], ["running", undefined]);
+    await assert.rejects(reader.commands.output(id, { block: true, timeout: -1 }), {
+      code: "invalid-argument",
+    });
+    const aborted = new AbortController();
+    const given = reader.commands.output(id, { block: true, signal: aborted.signal });
+    aborted.abort();
+    await assert.rejects(given, { code: "cancelled-by-caller" });
+
+    const output = reader.commands.output(id, { block: true });
+    writer.dispose();
+    await until("the take-over", () => reader.election.role === "writer", 1_000);
+    model.release("awaited");
+    assert.equal((await output).result, "Awaited.");
+    assert.ok((await output).task.retrievedAt);
+    await told(1);
+  });
+
   it("of two resumes at the same instant from two windows one wins, and the other hears that the task is being resumed", async () => {
     const [writer, one, two] = [await open(), await open(), await open()];
     const { id } = await writer.commands.launch(input({ text: "First." }));

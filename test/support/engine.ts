@@ -33,6 +33,7 @@ export async function openWindow(
   /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
   between: (server: AgentServer) => AgentServer = (real) => real,
   clock = realClock,
+  part: "writes" | "follows" = "writes",
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -69,6 +70,7 @@ export async function openWindow(
       ...settings,
     }),
   });
+  await engine.setWriting(part === "writes");
   const session = new ActiveSession(engine, connection.server, logger);
   let synced = false;
   connection.onDidConnect(async () => {

@@ -62,6 +62,8 @@ interface Turn {
   ending: Iterator<void> | undefined;
   /** The request that its tool waits for. */
   asks: string | undefined;
+  /** It came to its end already when it was aborted: it does not go on. */
+  isAborted: boolean;
   /** A prompt came in as it ended. */
   again: boolean;
 }
@@ -180,7 +182,11 @@ export class MemoryServer implements AgentServer {
   async abort(sessionID: string): Promise<void> {
     this.journal.push({ call: "abort", sessionID });
     const turn = this.turns.get(sessionID);
-    if (!turn || turn.ending || !this.statusOf.has(sessionID)) return;
+    if (!turn || !this.statusOf.has(sessionID)) return;
+    if (turn.ending) {
+      turn.isAborted = true;
+      return;
+    }
     const isRetrying = this.statusOf.get(sessionID)?.type === "retry";
     this.end(sessionID, { type: isRetrying ? "aborted-in-retry" : "aborted" });
   }
@@ -211,7 +217,10 @@ export class MemoryServer implements AgentServer {
     this.journal.push({ call: "answer", sessionID });
     if (!this.requests.has(id))
       throw new ServerFailure(`POST /${request.type}/${id}/reply`, "not-found", `Not found: ${id}`, 404);
-    this.close(request, answer.type === "dismiss" || (answer.type === "permission" && answer.reply === "reject"));
+    this.close(
+      request,
+      answer.type === "dismiss" || (answer.type === "permission" && answer.reply === "reject"),
+    );
   }
 
   /** The sessions in which a turn runs or was taken, and how far it is. */
@@ -384,7 +393,8 @@ export class MemoryServer implements AgentServer {
         yield;
         this.complete(message, { finish: "stop" });
         yield;
-        if (!message.summary && this.isAnswered(sessionID)) return yield* this.becomeIdle(sessionID);
+        const isOver = !message.summary && this.isAnswered(sessionID);
+        if (isOver || this.turn(sessionID).isAborted) return yield* this.becomeIdle(sessionID);
         return this.goOn(sessionID);
       }
       case "failed":
@@ -441,8 +451,14 @@ export class MemoryServer implements AgentServer {
   }
 
   private take(sessionID: string): void {
-    this.turns.set(sessionID, { open: undefined, ending: undefined, asks: undefined, again: false });
-    if (!this.stepwise) this.setStatus(sessionID, { type: "busy" });
+    this.turns.set(sessionID, {
+      open: undefined,
+      ending: undefined,
+      asks: undefined,
+      isAborted: false,
+      again: false,
+    });
+    if (!this.stepwise) this.begin(sessionID);
   }
 
   private turn(sessionID: string): Turn {

@@ -1,4 +1,4 @@
-import { TaskEngine } from "../../src/engine/engine.ts";
+import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import type { Logger } from "../../src/engine/ports.ts";
 import { Link } from "./link.ts";
@@ -19,7 +19,12 @@ export interface MemoryWindow {
 }
 
 /** An engine that knows nothing yet and is not connected. Its random numbers are the same every time for one `seed`. */
-export function memoryWindow(server: MemoryServer, clock: ManualClock, seed = 1): MemoryWindow {
+export function memoryWindow(
+  server: MemoryServer,
+  clock: ManualClock,
+  settings: Partial<EngineSettings> = {},
+  seed = 1,
+): MemoryWindow {
   const link = new Link(server, clock);
   const log: string[] = [];
   const note = (message: string, error?: unknown): void =>
@@ -31,7 +36,13 @@ export function memoryWindow(server: MemoryServer, clock: ManualClock, seed = 1)
     logger,
     random: randomNumbers(seed),
     tombstones: { load: () => [], save: () => undefined },
-    settings: () => ({ pollInterval: POLL_MS, stallWarning: 0, notifyParent: true, maxConcurrentTasks: 0 }),
+    settings: () => ({
+      pollInterval: POLL_MS,
+      stallWarning: 0,
+      notifyParent: true,
+      maxConcurrentTasks: 0,
+      ...settings,
+    }),
   });
   return {
     engine,

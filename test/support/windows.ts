@@ -24,20 +24,12 @@ export interface SharedWindow extends EngineWindow {
 
 /** Opens a window that shares the server with those that have the same seat, and waits until its role is known. */
 export async function openSharedWindow(server: ReachableServer, seat: string): Promise<SharedWindow> {
-  const window = await openWindow(server as OpenCodeServer);
+  const window = await openWindow(server as OpenCodeServer, {}, undefined, realClock, "follows");
   const { engine } = window;
-  await engine.setWriting(false);
   const election = new WriterElection({
     seat,
     handle: createCommandHandler(engine),
-    setWriting: async (writing) => {
-      try {
-        // What the window before wrote last may not have been told yet.
-        if (writing) await engine.connect();
-      } finally {
-        await engine.setWriting(writing);
-      }
-    },
+    setWriting: (writing) => engine.setWriting(writing),
     clock: realClock,
     logger: { debug() {}, info() {}, warn() {}, error() {} },
   });

@@ -7,7 +7,7 @@ import { pickTask } from "./pick-task.ts";
 export const answer: Command = {
   id: "asyncagents.answer",
   async run(context, argument) {
-    const { engine } = context;
+    const { engine, tasks } = context;
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Answer Request"),
       accepts: ({ id }) => engine.pendingRequests(id).length > 0,
@@ -17,7 +17,7 @@ export const answer: Command = {
     if (!request) return undefined;
     const given =
       request.type === "permission" ? await askPermission(request) : await askQuestions(request.questions);
-    if (given) await engine.answer(request, given);
+    if (given) await tasks.answer(request, given);
     return given;
   },
 };

@@ -24,16 +24,16 @@ export const launchBatch: Command = {
 export const cancelBatch: Command = {
   id: "asyncagents.cancelBatch",
   async run(context, argument) {
-    const { engine, session } = context;
+    const { tasks, session } = context;
     // A program may give the batch itself instead of one of its tasks.
     if (typeof argument === "string" && argument.startsWith("bat"))
-      return engine.cancelBatch(argument, session.id);
+      return tasks.cancelBatch(argument, session.id);
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Cancel Batch"),
       accepts: isActive,
       none: vscode.l10n.t("No task is running."),
     });
-    return task && engine.cancelBatch(task.batchID, task.parentSessionID);
+    return task && tasks.cancelBatch(task.batchID, task.parentSessionID);
   },
 };
 

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { ConnectionState, ServerConnection } from "../../engine/connection.ts";
 import type { TaskEngine } from "../../engine/engine.ts";
+import type { TaskCommands } from "../task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
@@ -9,7 +10,10 @@ import { TaskNode } from "../tree/task-tree.ts";
 
 /** What commands work on. */
 export interface CommandContext {
+  /** What is known of the tasks. */
   readonly engine: TaskEngine;
+  /** What changes them; carried out by whichever window writes. */
+  readonly tasks: TaskCommands;
   readonly session: ActiveSession;
   readonly connection: ServerConnection;
   readonly panels: OutputPanels;

@@ -30,7 +30,7 @@ export async function launchTask(context: CommandContext, input: LaunchArguments
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
   const parentSessionID = await context.session.ensure();
-  return context.engine.launch({
+  return context.tasks.launch({
     prompt,
     description,
     agent,

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { isActive, isUntold, type Task } from "../../engine/task.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandContext } from "./command.ts";
 import { pickTask, selectedTaskIDs } from "./pick-task.ts";
 
 const any = (): boolean => true;
@@ -43,13 +43,13 @@ export const cancel: Command = {
       const task = context.engine.get(id);
       return task && isActive(task);
     });
-    if (selected && selected.length > 1) return Promise.all(selected.map((id) => context.engine.cancel(id)));
+    if (selected && selected.length > 1) return Promise.all(selected.map((id) => context.tasks.cancel(id)));
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Cancel Task"),
       accepts: isActive,
       none: vscode.l10n.t("No task is running."),
     });
-    return task && context.engine.cancel(task.id);
+    return task && context.tasks.cancel(task.id);
   },
 };
 
@@ -63,7 +63,7 @@ export const resume: Command = {
     });
     if (!task) return undefined;
     const text = typeof prompt === "string" ? prompt : await askFollowUp(task);
-    return text === undefined ? undefined : context.engine.resume(task.id, text);
+    return text === undefined ? undefined : context.tasks.resume(task.id, text);
   },
 };
 
@@ -75,7 +75,7 @@ export const retry: Command = {
       accepts: ({ status }) => status === "error" || status === "cancelled",
       none: vscode.l10n.t("No task failed or was cancelled."),
     });
-    return task && context.engine.retry(task.id);
+    return task && context.tasks.retry(task.id);
   },
 };
 
@@ -87,7 +87,7 @@ export const sendNotice: Command = {
       accepts: isUntold,
       none: vscode.l10n.t("Every session was told how its tasks ended."),
     });
-    return task && context.engine.sendNotice(task.id);
+    return task && context.tasks.sendNotice(task.id);
   },
 };
 
@@ -95,7 +95,7 @@ export const clear: Command = {
   id: "asyncagents.clear",
   async run(context, argument, options) {
     const selected = selectedTaskIDs(argument, options);
-    if (selected && selected.length > 1) return clearAll(context.engine, selected);
+    if (selected && selected.length > 1) return clearAll(context, selected);
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Clear Task"),
       accepts: any,
@@ -104,29 +104,28 @@ export const clear: Command = {
     if (!task) return undefined;
     const agreed = typeof options === "object" && options !== null && "cancelRunning" in options;
     if (agreed && options.cancelRunning === true)
-      return context.engine.clear(task.id, { cancelRunning: true });
+      return context.tasks.clear(task.id, { cancelRunning: true });
     // A program says so in its arguments; a person is asked.
-    if (typeof argument === "string" && isActive(task)) return context.engine.clear(task.id);
-    return (await clearAll(context.engine, [task.id]))[0];
+    if (typeof argument === "string" && isActive(task)) return context.tasks.clear(task.id);
+    return (await clearAll(context, [task.id]))[0];
   },
 };
 
 export const clearFinished: Command = {
   id: "asyncagents.clearFinished",
-  async run({ engine, session }) {
+  async run(context) {
+    const { engine, session } = context;
     const finished =
       session.id === undefined ? [] : engine.list(session.id).filter((task) => !isActive(task));
     return clearAll(
-      engine,
+      context,
       finished.map(({ id }) => id),
     );
   },
 };
 
-type Clearing = Pick<Parameters<Command["run"]>[0]["engine"], "get" | "clear" | "restore">;
-
 /** Clears at once and offers to undo; asks first where something would be cancelled. */
-async function clearAll(engine: Clearing, ids: readonly string[]): Promise<readonly Task[]> {
+async function clearAll({ engine, tasks }: CommandContext, ids: readonly string[]): Promise<readonly Task[]> {
   const running = ids.filter((id) => {
     const task = engine.get(id);
     return task && isActive(task);
@@ -142,19 +141,19 @@ async function clearAll(engine: Clearing, ids: readonly string[]): Promise<reado
           );
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
   }
-  const cleared = await Promise.all(ids.map((id) => engine.clear(id, { cancelRunning: true })));
-  if (cleared.length > 0) void offerUndo(engine, cleared);
+  const cleared = await Promise.all(ids.map((id) => tasks.clear(id, { cancelRunning: true })));
+  if (cleared.length > 0) void offerUndo(tasks, cleared);
   return cleared;
 }
 
-async function offerUndo(engine: Clearing, cleared: readonly Task[]): Promise<void> {
+async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[]): Promise<void> {
   const undo = vscode.l10n.t("Undo");
   const message =
     cleared.length === 1
       ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', cleared[0]?.description ?? "")
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
   if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
-  await Promise.all(cleared.map(({ id }) => engine.restore(id)));
+  await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
 }
 
 async function askFollowUp(task: Task): Promise<string | undefined> {

@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
-import type { TaskEngine } from "../../engine/engine.ts";
 import type { Logger } from "../../engine/ports.ts";
 import { showError } from "../human-error.ts";
+import type { TaskCommands } from "../task-commands.ts";
 import type { OutputActions } from "./output-session.ts";
 
 /** What the panel's buttons do. */
-export function createOutputActions(engine: TaskEngine, logger: Logger): OutputActions {
+export function createOutputActions(tasks: TaskCommands, logger: Logger): OutputActions {
   const orShow = (action: Thenable<unknown>): void => {
     action.then(undefined, (error: unknown) => void showError(error, logger));
   };
@@ -14,14 +14,14 @@ export function createOutputActions(engine: TaskEngine, logger: Logger): OutputA
   return {
     canFork: () => false,
     cancel: (id) => command("cancel", id),
-    resume: async (id, prompt) => void (await engine.resume(id, prompt)),
+    resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),
     retry: (id) => command("retry", id),
     answer: (id) => command("answer", id),
     connect: () => orShow(vscode.commands.executeCommand("asyncagents.connect")),
     copyResult: (id) =>
       orShow(
-        engine.output(id).then(async ({ result }) => {
+        tasks.output(id).then(async ({ result }) => {
           await vscode.env.clipboard.writeText(result ?? "");
           vscode.window.setStatusBarMessage(vscode.l10n.t("Result copied"), 3_000);
         }),

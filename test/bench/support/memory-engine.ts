@@ -23,7 +23,12 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
     logger: strictLogger,
     random: Math.random,
     tombstones: { load: () => [], save: () => undefined },
-    settings: () => ({ pollInterval: 5_000, stallWarning: 120_000, notifyParent: true }),
+    settings: () => ({
+      pollInterval: 5_000,
+      stallWarning: 120_000,
+      notifyParent: true,
+      maxConcurrentTasks: 0,
+    }),
   });
 }
 
@@ -54,6 +59,8 @@ function taskDraft(parentSessionID: string, index: number): TaskRecordDraft {
     parentSessionID,
     parentMessageID: "msg_0000000000000parent",
     launchedBy: "agent",
+    batchID: "batch",
+    toolCalls: 0,
     isForked: false,
     resumeCount: 0,
     status: "running",

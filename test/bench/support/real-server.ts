@@ -42,6 +42,14 @@ export async function launchBare(server: OpenCodeServer, parentID: string): Prom
   return id;
 }
 
+/** A session in which a person has written, as the parent of a task is; nothing runs in it. */
+export async function createParent(server: OpenCodeServer): Promise<string> {
+  const { id } = await post<{ id: string }>(server, "/session", { title: "Parent" });
+  const parts = [{ type: "text", text: "Have everything looked into." }];
+  await post(server, `/session/${id}/prompt_async`, { agent: "build", noReply: true, parts });
+  return id;
+}
+
 const prompt = { type: "text", text: "Look into it." };
 
 export const launchInput = {
@@ -51,6 +59,19 @@ export const launchInput = {
   parentMessageID: "msg_00000000000000000000000000",
   launchedBy: "agent",
 } as const;
+
+/** Resolves as soon as a parent was told of the end of so many tasks; asks the server nothing. */
+export function told({ engine }: EngineWindow, parent: string, count: number): Promise<void> {
+  const isTold = (): boolean =>
+    engine.list(parent).filter(({ notice }) => notice.state === "delivered").length >= count;
+  return new Promise((resolve) => {
+    const subscription = engine.onDidChange(() => {
+      if (!isTold()) return;
+      subscription.dispose();
+      resolve();
+    });
+  });
+}
 
 /** Waits until nothing runs on the server and every parent was told, so that the next measurement starts afresh. */
 export async function quiet({ server, window }: Omit<Bench, "stop">, parent: string): Promise<void> {

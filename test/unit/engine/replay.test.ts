@@ -139,7 +139,9 @@ async function replay(turn: RecordedTurn, { order, lostAt }: Delivery, reading: 
   await clock.advance(2 * POLL_MS);
 
   const told = (await server.messages(PARENT)).filter(isNotice).length;
-  const sent = server.journal.filter(({ call, sessionID, parts }) => call === "prompt" && sessionID === PARENT && parts);
+  const sent = server.journal.filter(
+    ({ call, sessionID, parts }) => call === "prompt" && sessionID === PARENT && parts,
+  );
   assert.equal(engine.get(sessionID)?.notice.state, "delivered");
   engine.dispose();
   return { changes, told, sent: sent.length, log };

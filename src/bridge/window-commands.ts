@@ -1,0 +1,164 @@
+import * as z from "zod/mini";
+import type { Caller, ClearOptions, LaunchInput, TaskEngine } from "../engine/engine.ts";
+import { Refusal } from "../engine/errors.ts";
+import type { Clock } from "../engine/ports.ts";
+import type { ModelRef, Task } from "../engine/task.ts";
+import { blockingTime } from "../engine/waiting.ts";
+import type { WriterElection } from "./writer-election.ts";
+
+/** How long a window may lag behind a command of its own before it goes on all the same, in milliseconds. */
+const CATCH_UP_MS = 1_000;
+
+/** The engine's commands that write records. */
+type Forwarded =
+  | "launch"
+  | "resume"
+  | "retry"
+  | "cancel"
+  | "cancelBatch"
+  | "clear"
+  | "clearBatch"
+  | "restore"
+  | "output"
+  | "sendNotice";
+
+/** The engine's commands, as every window has them, whichever one writes. */
+export type TaskCommands = Pick<TaskEngine, Forwarded | "answer">;
+
+/** Every argument has its place, those too that may be left out. */
+type AllOf<P extends readonly unknown[]> = OrNothing<Required<P>>;
+type OrNothing<P extends readonly unknown[]> = { [I in keyof P]: P[I] | undefined };
+
+/** Fields that are missing here do not compile; those of a newer version are refused, not lost. */
+type Fields<T> = { [K in keyof T]-?: z.ZodMiniType<T[K]> };
+
+const taskID = z.string();
+const caller = z.enum(["agent", "person"]) satisfies z.ZodMiniType<Caller>;
+const model = z.strictObject({
+  providerID: z.string(),
+  modelID: z.string(),
+  variant: z.optional(z.string()),
+} satisfies Fields<ModelRef>);
+const launchInput = z.strictObject({
+  prompt: z.string(),
+  description: z.optional(z.string()),
+  agent: z.optional(z.string()),
+  model: z.optional(model),
+  parentSessionID: z.string(),
+  parentMessageID: z.optional(z.string()),
+  launchedBy: caller,
+  batchID: z.optional(z.string()),
+} satisfies Fields<LaunchInput>);
+const clearOptions = z.strictObject({
+  cancelRunning: z.optional(z.boolean()),
+  deleteSession: z.optional(z.boolean()),
+} satisfies Fields<ClearOptions>);
+
+/** An argument that was left out is null in a JSON array. */
+const maybe = <T extends z.ZodMiniType>(schema: T) =>
+  z.pipe(
+    z.nullish(schema),
+    z.transform((value) => value ?? undefined),
+  );
+
+const parameters = {
+  launch: z.tuple([launchInput]),
+  resume: z.tuple([taskID, z.string()]),
+  retry: z.tuple([taskID]),
+  cancel: z.tuple([taskID, maybe(caller)]),
+  cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
+  clear: z.tuple([taskID, maybe(clearOptions), maybe(caller)]),
+  clearBatch: z.tuple([z.string(), maybe(z.string()), maybe(clearOptions), maybe(caller)]),
+  restore: z.tuple([taskID]),
+  output: z.tuple([taskID]),
+  sendNotice: z.tuple([taskID]),
+} satisfies { [K in Exclude<Forwarded, "output">]: z.ZodMiniType<AllOf<Parameters<TaskEngine[K]>>> } & {
+  // Waiting stays in the window that asks: see below.
+  output: z.ZodMiniType<[taskID: string]>;
+};
+
+/** What the window that writes does with the commands of all: the `handle` of its election. */
+export function createCommandHandler(
+  engine: Pick<TaskEngine, Forwarded>,
+): (method: string, args: unknown) => Promise<unknown> {
+  return async (method, args) => {
+    if (!isForwarded(method))
+      throw new Refusal(
+        "unavailable",
+        `The window that writes does not know the command ${method}; reload the windows of this folder.`,
+      );
+    const parsed = z.safeParse<z.ZodMiniType<readonly unknown[]>>(parameters[method], args);
+    if (!parsed.success)
+      throw new Refusal(
+        "invalid-argument",
+        `The arguments of ${method} do not fit: ${z.prettifyError(parsed.error)}`,
+      );
+    return (engine[method] as (...given: readonly unknown[]) => Promise<unknown>).apply(engine, [
+      ...parsed.data,
+    ]);
+  };
+}
+
+/** The commands of a window. Those that write records are carried out by the window that writes. */
+export function createWindowCommands(
+  engine: Pick<TaskEngine, "answer" | "get" | "onDidChange" | "wait">,
+  election: Pick<WriterElection, "call">,
+  clock: Clock,
+): TaskCommands {
+  /** What comes back was made by the same engine in another process of this user, so it is taken as it is. */
+  const forward =
+    <K extends Forwarded>(method: K) =>
+    (...args: Parameters<TaskEngine[K]>) =>
+      election.call(method, args) as ReturnType<TaskEngine[K]>;
+
+  /** As `forward`, and whoever looks next finds the task in this window as the command left it. */
+  const follow =
+    <K extends "launch" | "resume" | "retry" | "cancel">(method: K) =>
+    async (...args: Parameters<TaskEngine[K]>): Promise<Task> => {
+      const task = await forward(method)(...args);
+      await caughtUp(engine, task, clock);
+      return task;
+    };
+
+  return {
+    launch: follow("launch"),
+    resume: follow("resume"),
+    retry: follow("retry"),
+    cancel: follow("cancel"),
+    cancelBatch: forward("cancelBatch"),
+    clear: forward("clear"),
+    clearBatch: forward("clearBatch"),
+    restore: forward("restore"),
+    // Waits here, where the caller can end it and no other window's end does; the one that writes then notes the fetch.
+    output: async (taskID, { block = false, timeout, signal } = {}) => {
+      if (block) await engine.wait([taskID], { timeout: blockingTime(timeout), signal });
+      return forward("output")(taskID);
+    },
+    sendNotice: forward("sendNotice"),
+    // Writes no record: the server takes an answer from any window.
+    answer: (request, answer) => engine.answer(request, answer),
+  };
+}
+
+function isForwarded(method: string): method is Forwarded {
+  return Object.hasOwn(parameters, method);
+}
+
+/** Events tell every window of what one of them wrote, a little later. */
+function caughtUp(
+  engine: Pick<TaskEngine, "get" | "onDidChange">,
+  { id, revision }: Task,
+  clock: Clock,
+): Promise<void> {
+  const isThere = (): boolean => (engine.get(id)?.revision ?? 0) >= revision;
+  if (isThere()) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      subscription.dispose();
+      timer.dispose();
+      resolve();
+    };
+    const subscription = engine.onDidChange((change) => void (change.id === id && isThere() && done()));
+    const timer = clock.after(CATCH_UP_MS, done);
+  });
+}

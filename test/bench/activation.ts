@@ -1,0 +1,89 @@
+/**
+ * What the packaged extension adds to the start of a window, beside an extension that does nothing, by the editor's own
+ * account; and that it starts no process and opens no network connection while its view is hidden.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+import { startWorkbench } from "../ui/support/workbench.ts";
+import { activationTime, installBeside, ourName, tallViewport } from "./support/editor.ts";
+import { median } from "./support/measure.ts";
+import { Report } from "./support/report.ts";
+
+const WINDOWS = 5;
+const PROBE_FILE = "ACTIVATION_PROBE_FILE";
+
+/** Notes what is started in the extension host that it shares with all extensions. */
+const probe = `
+const { subscribe } = require("node:diagnostics_channel");
+const { appendFileSync } = require("node:fs");
+exports.activate = () => {
+  Error.stackTraceLimit = 50;
+  const note = (what, { stack }) =>
+    appendFileSync(process.env.${PROBE_FILE}, JSON.stringify({ what, stack }) + "\\n");
+  subscribe("child_process", () => note("process", new Error()));
+  subscribe("net.client.socket", ({ socket }) => {
+    const from = new Error();
+    socket.on("connectionAttempt", (address, port) =>
+      note(port === undefined ? "local socket" : "connection to " + address + ":" + port, from));
+  });
+};`;
+
+installBeside({ name: "activation-probe", activationEvent: "*", source: probe });
+installBeside({
+  name: "empty-extension",
+  activationEvent: "onStartupFinished",
+  source: "exports.activate = () => {};",
+});
+
+const ours: number[] = [];
+const empty: number[] = [];
+const started: string[] = [];
+for (let count = 0; count < WINDOWS; count++) await openWindow();
+
+const report = new Report("activation");
+report.figures("empty extension", "ms", empty);
+report.figures("this extension", "ms", ours);
+report.budget({ what: "this extension - empty", value: median(ours) - median(empty), limit: 20, unit: "ms" });
+report.budget({ what: "processes and connections", value: started.length, limit: 0, unit: "" });
+report.finish();
+for (const each of started) console.log(each);
+
+async function openWindow(): Promise<void> {
+  const file = join(tempDir("probe"), "started.jsonl");
+  const workbench = await startWorkbench({
+    env: { ...hermeticEnv(hermeticHome()), [PROBE_FILE]: file },
+    settings: { "asyncagents.server.path": openCodeBinary() },
+    viewport: tallViewport,
+  });
+  try {
+    ours.push(await activationTime(workbench, ourName));
+    empty.push(await activationTime(workbench, /empty-extension/));
+    const seen = readNotes(file);
+    // A server of an earlier window is looked for through a local socket: seen, that proves that the probe works.
+    if (!seen.some(({ what, stack }) => what === "local socket" && isOurs(stack)))
+      throw new Error("Nobody watched what is started.");
+    for (const { what, stack } of seen)
+      // Whoever connects through `fetch` leaves no trace of itself, so every network connection counts.
+      if (what.startsWith("connection") || (what === "process" && isOurs(stack)))
+        started.push(`${what}\n${stack}`);
+  } finally {
+    await workbench.stop();
+  }
+}
+
+interface Note {
+  readonly what: string;
+  /** Where it was started. */
+  readonly stack: string;
+}
+
+function readNotes(file: string): readonly Note[] {
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as Note);
+}
+
+function isOurs(stack: string): boolean {
+  return stack.includes("async-agents.opencode-async-agents");
+}

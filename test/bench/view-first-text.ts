@@ -1,0 +1,116 @@
+/**
+ * From the click on the view's icon until its first text can be read, in fresh windows: with a server of an earlier
+ * window that runs on, and without one. The control is a view of the editor's own that also greets with text.
+ */
+import { join } from "node:path";
+import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { realClock } from "../support/engine.ts";
+import { repository } from "../support/extension-host.ts";
+import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+import { startWorkbench, type Workbench } from "../ui/support/workbench.ts";
+import { activationTime, ourName, tallViewport } from "./support/editor.ts";
+import { median } from "./support/measure.ts";
+import { strictLogger } from "./support/memory-engine.ts";
+import { Report } from "./support/report.ts";
+
+const WINDOWS = 5;
+
+interface View {
+  /** Of its icon in the activity bar. */
+  readonly label: string;
+  /** Of the container that holds it. */
+  readonly container: string;
+}
+const our: View = { label: "Async Agents", container: "workbench.view.extension.asyncagents" };
+const control: View = { label: "Run and Debug", container: "workbench.view.debug" };
+
+const alone = { ours: [] as number[], control: [] as number[] };
+const adopting = { ours: [] as number[], control: [] as number[] };
+for (let round = 0; round < WINDOWS; round++) {
+  await openWindow(round, alone, {});
+  await withRunningServer((place) => openWindow(round, adopting, place));
+}
+
+const report = new Report("view-first-text");
+report.figures("without a server", "ms", alone.ours);
+report.figures("  the editor's own view", "ms", alone.control);
+report.figures("with a running server", "ms", adopting.ours);
+report.figures("  the editor's own view", "ms", adopting.control);
+report.budget({ what: "without a server", value: median(alone.ours), limit: 1_000, unit: "ms" });
+report.budget({ what: "with a running server", value: median(adopting.ours), limit: 1_000, unit: "ms" });
+report.finish();
+
+interface Place {
+  readonly folder?: string;
+  readonly env?: Record<string, string>;
+}
+
+async function openWindow(
+  round: number,
+  figures: typeof alone,
+  { folder = tempDir("work"), env = hermeticEnv(hermeticHome()) }: Place,
+): Promise<void> {
+  const workbench = await startWorkbench({
+    folder,
+    env,
+    settings: { "asyncagents.server.path": openCodeBinary() },
+    viewport: tallViewport,
+  });
+  try {
+    await activationTime(workbench, ourName);
+    const measure = {
+      ours: async () => figures.ours.push(await firstText(workbench, our)),
+      control: async () => figures.control.push(await firstText(workbench, control)),
+    };
+    await (round % 2 === 0 ? measure.ours() : measure.control());
+    await (round % 2 === 0 ? measure.control() : measure.ours());
+  } finally {
+    await workbench.stop();
+  }
+}
+
+/** Milliseconds in the page, from the press of the mouse to the frame in which there is text to read. */
+async function firstText({ page }: Workbench, { label, container }: View): Promise<number> {
+  const icon = page.locator(`.activitybar a[aria-label^="${label}"]`).first();
+  const measured = page.evaluate(
+    `new Promise((resolve) => {
+      document.addEventListener("mousedown", () => {
+        const start = performance.now();
+        const look = () => {
+          const shown = document.getElementById(${JSON.stringify(container)});
+          const texts = shown?.querySelectorAll(".welcome-view-content, .monaco-list-row, .message") ?? [];
+          if ([...texts].some((text) => text.checkVisibility() && text.textContent.trim() !== ""))
+            resolve(performance.now() - start);
+          else requestAnimationFrame(look);
+        };
+        look();
+      }, { capture: true, once: true });
+    })`,
+  );
+  await icon.click();
+  return (await measured) as number;
+}
+
+/** Lets a server run for a folder, as a window that was closed a moment ago leaves it. */
+async function withRunningServer(use: (place: Required<Place>) => Promise<void>): Promise<void> {
+  const folder = tempDir("work");
+  const env = hermeticEnv(hermeticHome());
+  const connection = createOpenCodeConnection({
+    directory: folder,
+    settings: () => ({ url: undefined, path: openCodeBinary(), startTimeoutMs: 60_000 }),
+    password: () => Promise.resolve(undefined),
+    watchdogScript: join(repository, "dist", "watchdog.cjs"),
+    execPath: process.execPath,
+    env: { ...process.env, ...env },
+    clock: realClock,
+    logger: strictLogger,
+  });
+  await connection.connect();
+  try {
+    await use({ folder, env });
+  } finally {
+    await connection.stopServer();
+    connection.dispose();
+  }
+}

@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { ServerFailure, type AgentServer } from "../../src/engine/ports.ts";
+import type { Message } from "../../src/engine/server-model.ts";
+import { OpenCodeAgentServer } from "../../src/opencode/agent-server.ts";
+import { createClient } from "../../src/opencode/client.ts";
+import { MemoryServer } from "../support/memory-server.ts";
+import { startOpenCode } from "../support/opencode.ts";
+import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
+
+/** A server, and what the contract needs beside the port to hold it to account. */
+interface Subject {
+  readonly server: AgentServer;
+  /** The text of a prompt whose turn stays at work until {@link finish}; it answers "Done.". */
+  prompt(gate: string): string;
+  finish(sessionID: string, gate: string): void;
+  /** Each step of a turn waits for a `finish` of its own. */
+  readonly needsEveryStep: boolean;
+  metadata(sessionID: string): Promise<Readonly<Record<string, unknown>>>;
+  setMetadata(sessionID: string, metadata: Readonly<Record<string, unknown>>): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function openCode(): Promise<Subject> {
+  const model = await startScriptedModel();
+  const opencode = await startOpenCode({ model });
+  const { url, password, directory } = opencode;
+  const client = createClient({ url, username: "opencode", password }, directory);
+  return {
+    server: new OpenCodeAgentServer(
+      () => client,
+      () => ({ dispose: () => undefined }),
+    ),
+    prompt: (gate) => script([{ text: "Done.", gate }]),
+    finish: (_, gate) => model.release(gate),
+    needsEveryStep: false,
+    async metadata(sessionID) {
+      const answer = (await (await opencode.fetch(`/session/${sessionID}`)).json()) as {
+        metadata: Record<string, unknown>;
+      };
+      return answer.metadata;
+    },
+    async setMetadata(sessionID, metadata) {
+      await opencode.fetch(`/session/${sessionID}`, {
+        method: "PATCH",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ metadata }),
+      });
+    },
+    async close() {
+      await opencode.stop();
+      await model.stop();
+    },
+  };
+}
+
+async function memory(): Promise<Subject> {
+  const server = new MemoryServer();
+  return Promise.resolve({
+    server,
+    prompt: () => "Do it.",
+    finish: (sessionID: string) => server.finish(sessionID, "Done."),
+    needsEveryStep: true,
+    metadata: async (sessionID: string) => Promise.resolve(server.metadata(sessionID) ?? {}),
+    async setMetadata(sessionID: string, metadata: Readonly<Record<string, unknown>>) {
+      const session = await server.session(sessionID);
+      if (session) server.put(session, metadata);
+    },
+    close: async () => Promise.resolve(),
+  });
+}
+
+const roles = (messages: readonly Message[]): string[] => messages.map(({ info }) => info.role);
+
+for (const [name, open] of Object.entries({ openCode, memory }))
+  describe(`Agent server contract: ${name}`, () => {
+    let subject: Subject;
+    let server: AgentServer;
+    let made = 0;
+
+    before(async () => {
+      subject = await open();
+      server = subject.server;
+    });
+    after(() => subject?.close());
+
+    /** Message IDs are the whole server's: one that another session has does nothing here. */
+    const envelope = () => ({ messageID: `msg_contract${++made}`, agent: "build" });
+    const busy = (id: string) =>
+      until("the turn to begin", async () => (await server.statuses()).get(id)?.type === "busy");
+    const idle = (id: string) => until("the turn to end", async () => !(await server.statuses()).has(id));
+    const newSession = async (): Promise<string> => (await server.createSession({ title: "t" })).id;
+    const newTask = async () => {
+      const parent = await newSession();
+      const { id: _, ...draft } = record({ agent: "build", parentSessionID: parent });
+      const session = await server.createSession({
+        title: "task",
+        parentID: parent,
+        agent: "build",
+        task: draft,
+      });
+      assert.ok(session.task.kind === "task");
+      return session.task.record;
+    };
+    /** A session whose turn works until the function given is called. */
+    const working = async (): Promise<{ id: string; messageID: string; finish: () => void }> => {
+      const id = await newSession();
+      const gate = `contract-${++made}`;
+      const prompt = envelope();
+      await server.prompt(id, { ...prompt, parts: [{ text: subject.prompt(gate) }] });
+      await until("the answer to be begun", async () => (await server.messages(id)).length === 2);
+      return { id, messageID: prompt.messageID, finish: () => subject.finish(id, gate) };
+    };
+    const failing = (reason: ServerFailure["reason"]) => (error: unknown) =>
+      error instanceof ServerFailure && error.reason === reason;
+
+    it("gives what it created, as it created it", async () => {
+      const task = await newTask();
+      const found = await server.session(task.id);
+      assert.deepEqual(found?.task, { kind: "task", record: task });
+      assert.equal(found?.parentID, task.parentSessionID);
+      const listed = (await server.sessions()).filter(
+        ({ id }) => id === task.id || id === task.parentSessionID,
+      );
+      assert.deepEqual(listed.map(({ task }) => task.kind).sort(), ["none", "task"]);
+    });
+
+    it("replaces a record and keeps what stands beside it", async () => {
+      const task = await newTask();
+      await subject.setMetadata(task.id, { ...(await subject.metadata(task.id)), other: { kept: true } });
+      const saved = await server.saveRecord({ ...task, revision: 2, status: "completed" });
+      assert.ok(saved?.task.kind === "task");
+      assert.equal(saved.task.record.status, "completed");
+      assert.deepEqual((await subject.metadata(task.id)).other, { kept: true });
+      assert.equal(await server.saveRecord({ ...task, id: "ses_none" }), undefined);
+    });
+
+    it("does not overwrite a record that it cannot read", async () => {
+      const task = await newTask();
+      await subject.setMetadata(task.id, { asyncagents: { v: 99, id: task.id } });
+      await assert.rejects(server.saveRecord(task), failing("refused"));
+      assert.equal((await server.session(task.id))?.task.kind, "unreadable");
+    });
+
+    it("stores a prompt without running it, and starts it by its ID, once", async () => {
+      const id = await newSession();
+      const gate = `contract-${++made}`;
+      const prompt = envelope();
+      await server.prompt(id, { ...prompt, parts: [{ text: subject.prompt(gate) }], noReply: true });
+      await until("the stored message", () => server.message(id, prompt.messageID));
+      assert.ok(!(await server.statuses()).has(id));
+      const start = (): Promise<void> => server.prompt(id, { ...prompt, parts: [] });
+      await start();
+      await busy(id);
+      await start();
+      subject.finish(id, gate);
+      await idle(id);
+      await start();
+      await idle(id);
+      const messages = await server.messages(id);
+      assert.deepEqual(roles(messages), ["user", "assistant"]);
+      assert.equal(messages[0]?.parts.length, 1);
+    });
+
+    it("adds no part twice that has an ID", async () => {
+      const id = await newSession();
+      const prompt = { ...envelope(), parts: [{ id: "prt_twice", text: "x" }], noReply: true };
+      await server.prompt(id, prompt);
+      await server.prompt(id, prompt);
+      await until("the message", () => server.message(id, prompt.messageID));
+      assert.equal((await server.message(id, prompt.messageID))?.parts.length, 1);
+    });
+
+    it("lists messages oldest first, the newest of them when told how many", async () => {
+      const { id, messageID, finish } = await working();
+      finish();
+      await idle(id);
+      const messages = await server.messages(id);
+      assert.deepEqual(roles(messages), ["user", "assistant"]);
+      const [, answer] = messages;
+      assert.ok(answer?.info.role === "assistant");
+      assert.equal(answer.info.parentID, messageID);
+      assert.equal(answer.info.finish, "stop");
+      assert.notEqual(answer.info.completed, undefined);
+      assert.deepEqual(
+        (await server.messages(id, 1)).map(({ info }) => info.id),
+        [answer.info.id],
+      );
+      assert.deepEqual(await server.message(id, answer.info.id), answer);
+    });
+
+    it("lets a message that comes to a busy session join its turn", async () => {
+      const { id, messageID, finish } = await working();
+      const joining = envelope();
+      await server.prompt(id, { ...joining, parts: [{ text: "And this." }], noReply: true });
+      finish();
+      await until("the second answer", async () => (await server.messages(id)).length === 4);
+      if (subject.needsEveryStep) finish();
+      await idle(id);
+      const answers = (await server.messages(id)).flatMap(({ info }) =>
+        info.role === "assistant" ? [info] : [],
+      );
+      assert.deepEqual(
+        answers.map(({ parentID }) => parentID),
+        [messageID, joining.messageID],
+      );
+    });
+
+    it("ends a turn that is aborted with an error in its message", async () => {
+      const { id } = await working();
+      await server.abort(id);
+      const info = await until("the end of the message", async () => {
+        const last = (await server.messages(id)).at(-1)?.info;
+        return last?.role === "assistant" && last.completed !== undefined && last;
+      });
+      assert.equal(info.error?.name, "MessageAbortedError");
+      assert.equal(info.finish, undefined);
+      assert.ok(!(await server.statuses()).has(id));
+    });
+
+    it("stores nothing of a prompt for an agent that there is not", async () => {
+      const id = await newSession();
+      await server.prompt(id, { ...envelope(), agent: "nobody", parts: [{ text: "x" }] });
+      assert.ok(!(await server.statuses()).has(id));
+      assert.deepEqual(await server.messages(id), []);
+    });
+
+    it("deletes a session with those below it", async () => {
+      const { id, parentSessionID } = await newTask();
+      await server.deleteSession(parentSessionID);
+      assert.equal(await server.session(id), undefined);
+      await server.deleteSession(parentSessionID);
+    });
+
+    it("says of what is not there that it is not", async () => {
+      const id = await newSession();
+      assert.equal(await server.session("ses_none"), undefined);
+      assert.equal(await server.message("ses_none", "msg_none"), undefined);
+      assert.equal(await server.message(id, "msg_none"), undefined);
+      await assert.rejects(server.messages("ses_none"), failing("not-found"));
+      await assert.rejects(
+        server.prompt("ses_none", { ...envelope(), parts: [{ text: "x" }] }),
+        failing("not-found"),
+      );
+      await server.abort("ses_none");
+      const request = { type: "question", id: "que_none", sessionID: id, questions: [] } as const;
+      await assert.rejects(server.answer(request, { type: "dismiss" }), failing("not-found"));
+    });
+  });
