@@ -116,6 +116,15 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
 
+  own(settings.onDidChange("maxConcurrentTasks", () => engine.settingsChanged()));
+  own(
+    settings.onDidChange("server", () => {
+      connector
+        .reconnect(view.visible)
+        .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
+    }),
+  );
+
   const start = async (): Promise<void> => {
     await connector.adopt();
     connectWhenSeen();

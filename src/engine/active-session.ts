@@ -12,6 +12,7 @@ const RECENT_MESSAGES = 20;
 /** What the active session needs to know of the folder's sessions. */
 export interface SessionSource {
   sessions(): readonly Session[];
+  session(sessionID: string): Session | undefined;
   readonly onDidChangeSession: Event<string>;
 }
 
@@ -40,7 +41,8 @@ export class ActiveSession implements Disposable {
     this.onDidChange = this.changes.event;
     this.subscriptions = [
       source.onDidChangeSession((id) => {
-        if (id === this.picked || id === this.latest || this.last === undefined) this.announce();
+        if (id === this.picked || id === this.latest || id === this.last || this.last === undefined)
+          this.announce();
       }),
       server.onEvent((event) => {
         if (event.type === "part-changed" && isWrittenByPerson(event.part)) this.follow(event.part.sessionID);
@@ -50,14 +52,11 @@ export class ActiveSession implements Disposable {
 
   /** Undefined: this folder has no session yet. */
   get session(): Session | undefined {
-    const roots = this.roots();
-    return (
-      roots.find(({ id }) => id === this.picked) ?? roots.find(({ id }) => id === this.latest) ?? roots[0]
-    );
+    return this.last === undefined ? undefined : this.source.session(this.last);
   }
 
   get id(): string | undefined {
-    return this.session?.id;
+    return this.last;
   }
 
   /** Whether the person chose it. */
@@ -69,7 +68,7 @@ export class ActiveSession implements Disposable {
   roots(): readonly Session[] {
     return this.source
       .sessions()
-      .filter(({ parentID, archived }) => parentID === undefined && archived === undefined)
+      .filter(isRoot)
       .sort((a, b) => b.updated - a.updated);
   }
 
@@ -86,6 +85,7 @@ export class ActiveSession implements Disposable {
       .createSession({ title: "Background tasks" })
       .then(({ id }) => {
         this.latest = id;
+        this.announce();
         return id;
       })
       .finally(() => (this.creating = undefined));
@@ -116,17 +116,22 @@ export class ActiveSession implements Disposable {
   }
 
   private follow(sessionID: string): void {
-    if (sessionID === this.latest || !this.roots().some(({ id }) => id === sessionID)) return;
+    if (sessionID === this.latest || !isRoot(this.source.session(sessionID))) return;
     this.latest = sessionID;
     this.announce();
   }
 
   private announce(): void {
-    const { id } = this;
+    const candidates = [this.picked, this.latest, this.last].map((each) => each && this.source.session(each));
+    const id = (candidates.find(isRoot) ?? this.roots()[0])?.id;
     if (id === this.last) return;
     this.last = id;
     this.changes.fire(id);
   }
+}
+
+function isRoot(session: Session | "" | undefined): session is Session {
+  return !!session && session.parentID === undefined && session.archived === undefined;
 }
 
 function lastWritten(messages: readonly Message[]): number {

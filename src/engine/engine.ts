@@ -14,16 +14,24 @@ import {
   type TombstoneStore,
   type UnreadableTask,
 } from "./registry.ts";
-import type { PendingRequest, RequestAnswer, ServerEvent, Session } from "./server-model.ts";
+import {
+  sessionOf,
+  type AgentInfo,
+  type PendingRequest,
+  type RequestAnswer,
+  type ServerEvent,
+  type Session,
+} from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
-import { answerText, readTurn, TURN_WINDOW } from "./turn.ts";
-import { TurnWatcher, type TurnSettings } from "./turns.ts";
+import { answerText } from "./turn.ts";
+import { currentTurn, TurnWatcher, type TurnSettings } from "./turns.ts";
 import {
   blockingTime,
   waitForEnd,
+  waitingTime,
   type OutputOptions,
   type TaskOutput,
   type WaitOptions,
@@ -32,6 +40,8 @@ import {
 /** Longest description kept, and longest one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
 const MADE_DESCRIPTION_LENGTH = 80;
+/** Longest batch ID, in characters. */
+const BATCH_ID_LENGTH = 100;
 /** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
 const LATE_START_MS = 10_000;
 
@@ -90,6 +100,10 @@ export class TaskEngine implements Disposable {
   private readonly queue: LaunchQueue;
   private readonly batches: BatchIDs;
   private connected = false;
+  /** Counts connects and disconnects: one that was overtaken stops. */
+  private attempt = 0;
+  /** Events that came during a connect; undefined at other times. */
+  private early: ServerEvent[] | undefined;
   private writing = true;
   private readonly subscriptions: readonly Disposable[];
   /** Prompts that were cancelled before their turn began. */
@@ -106,7 +120,8 @@ export class TaskEngine implements Disposable {
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
     const isWriting = (): boolean => this.writing;
-    this.notices = new Notices(this.registry, server, this.catalog, clock, logger, isWriting);
+    const canAct = (): boolean => this.writing && this.connected;
+    this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
     this.batches = new BatchIDs(this.registry, clock, ports.random);
@@ -130,19 +145,18 @@ export class TaskEngine implements Disposable {
   /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
   async connect(): Promise<void> {
     const { server } = this.ports;
+    const attempt = ++this.attempt;
     this.catalog.forget();
     const knownBefore = this.registry.sessions().map(({ id }) => id);
-    const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
-    const there = new Set(sessions.map(({ id }) => id));
-    for (const id of knownBefore) if (!there.has(id)) this.registry.forget(id);
-    for (const session of sessions) this.registry.adopt(session);
-
-    this.requests.clear();
-    const open = new Set(requests.map(({ id }) => id));
-    for (const entry of this.registry.active())
-      if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
-    for (const request of requests) this.accept({ type: "request-asked", request });
-
+    // What happens while the lists are on their way is newer than they are.
+    this.early ??= [];
+    try {
+      const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
+      if (attempt !== this.attempt) return;
+      this.apply(sessions, requests, knownBefore);
+    } finally {
+      if (attempt === this.attempt) this.replayEarly();
+    }
     this.connected = true;
     await Promise.all([this.takeUp(), this.transcripts.reload()]);
   }
@@ -162,6 +176,8 @@ export class TaskEngine implements Disposable {
   /** The connection is lost: what needs it rests until the next {@link connect}. */
   disconnect(): void {
     this.connected = false;
+    this.attempt++;
+    this.replayEarly();
     this.turns.disconnect();
     this.notices.disconnect();
   }
@@ -174,6 +190,23 @@ export class TaskEngine implements Disposable {
   /** Sessions of a parent whose task record cannot be used. */
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.registry.unreadable(parentSessionID);
+  }
+
+  /** The agents that a task can run as, the default one first. */
+  async agents(): Promise<readonly AgentInfo[]> {
+    const { defaultAgent } = this.ports.settings();
+    const agents = await this.catalog.agents();
+    const first = agents.filter(({ name }) => name === defaultAgent);
+    return [...first, ...agents.filter((agent) => !first.includes(agent))];
+  }
+
+  /** The settings changed: what waits may have a slot now. */
+  settingsChanged(): void {
+    this.pump();
+  }
+
+  session(sessionID: string): Session | undefined {
+    return this.registry.session(sessionID);
   }
 
   /** Every task that is at work now, of any session. */
@@ -209,6 +242,8 @@ export class TaskEngine implements Disposable {
     if (model) await this.catalog.checkModel(model);
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
+    if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
+      throw new Refusal("invalid-argument", `The batch ID is longer than ${BATCH_ID_LENGTH} characters.`);
     const batch = this.batches.enter(input.parentSessionID, input.batchID);
     const startsNow = this.queue.reserve();
     let entry: Entry;
@@ -220,10 +255,14 @@ export class TaskEngine implements Disposable {
     } finally {
       batch.leave();
       if (startsNow) this.queue.release();
+      this.pump();
     }
-    await this.handOver(entry, input.prompt, startsNow);
-    this.turns.watch();
-    this.pump();
+    try {
+      await this.handOver(entry, input.prompt, startsNow);
+    } finally {
+      this.turns.watch();
+      this.pump();
+    }
     return this.registry.snapshot(entry);
   }
 
@@ -233,6 +272,8 @@ export class TaskEngine implements Disposable {
     requirePrompt(prompt);
     const entry = this.registry.find(taskID);
     return entry.serial.run(async () => {
+      // The notice of the end before would otherwise be lost with it.
+      await this.notices.deliverNow(entry);
       const before = entry.record;
       const at = clock.now();
       const resumed = transition(before, { type: "resume", at, promptMessageID: freshID("msg", at, random) });
@@ -240,19 +281,7 @@ export class TaskEngine implements Disposable {
         this.registry.forget(before.id);
         throw this.registry.unknown(before.id);
       }
-      const { promptMessageID, agent, model } = resumed;
-      await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
-      try {
-        await server.prompt(before.id, {
-          messageID: promptMessageID,
-          agent,
-          model,
-          parts: [{ text: prompt }],
-        });
-      } catch (error) {
-        await this.registry.save(entry, before);
-        throw error;
-      }
+      await this.handOverResume(entry, before, resumed, prompt);
       await this.registry.save(entry, { ...entry.record, resumeCount: before.resumeCount + 1 });
       this.turns.watch();
       return this.registry.snapshot(entry);
@@ -293,12 +322,14 @@ export class TaskEngine implements Disposable {
   async cancel(taskID: string, by: Caller = "person"): Promise<Task> {
     const { server, clock } = this.ports;
     const entry = this.registry.find(taskID);
+    const wasActive = isActive(entry.record);
     return entry.serial.run(async () => {
       const { record } = entry;
+      if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Refuses before anything is done.
       transition(record, { type: "cancelled", at: clock.now() });
       await server.abort(record.id);
-      const turn = readTurn(await server.messages(record.id, TURN_WINDOW), record.promptMessageID);
+      const turn = await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
       if (turn.kind === "unseen" || turn.kind === "unanswered")
@@ -373,7 +404,10 @@ export class TaskEngine implements Disposable {
   async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
     const entries = taskIDs.map((id) => this.registry.find(id));
     const ids = entries.map(({ record }) => record.id);
-    await waitForEnd(this.registry, this.ports.clock, ids, options);
+    await waitForEnd(this.registry, this.ports.clock, ids, {
+      ...options,
+      timeout: waitingTime(options.timeout),
+    });
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
@@ -393,8 +427,8 @@ export class TaskEngine implements Disposable {
     const message =
       finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
     const result = message && answerText(message);
-    if (status !== "completed") return { task: this.registry.snapshot(entry), result };
-    return { task: await this.mark(entry, { retrievedAt: this.ports.clock.now() }), result };
+    if (status === "completed" && entry.record.retrievedAt === undefined) await this.noteRetrieval(entry);
+    return { task: this.registry.snapshot(entry), result };
   }
 
   /** What the task was last asked; undefined: no longer there. */
@@ -411,8 +445,10 @@ export class TaskEngine implements Disposable {
 
   /** The permissions and questions that a task waits for, the oldest first. */
   pendingRequests(taskID: string): readonly PendingRequest[] {
-    const { id } = this.registry.find(taskID).record;
-    return [...this.requests.values()].filter(({ sessionID }) => sessionID === id);
+    const { record } = this.registry.find(taskID);
+    // What a task waited for that was cancelled stays on the server's list for good.
+    if (!isActive(record)) return [];
+    return [...this.requests.values()].filter(({ sessionID }) => sessionID === record.id);
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -435,9 +471,29 @@ export class TaskEngine implements Disposable {
     this.registry.dispose();
   }
 
+  private apply(
+    sessions: readonly Session[],
+    requests: readonly PendingRequest[],
+    knownBefore: readonly string[],
+  ): void {
+    const there = new Set(sessions.map(({ id }) => id));
+    for (const id of knownBefore) if (!there.has(id)) this.registry.forget(id);
+    for (const session of sessions) this.registry.adopt(session);
+    this.requests.clear();
+    const open = new Set(requests.map(({ id }) => id));
+    for (const entry of this.registry.active())
+      if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
+    for (const request of requests) this.handle({ type: "request-asked", request });
+  }
+
+  private replayEarly(): void {
+    const early = this.early ?? [];
+    this.early = undefined;
+    for (const event of early) this.handle(event);
+  }
+
   /** Does what was left undone, where this process is the one to do it. */
   private async takeUp(): Promise<void> {
-    if (this.writing) await Promise.all(this.registry.all().map((entry) => this.registry.flush(entry)));
     await Promise.all([this.turns.connect(), this.notices.deliverPending()]);
     this.pump();
   }
@@ -447,6 +503,11 @@ export class TaskEngine implements Disposable {
   }
 
   private accept(event: ServerEvent): void {
+    if (this.early) this.early.push(event);
+    else this.handle(event);
+  }
+
+  private handle(event: ServerEvent): void {
     if (event.type === "session-changed") {
       const entry = this.registry.adopt(event.session);
       if (entry && isActive(entry.record)) this.turns.watch();
@@ -454,6 +515,8 @@ export class TaskEngine implements Disposable {
     }
     if (event.type === "session-deleted") {
       const entry = this.registry.forget(event.sessionID);
+      for (const [id, { sessionID }] of this.requests)
+        if (sessionID === event.sessionID) this.requests.delete(id);
       // The server goes on with the turn of a session that it deletes.
       if (entry && isActive(entry.record)) this.stop(entry);
       return;
@@ -493,7 +556,12 @@ export class TaskEngine implements Disposable {
         ? record.notice
         : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
     const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
-    await this.registry.save(entry, { ...ended, notice, toolCalls, queued: undefined });
+    try {
+      await this.registry.save(entry, { ...ended, notice, toolCalls, queued: undefined });
+    } catch (error) {
+      // It ended all the same; the notice's delivery stores it first, and tries again.
+      this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
+    }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
     void this.notices.deliver(entry);
   }
@@ -563,20 +631,72 @@ export class TaskEngine implements Disposable {
     );
   }
 
-  private async handOver(entry: Entry, text: string, startsNow: boolean): Promise<void> {
+  /** Gives a new task its prompt. The task's queue is held until that is decided: nothing else may end it meanwhile. */
+  private handOver(entry: Entry, text: string, startsNow: boolean): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
+    return entry.serial.run(async () => {
+      try {
+        await server.prompt(id, { messageID, agent, model, parts: [{ text }], noReply: !startsNow });
+      } catch (error) {
+        const arrived = await this.hasArrived(id, messageID);
+        if (arrived) return;
+        if (arrived === undefined) throw error;
+        // A task that never got its prompt would only mislead.
+        this.registry.forget(id);
+        await Promise.all([server.abort(id), server.deleteSession(id)]).catch((cleanup: unknown) => {
+          logger.warn(`Session ${id} could not be removed: ${messageOf(cleanup)}`);
+        });
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Whether the server has a prompt whose call failed: an answer that was lost does not say that the prompt was.
+   * Undefined where that cannot be known now; the turn watcher decides later.
+   */
+  private async hasArrived(sessionID: string, messageID: string): Promise<boolean | undefined> {
     try {
-      await entry.serial.run(() =>
-        server.prompt(id, { messageID, agent, model, parts: [{ text }], noReply: !startsNow }),
-      );
+      return (await this.ports.server.message(sessionID, messageID)) !== undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  private async handOverResume(
+    entry: Entry,
+    before: TaskRecord,
+    resumed: TaskRecord,
+    text: string,
+  ): Promise<void> {
+    const { server } = this.ports;
+    const { id, promptMessageID: messageID, agent, model } = resumed;
+    let wasSent = false;
+    try {
+      await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
+      wasSent = true;
+      await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
     } catch (error) {
-      // A task that never got its prompt would only mislead.
-      await server.deleteSession(id).catch((cleanup: unknown) => {
-        logger.warn(`Session ${id} could not be removed: ${messageOf(cleanup)}`);
-      });
-      this.registry.forget(id);
+      const arrived = wasSent ? await this.hasArrived(id, messageID) : false;
+      if (arrived) return;
+      if (arrived === undefined) {
+        this.turns.watch();
+        throw error;
+      }
+      await this.registry.save(entry, before).catch(() => undefined);
       throw error;
+    }
+  }
+
+  private async noteRetrieval(entry: Entry): Promise<void> {
+    try {
+      await this.mark(entry, { retrievedAt: this.ports.clock.now() });
+    } catch (error) {
+      // Whoever asked for the result has it.
+      this.ports.logger.warn(
+        `The retrieval of ${shortID(entry.record.id)} was not stored: ${messageOf(error)}`,
+      );
     }
   }
 
@@ -624,17 +744,4 @@ function firstLine(text: string, limit: number): string {
         .join("")
         .trimEnd()}…`
     : line;
-}
-
-function sessionOf(event: Exclude<ServerEvent, { type: "session-changed" | "session-deleted" }>): string {
-  switch (event.type) {
-    case "message-changed":
-      return event.info.sessionID;
-    case "part-changed":
-      return event.part.sessionID;
-    case "request-asked":
-      return event.request.sessionID;
-    default:
-      return event.sessionID;
-  }
 }

@@ -1,7 +1,7 @@
 import { Emitter, type Disposable } from "./event.ts";
 import { messageOf } from "./errors.ts";
 import type { AgentServer, Logger } from "./ports.ts";
-import type { Message, MessageInfo, Part, ServerEvent } from "./server-model.ts";
+import { sessionOf, type Message, type MessageInfo, type Part, type ServerEvent } from "./server-model.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
 /**
@@ -43,6 +43,7 @@ export class LiveTranscripts implements Disposable {
           );
         } catch (error) {
           this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+          transcript.goOn();
         }
       }),
     );
@@ -106,6 +107,13 @@ class LiveTranscript implements Transcript {
     this.early ??= [];
   }
 
+  /** Gives up on {@link prepare}: what was kept is shown on top of what is there. */
+  goOn(): void {
+    const kept = this.early ?? [];
+    this.early = undefined;
+    for (const event of kept) this.accept(event);
+  }
+
   load(messages: readonly Message[], withStreamedText: (part: Part) => Part): void {
     this.infos = messages.map(({ info }) => info);
     this.parts.clear();
@@ -120,6 +128,7 @@ class LiveTranscript implements Transcript {
   }
 
   accept(event: ServerEvent): void {
+    if (sessionOf(event) !== this.sessionID) return;
     if (this.early) {
       this.early.push(event);
       return;
@@ -137,30 +146,26 @@ class LiveTranscript implements Transcript {
     switch (event.type) {
       case "message-changed": {
         const { info } = event;
-        if (info.sessionID !== this.sessionID) return undefined;
         const position = this.infos.findLastIndex(({ id }) => id === info.id);
         if (position === -1) this.infos.push(info);
         else this.infos[position] = info;
         return { type: "message", info };
       }
       case "message-removed": {
-        if (event.sessionID !== this.sessionID) return undefined;
         this.infos = this.infos.filter(({ id }) => id !== event.messageID);
         this.parts.delete(event.messageID);
         return { type: "message-removed", messageID: event.messageID };
       }
       case "part-changed": {
         const { part } = event;
-        if (part.sessionID !== this.sessionID) return undefined;
         this.partsOf(part.messageID).set(part.id, part);
         return { type: "part", part };
       }
       case "part-removed":
-        if (event.sessionID !== this.sessionID) return undefined;
         this.partsOf(event.messageID).delete(event.partID);
         return { type: "part-removed", messageID: event.messageID, partID: event.partID };
       case "part-delta": {
-        if (event.sessionID !== this.sessionID || event.field !== "text") return undefined;
+        if (event.field !== "text") return undefined;
         const parts = this.partsOf(event.messageID);
         const part = parts.get(event.partID);
         if (!part || !("text" in part)) return undefined;

@@ -37,8 +37,8 @@ export class Notices implements Disposable {
     private readonly catalog: Catalog,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    /** Whether this process may write: another one may be the one that tells. */
-    private readonly isWriting: () => boolean,
+    /** Whether this process is connected and the one that writes. */
+    private readonly canAct: () => boolean,
   ) {}
 
   /** Delivers the task's notice if one is pending; a failure is kept in the record and tried again later. */
@@ -46,32 +46,42 @@ export class Notices implements Disposable {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
-      const { notice } = entry.record;
-      if (!this.isWriting()) return;
-      if (notice.state !== "pending" || this.registry.entry(entry.record.id) !== entry) return;
+      if (!this.canAct() || this.registry.entry(entry.record.id) !== entry) return;
       try {
+        // The end itself may not be stored yet.
+        await this.registry.flush(entry);
+        const { notice } = entry.record;
+        if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID);
         if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
       } catch (error) {
-        const attempts = notice.attempts + 1;
         this.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
         );
-        this.retryLater(entry, attempts);
-        // Kept in memory first: where the server is out of reach, storing it fails as well.
-        await this.registry
-          .save(entry, { ...entry.record, notice: { ...notice, attempts, lastError: messageOf(error) } })
-          .catch(() => undefined);
+        await this.noteFailure(entry, messageOf(error));
       }
     });
   }
 
-  /** Whatever is pending is delivered now, for example after a reconnect. */
+  /**
+   * Tells what is pending of the task before, even a parent that is busy; called with the task's queue held. Rejects
+   * where it cannot be told.
+   */
+  async deliverNow(entry: Entry): Promise<void> {
+    await this.registry.flush(entry);
+    const { notice } = entry.record;
+    if (notice.state !== "pending") return;
+    this.held.get(entry.record.parentSessionID)?.delete(entry);
+    const outcome = await this.tell(entry, notice.messageID, { waits: false });
+    if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
+  }
+
+  /** Whatever was not stored or told yet is now, for example after a reconnect. */
   async deliverPending(): Promise<void> {
     await Promise.all(
       this.registry
         .all()
-        .filter(({ record }) => record.notice.state === "pending")
+        .filter((entry) => entry.record.notice.state === "pending" || this.registry.isUnstored(entry))
         .map((entry) => this.deliver(entry)),
     );
   }
@@ -95,7 +105,11 @@ export class Notices implements Disposable {
   }
 
   /** Sends the notice unless it is there already. Undefined: it waits for the parent to be idle. */
-  private async tell(entry: Entry, messageID: string): Promise<NoticeState | undefined> {
+  private async tell(
+    entry: Entry,
+    messageID: string,
+    { waits = true } = {},
+  ): Promise<NoticeState | undefined> {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
@@ -116,7 +130,7 @@ export class Notices implements Disposable {
         await this.server.prompt(parentID, { ...envelope, parts: [] });
       return { state: "delivered", messageID, at: this.clock.now() };
     }
-    if (!wakes && (await this.heldWhileBusy(parentID, entry))) return undefined;
+    if (waits && !wakes && (await this.heldWhileBusy(parentID, entry))) return undefined;
     await this.server.prompt(parentID, {
       ...envelope,
       noReply: !wakes,
@@ -173,10 +187,21 @@ export class Notices implements Disposable {
     return agents.find(({ mode }) => mode !== "subagent")?.name ?? "build";
   }
 
-  private retryLater(entry: Entry, attempts: number): void {
-    const delay = Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
-    const timer = this.clock.after(delay, () => void this.deliver(entry));
-    this.retries.set(entry.record.id, timer);
+  private async noteFailure(entry: Entry, lastError: string): Promise<void> {
+    const { notice } = entry.record;
+    const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
+    if (this.canAct()) {
+      const delay = Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
+      this.retries.set(
+        entry.record.id,
+        this.clock.after(delay, () => void this.deliver(entry)),
+      );
+    }
+    if (notice.state !== "pending") return;
+    // Kept in memory first: where the server is out of reach, storing it fails as well.
+    await this.registry
+      .save(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
+      .catch(() => undefined);
   }
 }
 

@@ -42,7 +42,10 @@ export class LaunchQueue {
         .catch((error: unknown) => {
           this.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
         })
-        .finally(() => this.starting.delete(entry));
+        .finally(() => {
+          this.starting.delete(entry);
+          this.pump();
+        });
     }
   }
 
@@ -55,7 +58,9 @@ export class LaunchQueue {
 
   private hasFreeSlot(): boolean {
     const limit = this.limit();
-    const working = this.registry.active().filter(({ record }) => !isQueued(record)).length;
+    const working = this.registry
+      .active()
+      .filter((entry) => !isQueued(entry.record) && !this.starting.has(entry)).length;
     return limit === 0 || working + this.reserved + this.starting.size < limit;
   }
 

@@ -52,6 +52,7 @@ const TOMBSTONES_KEPT = 1_000;
 export class TaskRegistry {
   private readonly sessionsByID = new Map<string, Session>();
   private readonly entries = new Map<string, Entry>();
+  private readonly activeEntries = new Set<Entry>();
   private readonly snapshots = new WeakMap<Entry, Task>();
   private tombstones: readonly Tombstone[];
   private readonly changes: Emitter<TaskChange>;
@@ -92,7 +93,7 @@ export class TaskRegistry {
   }
 
   active(): readonly Entry[] {
-    return this.all().filter(({ record }) => isActive(record));
+    return [...this.activeEntries];
   }
 
   /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
@@ -126,9 +127,10 @@ export class TaskRegistry {
       siblings.push(session);
       children.set(parentID, siblings);
     }
-    const found = [...(children.get(sessionID) ?? [])];
-    for (const session of found) found.push(...(children.get(session.id) ?? []));
-    return found;
+    // A set, as broken metadata can make a session its own ancestor.
+    const found = new Set(children.get(sessionID));
+    for (const { id } of found) for (const child of children.get(id) ?? []) found.add(child);
+    return [...found].filter(({ id }) => id !== sessionID);
   }
 
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
@@ -185,6 +187,10 @@ export class TaskRegistry {
 
   private adoptTask(session: Session): Entry | undefined {
     const entry = this.entries.get(session.id);
+    if (session.task.kind === "unreadable" && entry) {
+      this.drop(entry);
+      return undefined;
+    }
     if (session.task.kind !== "task") {
       if (entry && session.task.kind === "none") this.change(entry, () => (entry.session = session));
       return entry;
@@ -199,6 +205,7 @@ export class TaskRegistry {
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
+      this.noteActivity(created);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
       return created;
     }
@@ -224,9 +231,8 @@ export class TaskRegistry {
     this.sessionsByID.delete(sessionID);
     const entry = this.entries.get(sessionID);
     if (entry) {
-      this.entries.delete(sessionID);
       this.bury(entry.record);
-      this.changes.fire({ id: sessionID, before: this.snapshot(entry), after: undefined });
+      this.drop(entry);
     }
     this.sessionChanges.fire(sessionID);
     return entry;
@@ -242,10 +248,15 @@ export class TaskRegistry {
     await this.store(entry);
   }
 
+  /** Whether the server's copy of the record is older than the one here. */
+  isUnstored(entry: Entry): boolean {
+    const { task } = entry.session;
+    return task.kind === "task" && task.record.revision < entry.record.revision;
+  }
+
   /** Stores the record where the server's copy is older. */
   async flush(entry: Entry): Promise<void> {
-    const { task } = entry.session;
-    if (task.kind === "task" && task.record.revision < entry.record.revision) await this.store(entry);
+    if (this.isUnstored(entry)) await this.store(entry);
   }
 
   /** Tells that the progress of a task changed visibly. */
@@ -284,6 +295,17 @@ export class TaskRegistry {
     }
   }
 
+  private drop(entry: Entry): void {
+    this.entries.delete(entry.record.id);
+    this.activeEntries.delete(entry);
+    this.changes.fire({ id: entry.record.id, before: this.snapshot(entry), after: undefined });
+  }
+
+  private noteActivity(entry: Entry): void {
+    if (isActive(entry.record)) this.activeEntries.add(entry);
+    else this.activeEntries.delete(entry);
+  }
+
   private replace(entry: Entry, record: TaskRecord): void {
     const began =
       isActive(record) &&
@@ -291,6 +313,7 @@ export class TaskRegistry {
         isQueued(record) !== isQueued(entry.record) ||
         record.promptMessageID !== entry.record.promptMessageID);
     entry.record = record;
+    if (this.entries.get(record.id) === entry) this.noteActivity(entry);
     if (began) {
       entry.progress = new ProgressTracker(this.now(), isQueued(record));
       entry.lastError = undefined;

@@ -245,3 +245,19 @@ export type ServerEvent =
     }
   | { readonly type: "request-asked"; readonly request: PendingRequest }
   | { readonly type: "request-closed"; readonly sessionID: string; readonly requestID: string };
+
+/** The session that an event is about. */
+export function sessionOf(event: ServerEvent): string {
+  switch (event.type) {
+    case "session-changed":
+      return event.session.id;
+    case "message-changed":
+      return event.info.sessionID;
+    case "part-changed":
+      return event.part.sessionID;
+    case "request-asked":
+      return event.request.sessionID;
+    default:
+      return event.sessionID;
+  }
+}

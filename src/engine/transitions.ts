@@ -43,11 +43,18 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         endedAt: event.at,
         finalMessageID: event.finalMessageID ?? record.finalMessageID,
         error: event.type === "turn-failed" ? event.error : undefined,
+        resumedFrom: undefined,
       };
     case "resume":
-      return { ...record, status, startedAt: event.at, promptMessageID: event.promptMessageID };
+      return {
+        ...record,
+        status,
+        startedAt: event.at,
+        promptMessageID: event.promptMessageID,
+        resumedFrom: { promptMessageID: record.promptMessageID, startedAt: record.startedAt },
+      };
     case "resume-undone":
-      return { ...record, status };
+      return { ...record, status, ...record.resumedFrom, resumedFrom: undefined };
   }
 }
 

@@ -18,6 +18,8 @@ export type Turn =
       readonly at: number;
       readonly refused?: string | undefined;
     }
+  /** The last message is a summary by compaction: the turn goes on, unless the session is idle. */
+  | { readonly kind: "compacted"; readonly messageID: string; readonly at: number }
   | { readonly kind: "completed"; readonly messageID: string; readonly at: number }
   | { readonly kind: "failed"; readonly messageID: string; readonly at: number; readonly error: AgentError }
   | { readonly kind: "aborted"; readonly messageID: string; readonly at: number };
@@ -47,7 +49,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   if (info.finish === "tool-calls") return { kind: "between-steps", ...end, refused: refusedCall(last) };
   if (info.summary) {
     const answer = answers.findLast(({ info }) => !info.summary);
-    return { kind: "completed", at: info.completed, messageID: answer?.info.id ?? info.id };
+    return { kind: "compacted", at: info.completed, messageID: answer?.info.id ?? info.id };
   }
   return { kind: "completed", ...end };
 }

@@ -5,7 +5,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { readTurn, TURN_WINDOW, type Turn } from "./turn.ts";
-import { isActive, isQueued, shortID } from "./task.ts";
+import { isActive, isQueued, shortID, type TaskRecord } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
@@ -154,7 +154,7 @@ export class TurnWatcher implements Disposable {
         this.queued.delete(entry);
         const { record } = entry;
         if (!isActive(record)) return;
-        const turn = readTurn(await this.server.messages(record.id, TURN_WINDOW), record.promptMessageID);
+        const turn = await currentTurn(this.server, record);
         const event = await this.interpret(entry, turn, source);
         // Another window may have written meanwhile; then its record stands.
         if (event && entry.record === record) await this.end(entry, event);
@@ -169,6 +169,7 @@ export class TurnWatcher implements Disposable {
 
   private async interpret(entry: Entry, turn: Turn, source: "hint" | "poll"): Promise<TaskEvent | undefined> {
     switch (turn.kind) {
+      case "compacted":
       case "completed":
         return (await this.isIdle(entry, source))
           ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
@@ -176,7 +177,10 @@ export class TurnWatcher implements Disposable {
       case "failed":
         return (await this.isIdle(entry, source)) ? failed(turn.at, turn.error, turn.messageID) : undefined;
       case "aborted":
-        return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
+        // An answer that overflowed the context looks the same, and the turn goes on after a compaction.
+        return (await this.isIdle(entry, source))
+          ? { type: "cancelled", at: turn.at, finalMessageID: turn.messageID }
+          : undefined;
       case "between-steps": {
         if (!(await this.isIdle(entry, source))) return undefined;
         const error = turn.refused
@@ -257,6 +261,19 @@ export class TurnWatcher implements Disposable {
       this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
     }
   }
+}
+
+/** How the turn stands that answers the task's present prompt. */
+export async function currentTurn(
+  server: AgentServer,
+  { id, promptMessageID }: Pick<TaskRecord, "id" | "promptMessageID">,
+): Promise<Turn> {
+  const messages = await server.messages(id, TURN_WINDOW);
+  const isInSight = messages.some(({ info }) => info.id === promptMessageID);
+  // A long turn moves its prompt out of sight; a prompt that never arrived is not in sight either.
+  if (!isInSight && messages.length >= TURN_WINDOW && !(await server.message(id, promptMessageID)))
+    return { kind: "unseen" };
+  return readTurn(messages, promptMessageID);
 }
 
 function failed(at: number, error: AgentError, finalMessageID?: string): TaskEvent {

@@ -68,6 +68,17 @@ export function blockingTime(seconds = DEFAULT_BLOCKING_SECONDS): number {
   return Math.min(seconds, LONGEST_BLOCKING_SECONDS) * 1000;
 }
 
+/** Timers take no longer than this, in milliseconds: about 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** A time to wait that a timer can take, in milliseconds; undefined where there is no limit. */
+export function waitingTime(ms: number | undefined): number | undefined {
+  if (ms === undefined || ms === Infinity) return undefined;
+  if (Number.isNaN(ms) || ms < 0)
+    throw new Refusal("invalid-argument", "The timeout must be a number of milliseconds, 0 or more.");
+  return Math.min(ms, LONGEST_TIMER_MS);
+}
+
 /** What a task has to show. */
 export interface TaskOutput {
   readonly task: Task;

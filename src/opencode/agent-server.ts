@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type {
   AppAgentsData,
   ConfigProvidersData,
@@ -103,7 +104,17 @@ export class OpenCodeAgentServer implements AgentServer {
     const reading = readRecord(current);
     if (reading.kind === "unreadable")
       throw new ServerFailure(name, "refused", `The task record was left as it is. ${reading.reason}`);
-    const body = { metadata: { ...current.metadata, [RECORD_KEY]: encoded(name, record) } };
+    const stored = encoded(name, record);
+    if (reading.kind === "task" && reading.record.revision >= record.revision) {
+      if (isDeepStrictEqual(current.metadata?.[RECORD_KEY], JSON.parse(JSON.stringify(stored))))
+        return toSession(current);
+      throw new ServerFailure(
+        name,
+        "refused",
+        "Another window changed the task meanwhile; look at it again.",
+      );
+    }
+    const body = { metadata: { ...current.metadata, [RECORD_KEY]: stored } };
     const request = { url: "/session/{sessionID}", path: { sessionID }, body } satisfies SessionUpdateData;
     return this.call("PATCH", request, toSession);
   }

@@ -131,8 +131,11 @@ function mapMessage({ info, parts }: { info: WireMessageInfo; parts: unknown[] }
 }
 
 export function toPart(raw: unknown, at?: string): Part {
-  if (wire.KNOWN_PART_TYPES.has((raw as { type?: unknown } | null)?.type))
-    return mapPart(wire.fit(wire.knownPart, raw, at));
+  if (wire.KNOWN_PART_TYPES.has((raw as { type?: unknown } | null)?.type)) {
+    const known = wire.tryFit(wire.knownPart, raw);
+    // One part in a shape that is not known must not hide the whole conversation.
+    if (known) return mapPart(known);
+  }
   const { id, sessionID, messageID, type } = wire.fit(wire.anyPart, raw, at);
   return { type: "other", kind: type, id, sessionID, messageID };
 }

@@ -44,6 +44,7 @@ const storedRecord = z.object({
   queued: z.optional(z.boolean()),
   toolCalls: z.number(),
   promptMessageID: z.string(),
+  resumedFrom: z.optional(z.object({ promptMessageID: z.string(), startedAt: time })),
   createdAt: time,
   startedAt: time,
   endedAt: z.optional(time),

@@ -201,6 +201,12 @@ export function fit<T extends z.ZodMiniType>(schema: T, value: unknown, at = "")
   throw new Misfit(describeIssue(result.error.issues[0], at));
 }
 
+/** The value as the schema reads it; undefined if it does not fit. */
+export function tryFit<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> | undefined {
+  const result = z.safeParse(schema, value);
+  return result.success ? result.data : undefined;
+}
+
 function describeIssue(issue: z.core.$ZodIssue | undefined, at: string): string {
   if (!issue) return "does not fit";
   const path = issue.path.reduce<string>(

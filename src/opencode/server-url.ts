@@ -16,7 +16,8 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
   try {
     parsed = new URL(text.trim());
   } catch {
-    return failures.badUrl(`"${text.trim()}" is not a URL`);
+    // Not quoted: it may hold a password.
+    return failures.badUrl("it is not a URL");
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
     return failures.badUrl("it must start with http://");

@@ -26,7 +26,8 @@ export async function findServerByUrl(
   const access = {
     url,
     username: parsed.username ?? env.OPENCODE_SERVER_USERNAME ?? DEFAULT_USERNAME,
-    password: parsed.password ?? (await password(text)) ?? env.OPENCODE_SERVER_PASSWORD,
+    // What was entered last is meant to correct the others.
+    password: (await password(text)) ?? parsed.password ?? env.OPENCODE_SERVER_PASSWORD,
   };
   const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
   const failure = healthFailure(health, url);

@@ -62,17 +62,35 @@ export function createApi(
     tasks: {
       list: (parentSessionID = session.id) =>
         parentSessionID === undefined ? [] : engine.list(parentSessionID),
-      get: (taskID) => engine.get(taskID),
+      get: (taskID) => {
+        try {
+          return engine.find(taskID);
+        } catch {
+          return undefined;
+        }
+      },
       launch: (input) => launchTask(context, input),
-      resume: (taskID, prompt) => context.tasks.resume(taskID, prompt),
+      resume: async (taskID, prompt) => {
+        await context.ensureConnected();
+        return context.tasks.resume(taskID, prompt);
+      },
       fork: async () => {
         throw new Refusal("unavailable", "Forking is not available yet.");
       },
-      output: (taskID, options) => context.tasks.output(taskID, options),
+      output: async (taskID, options) => {
+        await context.ensureConnected();
+        return context.tasks.output(taskID, options);
+      },
       wait: async (taskID, { timeoutMs, signal } = {}) =>
         (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
-      cancel: (taskID) => context.tasks.cancel(taskID),
-      clear: (taskID, options) => context.tasks.clear(taskID, options),
+      cancel: async (taskID) => {
+        await context.ensureConnected();
+        return context.tasks.cancel(taskID);
+      },
+      clear: async (taskID, options) => {
+        await context.ensureConnected();
+        return context.tasks.clear(taskID, options);
+      },
       onDidChange: taskChanges,
     },
     session: {

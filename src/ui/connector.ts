@@ -86,7 +86,8 @@ export class Connector implements vscode.Disposable {
       await vscode.window.withProgress({ location: { viewId: this.viewID } }, () =>
         this.connection.connect(),
       );
-    await this.synced;
+    if (this.syncFailure) await this.sync();
+    else await this.synced;
   }
 
   /** Connects because the person said so, and asks for the password where that is what is missing. */
@@ -101,8 +102,16 @@ export class Connector implements vscode.Disposable {
     return this.state;
   }
 
+  /** The settings name another server: leaves the present one, and joins that if the person looks on. */
+  async reconnect(isWatched: boolean): Promise<void> {
+    if (this.connection.state.kind === "disconnected") return;
+    await this.connection.disconnect();
+    if (isWatched) await this.ensureConnected();
+  }
+
   /** Reads everything anew from the server. */
   async refresh(): Promise<void> {
+    if (this.syncFailure) return this.ensureConnected();
     await this.ensureConnected();
     await this.sync();
   }
@@ -124,7 +133,8 @@ export class Connector implements vscode.Disposable {
       if (state.kind === "connected") await this.windows.join(state.own ? "own" : state.url);
       await this.engine.connect();
       await this.session.refresh();
-      this.upToDate = true;
+      // The connection may be gone again by now.
+      this.upToDate = this.connection.state.kind === "connected";
     } catch (error) {
       this.syncFailure = {
         code: "gave-up",
@@ -142,7 +152,7 @@ export class Connector implements vscode.Disposable {
     if (url === undefined) return false;
     const password = await vscode.window.showInputBox({
       title: vscode.l10n.t("Password of the OpenCode Server"),
-      prompt: vscode.l10n.t("What the server at {0} was given as OPENCODE_SERVER_PASSWORD.", url),
+      prompt: vscode.l10n.t("What the server was given as OPENCODE_SERVER_PASSWORD."),
       password: true,
       ignoreFocusOut: true,
     });

@@ -24,6 +24,8 @@ export class Notifications implements vscode.Disposable {
 
   private async tell({ before, after }: TaskChange): Promise<void> {
     if (!before || !after || !isActive(before) || isActive(after)) return;
+    // A resume that the server did not take leaves the task as it was.
+    if (before.endedAt === after.endedAt) return;
     if (after.launchedBy !== "person" || this.isShown(after.id) || !this.wants(after)) return;
     const show = vscode.l10n.t("Show Output");
     if ((await this.notify(after, show)) === show) this.showOutput(after.id);
@@ -46,6 +48,14 @@ export class Notifications implements vscode.Disposable {
           ),
           show,
         )
-      : vscode.window.showInformationMessage(vscode.l10n.t('Task "{0}" completed.', description), show);
+      : vscode.window.showInformationMessage(
+          vscode.l10n.t('Task "{0}" completed.', withoutLinks(description)),
+          show,
+        );
   }
+}
+
+/** The editor makes links of Markdown ones in a notification, commands included: what agents and models write must not. */
+function withoutLinks(text: string): string {
+  return text.replaceAll("](", "] (");
 }

@@ -93,7 +93,8 @@ for (const [name, open] of Object.entries({ openCode, memory }))
     const newSession = async (): Promise<string> => (await server.createSession({ title: "t" })).id;
     const newTask = async () => {
       const parent = await newSession();
-      const { id: _, ...draft } = record({ agent: "build", parentSessionID: parent });
+      // The server chooses the ID.
+      const draft = { ...record({ agent: "build", parentSessionID: parent }), id: undefined };
       const session = await server.createSession({
         title: "task",
         parentID: parent,

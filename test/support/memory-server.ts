@@ -360,10 +360,11 @@ export class MemoryServer implements AgentServer {
   end(sessionID: string, ending: Ending): void {
     const turn = this.turn(sessionID);
     if (turn.ending) throw new Error(`The turn in session ${sessionID} ends already.`);
-    turn.ending = this.play(sessionID, ending);
+    const script = this.play(sessionID, ending);
+    turn.ending = script;
     turn.asks = undefined;
     do this.step(sessionID);
-    while (!this.stepwise && this.turns.get(sessionID)?.ending === turn.ending);
+    while (!this.stepwise && this.turns.get(sessionID)?.ending === script);
   }
 
   /** The next thing happens of those by which a turn ends. */

@@ -6,6 +6,7 @@ import { pickTask } from "./pick-task.ts";
 /** Lets the person answer what a task waits for. Nothing is ever allowed by itself. */
 export const answer: Command = {
   id: "asyncagents.answer",
+  isAboutTask: true,
   async run(context, argument) {
     const { engine, tasks } = context;
     const task = await pickTask(context, argument, {

@@ -23,11 +23,12 @@ export const launchBatch: Command = {
 
 export const cancelBatch: Command = {
   id: "asyncagents.cancelBatch",
+  isAboutTask: true,
   async run(context, argument) {
     const { tasks, session } = context;
     // A program may give the batch itself instead of one of its tasks.
-    if (typeof argument === "string" && argument.startsWith("bat"))
-      return tasks.cancelBatch(argument, session.id);
+    const batchID = batchOf(argument);
+    if (batchID !== undefined) return tasks.cancelBatch(batchID, session.id);
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Cancel Batch"),
       accepts: isActive,
@@ -36,6 +37,15 @@ export const cancelBatch: Command = {
     return task && tasks.cancelBatch(task.batchID, task.parentSessionID);
   },
 };
+
+function batchOf(argument: unknown): string | undefined {
+  return typeof argument === "object" &&
+    argument !== null &&
+    "batch_id" in argument &&
+    typeof argument.batch_id === "string"
+    ? argument.batch_id
+    : undefined;
+}
 
 /** All or as many as can be: one that is refused does not take back those launched before it. */
 async function launchAll(
@@ -56,7 +66,7 @@ async function launchAll(
 async function askBatch({ engine }: CommandContext): Promise<BatchArguments | undefined> {
   const prompts = selectedTexts() ?? (await askPrompts());
   if (!prompts) return undefined;
-  const items = engine.catalog.agents().then((agents) => agents.map(agentItem));
+  const items = engine.agents().then((agents) => agents.map(agentItem));
   const agents = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t("Launch Batch (2/2): Agents"),
     placeHolder: vscode.l10n.t("Each prompt goes to each of the agents chosen"),

@@ -6,7 +6,7 @@ import type { TaskCommands } from "../task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
-import { TaskNode } from "../tree/task-tree.ts";
+import { TreeNode } from "../tree/task-tree.ts";
 
 /** What commands work on. */
 export interface CommandContext {
@@ -31,6 +31,8 @@ export interface CommandContext {
 /** Undefined as a result of a command that asks: the person changed their mind. */
 export interface Command {
   readonly id: `asyncagents.${string}`;
+  /** Whether a row of the tree can be its argument; to others the editor's title bar hands the focused row as well. */
+  readonly isAboutTask?: boolean;
   run(context: CommandContext, ...args: readonly unknown[]): Promise<unknown>;
 }
 
@@ -43,7 +45,8 @@ export function registerCommands(context: CommandContext, commands: readonly Com
     ...commands.map((command) =>
       vscode.commands.registerCommand(command.id, async (...args: unknown[]) => {
         try {
-          return await command.run(context, ...args);
+          const isForMenu = !command.isAboutTask && !isFromCode(args);
+          return await command.run(context, ...(isForMenu ? [] : args));
         } catch (error) {
           if (isFromCode(args)) throw error;
           void showError(error, context.logger);
@@ -54,6 +57,7 @@ export function registerCommands(context: CommandContext, commands: readonly Com
   );
 }
 
-function isFromCode([first]: readonly unknown[]): boolean {
-  return first !== undefined && !(first instanceof TaskNode);
+/** Whether a program passed arguments, and not the editor a row. */
+export function isFromCode([first]: readonly unknown[]): boolean {
+  return first !== undefined && first !== null && !(first instanceof TreeNode);
 }

@@ -13,6 +13,8 @@ export interface LaunchArguments {
   readonly batch_id?: string | undefined;
 }
 
+const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id"];
+
 export const launch: Command = {
   id: "asyncagents.launch",
   async run(context, argument) {
@@ -49,7 +51,7 @@ async function launchAsking(context: CommandContext): Promise<Task | undefined> 
     const answer = await askPrompt(agent, prompt);
     if (answer === undefined) return undefined;
     if (answer === "back") {
-      agent = await pickAgent(context, agent);
+      agent = await pickAgent(context);
       continue;
     }
     prompt = answer;
@@ -58,20 +60,19 @@ async function launchAsking(context: CommandContext): Promise<Task | undefined> 
       context.reveal(task.id);
       return task;
     } catch (error) {
-      await offerPromptBack(error, prompt);
+      void offerPromptBack(prompt);
       throw error;
     }
   }
   return undefined;
 }
 
-async function pickAgent({ engine }: CommandContext, active?: string): Promise<string | undefined> {
-  const items = engine.catalog.agents().then((agents) =>
+async function pickAgent({ engine }: CommandContext): Promise<string | undefined> {
+  const items = engine.agents().then((agents) =>
     agents.map(({ name, description, model }) => ({
       label: name,
       description: model ? `${model.providerID}/${model.modelID}` : "",
       detail: description ?? "",
-      picked: name === active,
     })),
   );
   const picked = await vscode.window.showQuickPick(items, {
@@ -116,10 +117,10 @@ function askPrompt(agent: string, value: string): Promise<string | undefined> {
 }
 
 /** What a person typed is not lost because the launch failed. */
-async function offerPromptBack(error: unknown, prompt: string): Promise<void> {
-  if (error instanceof Refusal && error.code === "empty-prompt") return;
-  await vscode.env.clipboard.writeText(prompt);
-  void vscode.window.showInformationMessage(vscode.l10n.t("The prompt was copied to the clipboard."));
+async function offerPromptBack(prompt: string): Promise<void> {
+  const copy = vscode.l10n.t("Copy Prompt");
+  const choice = await vscode.window.showWarningMessage(vscode.l10n.t("The task was not launched."), copy);
+  if (choice === copy) await vscode.env.clipboard.writeText(prompt);
 }
 
 /** Takes what a program passed; throws a {@link Refusal} that names what does not fit. */
@@ -133,6 +134,12 @@ export function readArguments(argument: unknown): LaunchArguments {
       throw new Refusal("invalid-argument", `"${name}" must be a string.`);
     return value;
   };
+  const unknown = Object.keys(given).filter((name) => !LAUNCH_ARGUMENTS.includes(name));
+  if (unknown.length > 0)
+    throw new Refusal(
+      "invalid-argument",
+      `There is no argument ${unknown.join(", ")}; there are: ${LAUNCH_ARGUMENTS.join(", ")}.`,
+    );
   return {
     prompt: text("prompt") ?? "",
     description: text("description"),

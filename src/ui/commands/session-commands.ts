@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { Command } from "./command.ts";
+import { isAgreed } from "./task-commands.ts";
 
 export const selectSession: Command = {
   id: "asyncagents.selectSession",
@@ -54,8 +55,7 @@ export const stopServer: Command = {
   id: "asyncagents.stopServer",
   async run({ engine, connection }, argument) {
     const running = engine.active().length;
-    const agreed = typeof argument === "object" && argument !== null && "cancelRunning" in argument;
-    if (running > 0 && !agreed) {
+    if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
         running === 1

@@ -1,13 +1,15 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { isActive, isUntold, type Task } from "../../engine/task.ts";
-import type { Command, CommandContext } from "./command.ts";
+import { isFromCode, type Command, type CommandContext } from "./command.ts";
+import { showError } from "../human-error.ts";
 import { pickTask, selectedTaskIDs } from "./pick-task.ts";
 
 const any = (): boolean => true;
 
 export const showOutput: Command = {
   id: "asyncagents.showOutput",
+  isAboutTask: true,
   async run(context, argument) {
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Show Output"),
@@ -21,6 +23,7 @@ export const showOutput: Command = {
 
 export const copyTaskId: Command = {
   id: "asyncagents.copyTaskId",
+  isAboutTask: true,
   async run(context, argument, selection) {
     const selected = selectedTaskIDs(argument, selection);
     const task = selected
@@ -38,6 +41,7 @@ export const copyTaskId: Command = {
 
 export const cancel: Command = {
   id: "asyncagents.cancel",
+  isAboutTask: true,
   async run(context, argument, selection) {
     const selected = selectedTaskIDs(argument, selection)?.filter((id) => {
       const task = context.engine.get(id);
@@ -55,6 +59,7 @@ export const cancel: Command = {
 
 export const resume: Command = {
   id: "asyncagents.resume",
+  isAboutTask: true,
   async run(context, argument, prompt) {
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Resume Task"),
@@ -69,6 +74,7 @@ export const resume: Command = {
 
 export const retry: Command = {
   id: "asyncagents.retry",
+  isAboutTask: true,
   async run(context, argument) {
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Retry Task"),
@@ -81,6 +87,7 @@ export const retry: Command = {
 
 export const sendNotice: Command = {
   id: "asyncagents.sendNotice",
+  isAboutTask: true,
   async run(context, argument) {
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Tell the Session Now"),
@@ -93,6 +100,7 @@ export const sendNotice: Command = {
 
 export const clear: Command = {
   id: "asyncagents.clear",
+  isAboutTask: true,
   async run(context, argument, options) {
     const selected = selectedTaskIDs(argument, options);
     if (selected && selected.length > 1) return clearAll(context, selected);
@@ -102,11 +110,8 @@ export const clear: Command = {
       none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!task) return undefined;
-    const agreed = typeof options === "object" && options !== null && "cancelRunning" in options;
-    if (agreed && options.cancelRunning === true)
-      return context.tasks.clear(task.id, { cancelRunning: true });
-    // A program says so in its arguments; a person is asked.
-    if (typeof argument === "string" && isActive(task)) return context.tasks.clear(task.id);
+    // A program says in its arguments whether a running task may be cancelled; a person is asked.
+    if (isFromCode([argument])) return context.tasks.clear(task.id, { cancelRunning: isAgreed(options) });
     return (await clearAll(context, [task.id]))[0];
   },
 };
@@ -125,7 +130,10 @@ export const clearFinished: Command = {
 };
 
 /** Clears at once and offers to undo; asks first where something would be cancelled. */
-async function clearAll({ engine, tasks }: CommandContext, ids: readonly string[]): Promise<readonly Task[]> {
+async function clearAll(
+  { engine, tasks, logger }: CommandContext,
+  ids: readonly string[],
+): Promise<readonly Task[]> {
   const running = ids.filter((id) => {
     const task = engine.get(id);
     return task && isActive(task);
@@ -142,8 +150,18 @@ async function clearAll({ engine, tasks }: CommandContext, ids: readonly string[
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
   }
   const cleared = await Promise.all(ids.map((id) => tasks.clear(id, { cancelRunning: true })));
-  if (cleared.length > 0) void offerUndo(tasks, cleared);
+  if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
   return cleared;
+}
+
+/** Whether a program said that what runs may be cancelled. */
+export function isAgreed(options: unknown): boolean {
+  return (
+    typeof options === "object" &&
+    options !== null &&
+    "cancelRunning" in options &&
+    options.cancelRunning === true
+  );
 }
 
 async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
 import { showError } from "../human-error.ts";
@@ -33,11 +34,9 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
 
 /** Only files of the workspace: what an agent writes must not make the editor open anything else. */
 async function openFile(path: string): Promise<void> {
-  const [folder] = vscode.workspace.workspaceFolders ?? [];
-  const uri =
-    path.startsWith("/") || /^[a-z]:[\\/]/i.test(path) || !folder
-      ? vscode.Uri.file(path)
-      : vscode.Uri.joinPath(folder.uri, path);
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+  // Resolved first: `..` must not lead out of the workspace.
+  const uri = vscode.Uri.file(resolve(folder, path));
   if (!vscode.workspace.getWorkspaceFolder(uri)) {
     void vscode.window.showWarningMessage(
       vscode.l10n.t("{0} is not in this workspace, so it is not opened.", path),

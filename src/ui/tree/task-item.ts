@@ -32,13 +32,14 @@ export function taskItem(task: Task, now: number): vscode.TreeItem {
   item.contextValue = contextWords(task).join(" ");
   item.resourceUri = taskUri(task);
   item.accessibilityInformation = {
+    // Without the time of what still runs: a reader would say it anew every second.
     label: [
       task.description,
       statusWord(task),
       ...marks(task),
       task.agent,
       activity(task, now),
-      elapsed(task, now),
+      isActive(task) ? undefined : elapsed(task, now),
     ]
       .filter(Boolean)
       .join(", "),

@@ -7,13 +7,20 @@ import { taskItem, taskTooltip } from "./task-item.ts";
 /** How often the time of active tasks is drawn anew, in milliseconds. */
 const TICK_MS = 1_000;
 
-/** A row of the tree: the task with this ID. */
-export class TaskNode {
-  constructor(readonly taskID: string) {}
+/** A row of the tree. */
+export abstract class TreeNode {}
+
+/** The task with this ID. */
+export class TaskNode extends TreeNode {
+  constructor(readonly taskID: string) {
+    super();
+  }
 }
 
-class UnreadableNode {
-  constructor(readonly task: UnreadableTask) {}
+class UnreadableNode extends TreeNode {
+  constructor(readonly task: UnreadableTask) {
+    super();
+  }
 }
 
 type Node = TaskNode | UnreadableNode;
@@ -33,6 +40,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   ) {
     this.subscriptions = [
       session.onDidChange(() => this.refresh()),
+      engine.onDidChangeSession((id) => {
+        const changed = engine.session(id);
+        if (changed?.task.kind === "unreadable" && changed.parentID === session.id)
+          this.changes.fire(undefined);
+      }),
       engine.onDidChange(({ id, before, after }) => {
         const parent = (after ?? before)?.parentSessionID;
         if (parent !== session.id) return;

@@ -66,7 +66,8 @@ export class TaskView implements vscode.Disposable {
 
   /** Brings a task into sight without taking the focus, opening the view if need be. */
   reveal(taskID: string): void {
-    void this.view.reveal(this.tree.node(taskID), { focus: false, select: true });
+    // The row may be gone before the editor gets there.
+    this.view.reveal(this.tree.node(taskID), { focus: false, select: true }).then(undefined, () => undefined);
   }
 
   refresh(): void {

@@ -54,7 +54,12 @@ describe("notices", () => {
 
   it("counts the tasks launched since none last ran", () => {
     const at = (startedAt: number, endedAt?: number): ReturnType<typeof record> =>
-      record({ startedAt, endedAt, status: endedAt === undefined ? "running" : "completed" });
+      record({
+        createdAt: startedAt,
+        startedAt,
+        endedAt,
+        status: endedAt === undefined ? "running" : "completed",
+      });
     const early = at(0, 10);
     const first = at(20, 40);
     const second = at(30, 60);

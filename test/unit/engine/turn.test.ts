@@ -79,7 +79,7 @@ describe("how a turn stands", () => {
       answer({ id: "msg_1", completed: 1_500, finish: "stop" }),
       answer({ id: "msg_2", completed: 2_000, finish: "stop", summary: true }),
     );
-    assert.deepEqual(turn, { kind: "completed", messageID: "msg_1", at: 2_000 });
+    assert.deepEqual(turn, { kind: "compacted", messageID: "msg_1", at: 2_000 });
   });
 
   it("the text of an answer leaves out what is hidden or empty", () => {
