@@ -135,6 +135,25 @@ describe("commands and API in the extension host", () => {
     assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
   });
 
+  it("[BAT-1] a batch is launched and cancelled from code", async () => {
+    const prompt = script([{ text: "x", gate: "host-batch", gateAfterText: true }]);
+    const tasks = await vscode.commands.executeCommand<readonly Task[]>("asyncagents.launchBatch", {
+      tasks: [{ prompt }, { prompt, agent: "explore" }],
+    });
+    assert.equal(tasks.length, 2);
+    assert.equal(tasks[0]?.batchID, tasks[1]?.batchID);
+    for (const { id } of tasks) await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const argument = { batch_id: tasks[0]?.batchID };
+    const cancelled = await vscode.commands.executeCommand<readonly Task[]>(
+      "asyncagents.cancelBatch",
+      argument,
+    );
+    assert.deepEqual(
+      cancelled.map(({ status }) => status),
+      ["cancelled", "cancelled"],
+    );
+  });
+
   it("the ID of a task is copied", async () => {
     const task = await finished(await launch({ prompt: script([{ text: "x" }]) }));
     await vscode.commands.executeCommand("asyncagents.copyTaskId", task.id);

@@ -37,6 +37,7 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
   if (prompt.includes("Count the files"))
     return { status: 401, body: { error: { message: "The key was refused." } } };
   if (prompt.includes("And why is that?")) return { text: "Each server waits for the network once." };
+  if (prompt.includes("Review the")) return { text: "Looking…", gate: "review" };
   if (messages.at(-1)?.role === "tool") return { text: ANSWER, gate: "finish" };
   const command = { command: "echo measuring", description: "Measure the suites" };
   return {
@@ -157,5 +158,40 @@ describe("the main job in a real editor", () => {
     await item.click();
     await workbench.webviewFrame().getByText("The key was refused.").first().waitFor();
     await workbench.screenshot("output-error-dark");
+  });
+
+  it("the buttons of the view's title work while a row has the focus", async () => {
+    await workbench.treeItem("Count the files").first().click();
+    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Launch Task"]').click();
+    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.quickInput.cancel();
+  });
+
+  it("[BAT-1] a batch is launched from the palette, one task for each prompt, and cancelled as one", async () => {
+    await workbench.runCommand("Async Agents: Launch Batch");
+    await workbench.quickInput.shows("One prompt for each task");
+    await workbench.quickInput.enter("Review the parser | Review the printer");
+    await workbench.quickInput.shows("Each prompt goes to each of the agents chosen");
+    await workbench.screenshot("launch-batch-dark");
+    await workbench.quickInput.accept();
+    for (const name of ["Review the parser", "Review the printer"])
+      await workbench.treeItem(name).filter({ hasText: "thinking" }).waitFor();
+    await workbench.screenshot("tree-batch-dark");
+    await workbench.contextMenu(workbench.treeItem("Review the parser"), "Cancel Batch");
+    for (const name of ["Review the parser", "Review the printer"])
+      await until(`${name} to be cancelled`, async () =>
+        /cancelled/.test((await workbench.treeItem(name).getAttribute("aria-label")) ?? ""),
+      );
+    await workbench.setTheme("light");
+    await workbench.screenshot("tree-mixed-light");
+    await workbench.setTheme("hc");
+    await workbench.screenshot("tree-mixed-hc");
+  });
+
+  it("clearing finished tasks can be undone", async () => {
+    await workbench.runCommand("Async Agents: Clear Finished Tasks");
+    await workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+    await workbench.notification("Cleared").getByRole("button", { name: "Undo" }).click();
+    await workbench.treeItem("Count the files").first().waitFor();
   });
 });
