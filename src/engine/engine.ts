@@ -180,6 +180,7 @@ export class TaskEngine implements Disposable {
     this.replayEarly();
     this.turns.disconnect();
     this.notices.disconnect();
+    this.queue.rest();
   }
 
   /** The tasks of a session, oldest first. */
@@ -466,6 +467,7 @@ export class TaskEngine implements Disposable {
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
+    this.queue.rest();
     this.notices.dispose();
     this.transcripts.dispose();
     this.registry.dispose();

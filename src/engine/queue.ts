@@ -1,7 +1,11 @@
 import { messageOf } from "./errors.ts";
+import type { Disposable } from "./event.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isActive, isQueued, shortID } from "./task.ts";
+
+/** After a start that failed, in milliseconds. */
+const RETRY_MS = 2_000;
 
 /**
  * Lets no more tasks work at once than the setting allows; the others wait in the order of their launch. What waits is
@@ -11,6 +15,7 @@ export class LaunchQueue {
   /** Slots of tasks whose session is being created. */
   private reserved = 0;
   private readonly starting = new Set<Entry>();
+  private retry: Disposable | undefined;
 
   constructor(
     private readonly registry: TaskRegistry,
@@ -37,16 +42,14 @@ export class LaunchQueue {
   pump(): void {
     for (const entry of this.waiting()) {
       if (!this.hasFreeSlot()) return;
-      this.starting.add(entry);
-      this.start(entry)
-        .catch((error: unknown) => {
-          this.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
-        })
-        .finally(() => {
-          this.starting.delete(entry);
-          this.pump();
-        });
+      void this.start(entry);
     }
+  }
+
+  /** Nothing is tried again until the next {@link pump}. */
+  rest(): void {
+    this.retry?.dispose();
+    this.retry = undefined;
   }
 
   private waiting(): readonly Entry[] {
@@ -64,14 +67,34 @@ export class LaunchQueue {
     return limit === 0 || working + this.reserved + this.starting.size < limit;
   }
 
-  private start(entry: Entry): Promise<void> {
-    return entry.serial.run(async () => {
-      const { record } = entry;
-      if (!isActive(record) || !isQueued(record)) return;
-      // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
-      await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.clock.now() });
-      const { id, agent, model, promptMessageID: messageID } = record;
-      await this.server.prompt(id, { messageID, agent, model, parts: [] });
-    });
+  private async start(entry: Entry): Promise<void> {
+    this.starting.add(entry);
+    let isDecided = false;
+    try {
+      isDecided = await entry.serial.run(() => this.startNow(entry));
+    } catch (error) {
+      this.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
+      this.retry ??= this.clock.after(RETRY_MS, () => {
+        this.retry = undefined;
+        this.pump();
+      });
+    } finally {
+      this.starting.delete(entry);
+    }
+    // One that is not ready keeps its place; asking again at once would only spin.
+    if (isDecided) this.pump();
+  }
+
+  /** False: its prompt is not stored yet. */
+  private async startNow(entry: Entry): Promise<boolean> {
+    const { record } = entry;
+    if (!isActive(record) || !isQueued(record)) return true;
+    const { id, agent, model, promptMessageID: messageID } = record;
+    // A task is seen as soon as its session exists, a moment before its launch has stored the prompt.
+    if (!(await this.server.message(id, messageID))) return false;
+    // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
+    await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.clock.now() });
+    await this.server.prompt(id, { messageID, agent, model, parts: [] });
+    return true;
   }
 }
