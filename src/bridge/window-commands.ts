@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
-import type { Caller, ClearOptions, LaunchInput, TaskEngine } from "../engine/engine.ts";
+import type { Caller, ClearOptions, TaskEngine } from "../engine/engine.ts";
+import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { ModelRef, Task } from "../engine/task.ts";

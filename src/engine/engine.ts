@@ -1,12 +1,12 @@
-import { BatchIDs } from "./batch-ids.ts";
 import { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
 import { freshID, type Random } from "./ids.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { noticeID, Notices } from "./notices.ts";
+import { hasArrived, Launcher, requirePrompt, type LaunchInput } from "./launcher.ts";
 import { LaunchQueue } from "./queue.ts";
-import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import { type AgentServer, type Clock, type Logger } from "./ports.ts";
 import {
   TaskRegistry,
   type Entry,
@@ -37,11 +37,6 @@ import {
   type WaitOptions,
 } from "./waiting.ts";
 
-/** Longest description kept, and longest one made from a prompt, in characters. */
-const DESCRIPTION_LENGTH = 200;
-const MADE_DESCRIPTION_LENGTH = 80;
-/** Longest batch ID, in characters. */
-const BATCH_ID_LENGTH = 100;
 /** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
 const LATE_START_MS = 10_000;
 
@@ -62,19 +57,6 @@ export interface EnginePorts {
   readonly tombstones: TombstoneStore;
   /** Read at each use, so that a change takes effect at once. */
   readonly settings: () => EngineSettings;
-}
-
-export interface LaunchInput {
-  readonly prompt: string;
-  /** What the task is about, for people; by default the prompt's first line. */
-  readonly description?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly model?: ModelRef | undefined;
-  readonly parentSessionID: string;
-  /** The message that asked for the task; by default the parent's newest. */
-  readonly parentMessageID?: string | undefined;
-  readonly launchedBy: TaskRecord["launchedBy"];
-  readonly batchID?: string | undefined;
 }
 
 export interface ClearOptions {
@@ -98,7 +80,7 @@ export class TaskEngine implements Disposable {
   private readonly notices: Notices;
   private readonly transcripts: LiveTranscripts;
   private readonly queue: LaunchQueue;
-  private readonly batches: BatchIDs;
+  private readonly launcher: Launcher;
   private connected = false;
   /** Counts connects and disconnects: one that was overtaken stops. */
   private attempt = 0;
@@ -124,7 +106,10 @@ export class TaskEngine implements Disposable {
     this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
-    this.batches = new BatchIDs(this.registry, clock, ports.random);
+    this.launcher = new Launcher(ports, this.registry, this.catalog, this.queue, () => {
+      this.turns.watch();
+      this.pump();
+    });
     this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, isWriting, (entry, event) =>
       this.end(entry, event),
     );
@@ -235,36 +220,7 @@ export class TaskEngine implements Disposable {
    * may, the new one waits in phase `queued`.
    */
   async launch(input: LaunchInput): Promise<Task> {
-    const { settings } = this.ports;
-    requirePrompt(input.prompt);
-    const { defaultAgent, defaultModel } = settings();
-    const model = input.model ?? defaultModel;
-    const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
-    if (model) await this.catalog.checkModel(model);
-    const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
-
-    if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
-      throw new Refusal("invalid-argument", `The batch ID is longer than ${BATCH_ID_LENGTH} characters.`);
-    const batch = this.batches.enter(input.parentSessionID, input.batchID);
-    const startsNow = this.queue.reserve();
-    let entry: Entry;
-    try {
-      entry = await this.createTask(
-        { ...input, agent, model, parentMessageID, batchID: batch.id },
-        startsNow,
-      );
-    } finally {
-      batch.leave();
-      if (startsNow) this.queue.release();
-      this.pump();
-    }
-    try {
-      await this.handOver(entry, input.prompt, startsNow);
-    } finally {
-      this.turns.watch();
-      this.pump();
-    }
-    return this.registry.snapshot(entry);
+    return this.registry.snapshot(await this.launcher.launch(input));
   }
 
   /** Sends a follow-up to a completed task, and returns as soon as the server took it. */
@@ -591,73 +547,6 @@ export class TaskEngine implements Disposable {
     return { state: "pending", messageID, attempts: 0 };
   }
 
-  private async createTask(
-    input: LaunchInput & { readonly agent: string; readonly batchID: string },
-    startsNow: boolean,
-  ): Promise<Entry> {
-    const { server, clock, random } = this.ports;
-    const { agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = input;
-    const description = describe(input);
-    const now = clock.now();
-    const session = await server.createSession({
-      title: description,
-      parentID: parentSessionID,
-      agent,
-      model,
-      task: {
-        revision: 1,
-        description,
-        agent,
-        model,
-        parentSessionID,
-        parentMessageID,
-        launchedBy,
-        batchID,
-        isForked: false,
-        resumeCount: 0,
-        status: "running",
-        queued: startsNow ? undefined : true,
-        toolCalls: 0,
-        promptMessageID: freshID("msg", now, random),
-        createdAt: now,
-        startedAt: now,
-        notice: { state: "none" },
-      },
-    });
-    const entry = this.registry.adopt(session);
-    if (entry) return entry;
-    throw new ServerFailure(
-      "POST /session",
-      "unexpected-answer",
-      "The server did not keep the task's record.",
-    );
-  }
-
-  /** Gives a new task its prompt. The task's queue is held until that is decided: nothing else may end it meanwhile. */
-  private handOver(entry: Entry, text: string, startsNow: boolean): Promise<void> {
-    const { server, logger } = this.ports;
-    const { id, agent, model, promptMessageID: messageID } = entry.record;
-    return entry.serial.run(async () => {
-      try {
-        await server.prompt(id, { messageID, agent, model, parts: [{ text }], noReply: !startsNow });
-      } catch (error) {
-        const arrived = await this.hasArrived(id, messageID);
-        if (arrived) return;
-        if (arrived === undefined) throw error;
-        // A task that never got its prompt would only mislead.
-        this.registry.forget(id);
-        await Promise.all([server.abort(id), server.deleteSession(id)]).catch((cleanup: unknown) => {
-          logger.warn(`Session ${id} could not be removed: ${messageOf(cleanup)}`);
-        });
-        throw error;
-      }
-    });
-  }
-
-  /**
-   * Whether the server has a prompt whose call failed: an answer that was lost does not say that the prompt was.
-   * Undefined where that cannot be known now; the turn watcher decides later.
-   */
   private async hasArrived(sessionID: string, messageID: string): Promise<boolean | undefined> {
     try {
       return (await this.ports.server.message(sessionID, messageID)) !== undefined;
@@ -680,7 +569,7 @@ export class TaskEngine implements Disposable {
       wasSent = true;
       await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
     } catch (error) {
-      const arrived = wasSent ? await this.hasArrived(id, messageID) : false;
+      const arrived = wasSent ? await hasArrived(server, id, messageID) : false;
       if (arrived) return;
       if (arrived === undefined) {
         this.turns.watch();
@@ -708,16 +597,6 @@ export class TaskEngine implements Disposable {
       return this.registry.snapshot(entry);
     });
   }
-
-  private async newestMessageID(sessionID: string): Promise<string | undefined> {
-    const [newest] = await this.ports.server.messages(sessionID, 1);
-    return newest?.info.id;
-  }
-}
-
-function requirePrompt(prompt: string): void {
-  if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
 }
 
 function stillRunning(taskIDs: readonly string[]): Refusal {
@@ -728,22 +607,4 @@ function stillRunning(taskIDs: readonly string[]): Refusal {
     "still-running",
     `${which} ${ids} ${be} still at work; cancel ${it} first, or say that ${it === "it" ? "it" : "they"} may be cancelled.`,
   );
-}
-
-function describe({ description, prompt }: LaunchInput): string {
-  const given = description?.trim() ?? "";
-  return given === ""
-    ? firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH)
-    : firstLine(given, DESCRIPTION_LENGTH);
-}
-
-function firstLine(text: string, limit: number): string {
-  const line = text.split(/\r?\n/, 1)[0] ?? "";
-  const characters = [...line];
-  return characters.length > limit
-    ? `${characters
-        .slice(0, limit - 1)
-        .join("")
-        .trimEnd()}…`
-    : line;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { LaunchInput } from "../../src/engine/engine.ts";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
 import {
   createSession,
   ended,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { seatPath } from "../../src/bridge/writer-seat.ts";
-import type { LaunchInput } from "../../src/engine/engine.ts";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { createSession, ended, notices } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {

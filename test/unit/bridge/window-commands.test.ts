@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createCommandHandler, createWindowCommands } from "../../../src/bridge/window-commands.ts";
-import type { LaunchInput, TaskEngine } from "../../../src/engine/engine.ts";
+import type { TaskEngine } from "../../../src/engine/engine.ts";
+import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Task } from "../../../src/engine/task.ts";
