@@ -5,7 +5,7 @@ import { SilenceTimer } from "./silence-timer.ts";
 /** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
 const SILENCE_LIMIT_MS = 25_000;
 /** The first event comes once the server has loaded the folder, plugins included; a swallowed request is given up after this. */
-const OPEN_TIMEOUT_MS = 20_000;
+const OPEN_TIMEOUT_MS = 10_000;
 const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 

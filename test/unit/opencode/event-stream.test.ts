@@ -133,7 +133,7 @@ describe("Event stream", () => {
     await cut(1);
     clock.advance(500);
     await until("the request", () => events.connections.length === 2);
-    clock.advance(20_000);
+    clock.advance(10_000);
     await cut(2);
     assert.match(told.cuts[1]?.reason ?? "", /did not open/);
   });
