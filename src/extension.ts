@@ -99,6 +99,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     refresh: () => connector.refresh(),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
+    selectedTaskID: () => view.selectedTaskID,
   };
   own(registerCommands(commandContext, COMMANDS));
 

@@ -57,7 +57,7 @@ describe("what the empty view says", () => {
     await says("OpenCode was not found", "welcome-not-found", "Install OpenCode", "Try Again");
   });
 
-  it("OpenCode found after it was missing: trying again is one click", async () => {
+  it("OpenCode missing, and then named in the settings: the view connects by itself", async () => {
     const opened = await open();
     await says("OpenCode was not found", "welcome-not-found", "Try Again");
     await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });

@@ -24,13 +24,16 @@ export interface CommandContext {
   readonly connectAsking: () => Promise<ConnectionState>;
   readonly refresh: () => Promise<void>;
   readonly showLog: () => void;
+  /** The task whose row is selected. */
+  readonly selectedTaskID: () => string | undefined;
   /** Brings a task into sight in the tree. */
   readonly reveal: (taskID: string) => void;
 }
 
 /** Undefined as a result of a command that asks: the person changed their mind. */
 export interface Command {
-  readonly id: `asyncagents.${string}`;
+  /** With a leading underscore: for the product itself, not in the manifest. */
+  readonly id: `asyncagents.${string}` | `_asyncagents.${string}`;
   /** Whether a row of the tree can be its argument; to others the editor's title bar hands the focused row as well. */
   readonly isAboutTask?: boolean;
   run(context: CommandContext, ...args: readonly unknown[]): Promise<unknown>;

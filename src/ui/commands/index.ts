@@ -12,13 +12,15 @@ import {
   retry,
   sendNotice,
   showOutput,
+  showSelected,
 } from "./task-commands.ts";
 
-/** Every command of the manifest. */
+/** Every command of the manifest, and those that only the product itself runs. */
 export const COMMANDS: readonly Command[] = [
   launch,
   launchBatch,
   showOutput,
+  showSelected,
   resume,
   retry,
   cancel,

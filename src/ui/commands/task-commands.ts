@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { isActive, isUntold, type Task } from "../../engine/task.ts";
 import { isFromCode, type Command, type CommandContext } from "./command.ts";
 import { showError } from "../human-error.ts";
+import { SHOW_SELECTED } from "../tree/task-tree.ts";
 import { pickTask, selectedTaskIDs } from "./pick-task.ts";
 
 const any = (): boolean => true;
@@ -18,6 +19,15 @@ export const showOutput: Command = {
     });
     if (task) context.panels.show(task.id);
     return task;
+  },
+};
+
+export const showSelected: Command = {
+  id: SHOW_SELECTED,
+  run: async ({ panels, selectedTaskID }) => {
+    const taskID = selectedTaskID();
+    if (taskID !== undefined) panels.show(taskID);
+    return Promise.resolve(taskID);
   },
 };
 

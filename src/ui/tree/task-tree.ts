@@ -7,6 +7,9 @@ import { taskItem, taskTooltip } from "./task-item.ts";
 /** How often the time of active tasks is drawn anew, in milliseconds. */
 const TICK_MS = 1_000;
 
+/** Shows the output of the row that was just clicked, and so is the selected one. */
+export const SHOW_SELECTED = "_asyncagents.showSelected";
+
 /** A row of the tree. */
 export abstract class TreeNode {}
 
@@ -92,11 +95,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const task = this.engine.get(element.taskID);
     if (!task) return new vscode.TreeItem(vscode.l10n.t("Gone"));
     const item = taskItem(task, Date.now());
-    item.command = {
-      command: "asyncagents.showOutput",
-      title: vscode.l10n.t("Show Output"),
-      arguments: [element],
-    };
+    // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
+    item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
     return item;
   }
 

@@ -6,7 +6,7 @@ import { isActive, type Task } from "../../engine/task.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { TaskDecorations } from "./decorations.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
-import { TaskTree } from "./task-tree.ts";
+import { TaskNode, TaskTree } from "./task-tree.ts";
 
 export const TASK_VIEW = "asyncagents.tasks";
 
@@ -58,6 +58,12 @@ export class TaskView implements vscode.Disposable {
     ];
     this.tree.setVisible(view.visible);
     this.update();
+  }
+
+  /** The task whose row is selected. */
+  get selectedTaskID(): string | undefined {
+    const [node] = this.view.selection;
+    return node instanceof TaskNode ? node.taskID : undefined;
   }
 
   get visible(): boolean {
