@@ -8,7 +8,8 @@ import {
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
-import { mortal, type Death } from "../support/mortal-server.ts";
+import { isUntold } from "../../src/engine/task.ts";
+import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   messageText,
@@ -195,6 +196,38 @@ describe("notices to the parent", () => {
     await until("the end of the task", () => window.engine.get(id) === undefined);
     await until("the end of the model's stream", () => request.aborted);
     assert.ok(!window.log.some((line) => line.startsWith("error")), window.log.join("\n"));
+  });
+
+  it("[EVT-2] an end of which no event came is found by polling, and told", async () => {
+    const window = await open((real) => withoutEndEvents(real));
+    const id = await launch(window, { text: "Found by polling." });
+    await ended(window, id);
+    await delivered(window, id);
+    const told = await notices(server, parent);
+    assert.equal(told.length, 1);
+    assert.ok(told[0]?.hidden.includes("Found by polling."));
+  });
+
+  it("a notice that could not be sent shows that and why, and can be sent by hand", async () => {
+    let isRefusing = true;
+    const window = await open((real) =>
+      replacing(real, "prompt", (sessionID, prompt) =>
+        isRefusing && sessionID === parent
+          ? Promise.reject(new Error("The disk is full."))
+          : real.prompt(sessionID, prompt),
+      ),
+    );
+    const id = await launch(window, { text: "Late." });
+    await ended(window, id);
+    const task = await until("a failed attempt", () => {
+      const now = window.engine.get(id);
+      return now && isUntold(now) && now;
+    });
+    assert.ok(task.notice.state === "pending" && task.notice.lastError === "The disk is full.");
+    assert.deepEqual(await notices(server, parent), []);
+    isRefusing = false;
+    assert.equal((await window.engine.sendNotice(id)).notice.state, "delivered");
+    assert.equal((await notices(server, parent)).length, 1);
   });
 
   for (const moment of ["before", "after"] as const) {

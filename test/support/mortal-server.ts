@@ -45,3 +45,25 @@ export function mortal(server: AgentServer): AgentServer & Death {
   });
   return Object.assign(wrapped, death);
 }
+
+/** A server of which one call does something else. */
+export function replacing<K extends keyof AgentServer>(
+  server: AgentServer,
+  name: K,
+  replacement: AgentServer[K],
+): AgentServer {
+  return new Proxy(server, {
+    get: (target, member, receiver): unknown =>
+      member === name ? replacement : (Reflect.get(target, member, receiver) as unknown),
+  });
+}
+
+/** A server whose events never tell that a turn has ended. */
+export function withoutEndEvents(server: AgentServer): AgentServer {
+  return replacing(server, "onEvent", (listener) =>
+    server.onEvent((event) => {
+      const tells = event.type === "session-status" || event.type === "message-changed";
+      if (!tells) listener(event);
+    }),
+  );
+}
