@@ -4,27 +4,15 @@ import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { ModelRef, Task } from "../engine/task.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
 import { blockingTime } from "../engine/waiting.ts";
 import type { WriterElection } from "./writer-election.ts";
 
 /** How long a window may lag behind a command of its own before it goes on all the same, in milliseconds. */
 const CATCH_UP_MS = 1_000;
 
-/** The engine's commands that write records. */
-type Forwarded =
-  | "launch"
-  | "resume"
-  | "retry"
-  | "cancel"
-  | "cancelBatch"
-  | "clear"
-  | "clearBatch"
-  | "restore"
-  | "output"
-  | "sendNotice";
-
-/** The engine's commands, as every window has them, whichever one writes. */
-export type TaskCommands = Pick<TaskEngine, Forwarded | "answer">;
+/** The commands that write records; an answer to a request writes none. */
+type Forwarded = Exclude<keyof TaskCommands, "answer">;
 
 /** Every argument has its place, those too that may be left out. */
 type AllOf<P extends readonly unknown[]> = OrNothing<Required<P>>;

@@ -3,7 +3,8 @@ import type { TaskEngine } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { ServerFailure, type Clock, type Logger } from "../engine/ports.ts";
 import { Serial } from "../engine/serial.ts";
-import { createCommandHandler, createWindowCommands, type TaskCommands } from "./window-commands.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
+import { createCommandHandler, createWindowCommands } from "./window-commands.ts";
 import { WriterElection } from "./writer-election.ts";
 import { seatPath } from "./writer-seat.ts";
 

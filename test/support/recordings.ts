@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Logger } from "../../src/engine/ports.ts";
-import type { ServerEvent, UserMessageInfo } from "../../src/engine/server-model.ts";
+import { sessionOf, type ServerEvent, type UserMessageInfo } from "../../src/engine/server-model.ts";
 import { createEventDecoder } from "../../src/opencode/events.ts";
 
 /** What a real server told of one turn of one session, from the prompt to the next one. */
@@ -73,19 +73,4 @@ function promptsToIdle(events: readonly ServerEvent[]): { at: number; prompt: Us
     if (!works) starts.push({ at, prompt: event.info });
   }
   return starts;
-}
-
-export function sessionOf(event: ServerEvent): string {
-  switch (event.type) {
-    case "session-changed":
-      return event.session.id;
-    case "message-changed":
-      return event.info.sessionID;
-    case "part-changed":
-      return event.part.sessionID;
-    case "request-asked":
-      return event.request.sessionID;
-    default:
-      return event.sessionID;
-  }
 }

@@ -1,12 +1,9 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import {
-  createCommandHandler,
-  createWindowCommands,
-  type TaskCommands,
-} from "../../src/bridge/window-commands.ts";
+import { createCommandHandler, createWindowCommands } from "../../src/bridge/window-commands.ts";
 import { WriterElection } from "../../src/bridge/writer-election.ts";
+import type { TaskCommands } from "../../src/engine/task-commands.ts";
 import { openWindow, realClock, type EngineWindow } from "./engine.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { tempDir } from "./temp.ts";

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { ConnectionState, ServerConnection } from "../../engine/connection.ts";
 import type { TaskEngine } from "../../engine/engine.ts";
-import type { TaskCommands } from "../task-commands.ts";
+import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
 import { showError } from "../human-error.ts";
-import type { TaskCommands } from "../task-commands.ts";
+import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { OutputActions } from "./output-session.ts";
 
 /** What the panel's buttons do. */

@@ -1,4 +1,4 @@
-import type { TaskEngine } from "../engine/engine.ts";
+import type { TaskEngine } from "./engine.ts";
 
 /** What changes tasks, whichever window carries it out. */
 export type TaskCommands = Pick<
