@@ -320,7 +320,10 @@ async function settledState(panel: PanelPage): Promise<unknown> {
   let last = "";
   let state: unknown;
   await until("the state to settle", async () => {
-    state = await panel.page.evaluate("new Promise((done) => setTimeout(() => done(window.keptState), 200))");
+    // Two frames first: a scroll is told with a frame, and the state is written a moment after that.
+    state = await panel.page.evaluate(
+      "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(window.keptState), 200))))",
+    );
     const now = JSON.stringify(state);
     const same = now === last;
     last = now;
