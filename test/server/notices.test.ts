@@ -230,6 +230,31 @@ describe("notices to the parent", () => {
     assert.equal((await notices(server, parent)).length, 1);
   });
 
+  it("a notice whose delivery was not recorded is not sent again after a later turn, which would cost a model call", async () => {
+    const window = await open((real) =>
+      replacing(real, "saveRecord", (record) =>
+        record.notice.state === "delivered"
+          ? Promise.reject(new Error("The disk is full."))
+          : real.saveRecord(record),
+      ),
+    );
+    const asked = (): number =>
+      model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length;
+    const id = await launch(window, { text: "Once." }, "agent");
+    await ended(window, id);
+    await until("the parent's answer", () => asked() === 1);
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    await say("Something else", "build", "m");
+    await until("the later answer", () => asked() === 2);
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    window.dispose();
+    const next = await open();
+    await delivered(next, id);
+    await until("an idle parent", async () => !(parent in (await statuses())));
+    assert.equal(asked(), 2);
+    assert.equal((await notices(server, parent)).length, 1);
+  });
+
   for (const moment of ["before", "after"] as const) {
     for (const launchedBy of ["person", "agent"] as const) {
       it(`killed ${moment} any call between idle and delivery, the next window tells once (${launchedBy}'s task)`, async function () {

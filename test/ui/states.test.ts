@@ -84,7 +84,11 @@ describe("what the empty view says", () => {
   });
 
   it("an address at which nothing answers", async () => {
-    await open({ settings: { "asyncagents.server.url": "http://127.0.0.1:9" } });
+    const once = createServer();
+    await new Promise<void>((resolve) => once.listen(0, "127.0.0.1", resolve));
+    const { port } = once.address() as AddressInfo;
+    await new Promise((resolve) => once.close(resolve));
+    await open({ settings: { "asyncagents.server.url": `http://127.0.0.1:${port}` } });
     await says("Nothing answers", "welcome-unreachable", "Try Again");
   });
 
