@@ -7,6 +7,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readResults } from "./support/results.ts";
+import { ensureChromium } from "./vscode/ensure.ts";
 
 // The specification's checker would send statistics of its use.
 process.env["OPENSPEC_TELEMETRY"] = "0";
@@ -48,6 +49,7 @@ if (unknown.length > 0) {
 
 const outcomes: Outcome[] = wanted.length === 0 ? checks.map(npmScript) : [];
 const build = npmScript("build");
+prepareBrowser();
 outcomes.push(build);
 for (const suite of suites)
   if (wanted.length === 0 || wanted.includes(suite.name)) outcomes.push(runSuite(suite, build.failed === 0));
@@ -59,6 +61,15 @@ const sum = (key: "passed" | "failed"): number =>
   outcomes.reduce((total, outcome) => total + outcome[key], 0);
 console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`);
 process.exitCode = sum("failed") > 0 ? 1 : 0;
+
+/** The suites' own time limits do not reckon with an installation. Where it fails, the tests that want it say why. */
+function prepareBrowser(): void {
+  try {
+    ensureChromium();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+  }
+}
 
 function npmScript(script: string): Outcome {
   heading(script);

@@ -12,7 +12,6 @@ export type RefusalCode =
   | "being-resumed"
   | "session-gone"
   | "still-running"
-  | "unreadable-record"
   | "unavailable"
   | "cancelled-by-caller";
 
