@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { context, build } from "esbuild";
 
 const production = process.argv.includes("--production");
@@ -12,20 +13,36 @@ const common = {
   metafile: true,
 };
 
-/** Code that runs in the extension host (CommonJS, `vscode` comes from the editor). */
-const host = {
+/** Code that runs in Node. */
+const node = {
   ...common,
   platform: "node",
-  format: "cjs",
   target: "node20",
-  external: ["vscode"],
   // The SDK's packages name an ESM build first; taking it lets unused exports be dropped.
   mainFields: ["module", "main"],
 };
 
 const bundles = [
-  { ...host, entryPoints: ["src/extension.ts"], outfile: "dist/extension.cjs" },
-  { ...host, entryPoints: ["src/opencode/watchdog/main.ts"], outfile: "dist/watchdog.cjs" },
+  {
+    // What is not needed at the start is in chunks that are loaded when it is.
+    ...node,
+    format: "esm",
+    splitting: true,
+    external: ["vscode"],
+    entryPoints: { extension: "src/extension.ts" },
+    outdir: "dist",
+    chunkNames: "chunks/[name]-[hash]",
+  },
+  { ...node, format: "cjs", entryPoints: ["src/opencode/watchdog/main.ts"], outfile: "dist/watchdog.cjs" },
+  { ...node, format: "cjs", entryPoints: ["src/tokens/worker.ts"], outfile: "dist/tokenizer.cjs" },
+  {
+    // Runs inside the OpenCode server, from wherever its configuration says: it brings along all that it needs.
+    ...node,
+    format: "esm",
+    target: ["node20", "es2022"],
+    entryPoints: ["src/plugin/main.ts"],
+    outfile: "dist/opencode-plugin.js",
+  },
   {
     ...common,
     platform: "browser",
@@ -35,6 +52,21 @@ const bundles = [
     outfile: "dist/webview.js",
   },
 ];
+
+const EXTENSION = "dist/extension.js";
+
+function kilobytes(bytes) {
+  return `${(bytes / 1000).toFixed(1)} kB`;
+}
+
+/** Bytes of the extension's entry and of the chunks that it imports before anything else. */
+function startSize({ outputs }) {
+  const files = new Set([EXTENSION]);
+  for (const file of files)
+    for (const { path, kind } of outputs[file].imports)
+      if (kind === "import-statement" && outputs[path]) files.add(path);
+  return [...files].reduce((sum, file) => sum + outputs[file].bytes, 0);
+}
 
 /** Tells the editor's problem matcher when the first of the bundles begins, when the last one ends, and what failed. */
 function problemMatcher() {
@@ -56,13 +88,17 @@ function problemMatcher() {
   };
 }
 
+// Chunks of an earlier build have other names.
+rmSync("dist/chunks", { recursive: true, force: true });
 if (watch) {
   const plugins = [problemMatcher()];
   const contexts = await Promise.all(bundles.map((bundle) => context({ ...bundle, plugins })));
   await Promise.all(contexts.map((each) => each.watch()));
 } else {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
-  for (const { metafile } of results)
+  for (const { metafile } of results) {
     for (const [file, { bytes }] of Object.entries(metafile.outputs))
-      if (!file.endsWith(".map")) console.log(`${file}  ${(bytes / 1000).toFixed(1)} kB`);
+      if (!file.endsWith(".map")) console.log(`${file}  ${kilobytes(bytes)}`);
+    if (metafile.outputs[EXTENSION]) console.log(`loaded at the start  ${kilobytes(startSize(metafile))}`);
+  }
 }

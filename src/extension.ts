@@ -1,11 +1,15 @@
 import { homedir } from "node:os";
 import * as vscode from "vscode";
+import { ToolService } from "./bridge/tool-service.ts";
 import { WindowRole } from "./bridge/window-role.ts";
 import { ActiveSession } from "./engine/active-session.ts";
 import { TaskEngine } from "./engine/engine.ts";
 import type { TaskChange, Tombstone } from "./engine/registry.ts";
 import { createOpenCodeConnection } from "./opencode/connection.ts";
-import { defaultStateFolder } from "./opencode/private-files.ts";
+import type { PluginConfig } from "./opencode/plugin-config.ts";
+import { defaultStateFolder } from "./state/private-files.ts";
+import { ThreadTokenCounter } from "./tokens/token-counter.ts";
+import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
@@ -17,6 +21,7 @@ import { Notifications } from "./ui/notifications.ts";
 import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
+import { TextDocuments } from "./ui/output/text-documents.ts";
 import { PasswordStore } from "./ui/passwords.ts";
 import { Settings } from "./ui/settings.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
@@ -35,7 +40,15 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const logger = channelLogger(channel);
   const settings = new Settings();
   const directory = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
-  const stateFolder = defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() });
+  const { env } = process;
+  const home = homedir();
+  const stateFolder = defaultStateFolder({ platform: process.platform, env, home });
+  const bundle = (name: string): string => vscode.Uri.joinPath(context.extensionUri, "dist", name).fsPath;
+  const pluginConfig = async (): Promise<PluginConfig> => {
+    const { PluginConfig } = await import("./opencode/plugin-config.ts");
+    const places = { directory: directory || undefined, env, home };
+    return new PluginConfig({ bundle: bundle("opencode-plugin.js"), stateFolder, places, logger });
+  };
   const passwords = new PasswordStore(context.secrets);
   const connection = own(
     createOpenCodeConnection({
@@ -43,9 +56,10 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       stateFolder,
       settings: () => settings.server(),
       password: async (url) => passwords.get(url),
-      watchdogScript: vscode.Uri.joinPath(context.extensionUri, "dist", "watchdog.cjs").fsPath,
+      watchdogScript: bundle("watchdog.cjs"),
       execPath: process.execPath,
-      env: process.env,
+      env,
+      serverEnv: async () => (settings.agentToolsEnabled() ? (await pluginConfig()).serverEnv(env) : env),
       clock: systemClock,
       logger,
     }),
@@ -61,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
         load: () => context.workspaceState.get<readonly Tombstone[]>(TOMBSTONES, []),
         save: (tombstones) => void context.workspaceState.update(TOMBSTONES, tombstones),
       },
+      tokens: own(new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock })),
       settings: () => settings.engine(),
     }),
   );
@@ -69,13 +84,30 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   const role = own(new WindowRole({ engine, stateFolder, directory, clock: systemClock, logger }));
   const connector = own(
-    new Connector(connection, engine, session, role, passwords, settings, TASK_VIEW, logger),
+    new Connector(
+      connection,
+      engine,
+      session,
+      role,
+      passwords,
+      settings,
+      TASK_VIEW,
+      (): boolean => view.visible,
+      logger,
+    ),
   );
 
   const view = own(new TaskView(engine, session, connector, new ContextKeys()));
+  const documents = own(new TextDocuments());
   const source = createOutputSource(engine, connector);
   const panels = own(
-    new OutputPanels(context.extensionUri, source, createOutputActions(role.commands, logger), logger),
+    new OutputPanels(
+      context.extensionUri,
+      source,
+      createOutputActions(role.commands, logger),
+      documents,
+      logger,
+    ),
   );
   own(panels.registerSerializer());
   own(
@@ -93,15 +125,34 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     session,
     connection,
     panels,
+    agentToolsConfig: pluginConfig,
     logger,
     ensureConnected: () => connector.ensureConnected(),
     connectAsking: () => connector.connectAsking(),
     refresh: () => connector.refresh(),
+    openText: (name, text) => documents.open(name, text),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
     selectedTaskID: () => view.selectedTaskID,
   };
   own(registerCommands(commandContext, COMMANDS));
+
+  const ensureConnected = (): Promise<void> => connector.ensureConnected();
+  own(new AgentTools({ known: engine, commands: role.commands, session, ensureConnected, logger }, settings));
+  const toolService = own(
+    new ToolService({
+      connection: connector,
+      isEnabled: () => settings.agentToolsEnabled(),
+      known: engine,
+      commands: role.commands,
+      directory,
+      stateFolder,
+      clock: systemClock,
+      logger,
+    }),
+  );
+  own(settings.onDidChange("agentTools", () => toolService.update()));
+  own(connection.onDidConnect(() => void pluginConfig().then((config) => config.refreshPlugin())));
 
   const followAttention = (): void => connection.setWatched(view.visible || engine.active().length > 0);
   own(view.onDidChangeVisibility(followAttention));

@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
 import type { Caller, ClearOptions, TaskEngine } from "../engine/engine.ts";
+import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
-import type { Clock } from "../engine/ports.ts";
+import { ServerFailure, type Clock } from "../engine/ports.ts";
 import type { ModelRef, Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { blockingTime } from "../engine/waiting.ts";
@@ -28,6 +29,13 @@ const model = z.strictObject({
   modelID: z.string(),
   variant: z.optional(z.string()),
 } satisfies Fields<ModelRef>);
+const forkRequest = z.strictObject({
+  sourceSessionID: z.string(),
+  fromMessageID: z.optional(z.string()),
+  upToMessageID: z.optional(z.string()),
+  maxToolResultChars: z.optional(z.number()),
+  maxTokens: z.optional(z.number()),
+} satisfies Fields<ForkRequest>);
 const launchInput = z.strictObject({
   prompt: z.string(),
   description: z.optional(z.string()),
@@ -37,6 +45,8 @@ const launchInput = z.strictObject({
   parentMessageID: z.optional(z.string()),
   launchedBy: caller,
   batchID: z.optional(z.string()),
+  callID: z.optional(z.string()),
+  fork: z.optional(forkRequest),
 } satisfies Fields<LaunchInput>);
 const clearOptions = z.strictObject({
   cancelRunning: z.optional(z.boolean()),
@@ -52,7 +62,7 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 
 const parameters = {
   launch: z.tuple([launchInput]),
-  resume: z.tuple([taskID, z.string()]),
+  resume: z.tuple([taskID, z.string(), maybe(z.string())]),
   retry: z.tuple([taskID]),
   cancel: z.tuple([taskID, maybe(caller)]),
   cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
@@ -97,8 +107,17 @@ export function createWindowCommands(
   /** What comes back was made by the same engine in another process of this user, so it is taken as it is. */
   const forward =
     <K extends Forwarded>(method: K) =>
-    (...args: Parameters<TaskEngine[K]>) =>
-      election.call(method, args) as ReturnType<TaskEngine[K]>;
+    async (...args: Parameters<TaskEngine[K]>): Promise<Awaited<ReturnType<TaskEngine[K]>>> => {
+      const call = () => election.call(method, args) as ReturnType<TaskEngine[K]>;
+      try {
+        return await call();
+      } catch (error) {
+        const isLost = error instanceof ServerFailure && error.reason === "unreachable";
+        if (!isLost || !isRepeatable(method, args)) throw error;
+        // The window that wrote closed before it answered; the one that takes over does nothing twice.
+        return await call();
+      }
+    };
 
   /** As `forward`, and whoever looks next finds the task in this window as the command left it. */
   const follow =
@@ -127,6 +146,20 @@ export function createWindowCommands(
     // Writes no record: the server takes an answer from any window.
     answer: (request, answer) => engine.answer(request, answer),
   };
+}
+
+/** Whether a call can be made again without harm: one that only reads, and one that the engine knows by its ID. */
+function isRepeatable(method: Forwarded, args: readonly unknown[]): boolean {
+  switch (method) {
+    case "output":
+      return true;
+    case "launch":
+      return (args[0] as LaunchInput).callID !== undefined;
+    case "resume":
+      return args[2] !== undefined;
+    default:
+      return false;
+  }
 }
 
 function isForwarded(method: string): method is Forwarded {

@@ -2,7 +2,7 @@ import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { isNotice, NOTICE_MARK } from "./notices.ts";
 import type { AgentServer, Logger } from "./ports.ts";
-import type { Message, Part, Session } from "./server-model.ts";
+import type { Message, MessageInfo, Part, Session } from "./server-model.ts";
 
 /** How many of the sessions touched last are looked into for the newest thing a person wrote. */
 const CANDIDATES = 8;
@@ -24,6 +24,8 @@ export class ActiveSession implements Disposable {
   private picked: string | undefined;
   private latest: string | undefined;
   private last: string | undefined;
+  /** The user message that was told of last, by session. */
+  private readonly prompts = new Map<string, MessageInfo>();
   private creating: Promise<string> | undefined;
   private readonly changes: Emitter<string | undefined>;
   private readonly subscriptions: readonly Disposable[];
@@ -45,7 +47,11 @@ export class ActiveSession implements Disposable {
           this.announce();
       }),
       server.onEvent((event) => {
-        if (event.type === "part-changed" && isWrittenByPerson(event.part)) this.follow(event.part.sessionID);
+        if (event.type === "message-changed" && event.info.role === "user")
+          this.prompts.set(event.info.sessionID, event.info);
+        else if (event.type === "session-deleted") this.prompts.delete(event.sessionID);
+        else if (event.type === "part-changed" && isWrittenByPerson(event.part) && !this.isCopied(event.part))
+          this.follow(event.part.sessionID);
       }),
     ];
   }
@@ -121,6 +127,13 @@ export class ActiveSession implements Disposable {
     this.announce();
   }
 
+  /** What is older than its session came with a copied conversation. */
+  private isCopied({ sessionID, messageID }: Part): boolean {
+    const prompt = this.prompts.get(sessionID);
+    const session = this.source.session(sessionID);
+    return !!session && prompt?.id === messageID && prompt.created < session.created;
+  }
+
   private announce(): void {
     const candidates = [this.picked, this.latest, this.last].map((each) => each && this.source.session(each));
     const id = (candidates.find(isRoot) ?? this.roots()[0])?.id;
@@ -131,7 +144,12 @@ export class ActiveSession implements Disposable {
 }
 
 function isRoot(session: Session | "" | undefined): session is Session {
-  return !!session && session.parentID === undefined && session.archived === undefined;
+  return (
+    !!session &&
+    session.parentID === undefined &&
+    session.archived === undefined &&
+    session.task.kind !== "task"
+  );
 }
 
 function lastWritten(messages: readonly Message[]): number {

@@ -1,10 +1,14 @@
+import { hasArrived } from "./arrival.ts";
 import { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
-import type { Disposable, Event } from "./event.ts";
+import type { CancelSignal, Disposable, Event } from "./event.ts";
+import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
+import { ForkHandOver } from "./fork/hand-over.ts";
+import type { ForkPreview } from "./fork/preview.ts";
 import { freshID, type Random } from "./ids.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { noticeID, Notices } from "./notices.ts";
-import { hasArrived, Launcher, requirePrompt, type LaunchInput } from "./launcher.ts";
+import { Launcher, requirePrompt, type LaunchInput } from "./launcher.ts";
 import { LaunchQueue } from "./queue.ts";
 import { type AgentServer, type Clock, type Logger } from "./ports.ts";
 import {
@@ -23,6 +27,7 @@ import {
   type Session,
 } from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
+import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
@@ -41,10 +46,13 @@ import {
 const LATE_START_MS = 10_000;
 
 export interface EngineSettings extends TurnSettings {
+  readonly fork: ForkSettings;
   readonly defaultAgent?: string | undefined;
   readonly defaultModel?: ModelRef | undefined;
   /** How many tasks may work at once; 0: any number. */
   readonly maxConcurrentTasks: number;
+  /** How deep agents may launch: 0 not at all, 1 the agents of a session that has no parent, 2 those below it too. */
+  readonly maxDepth: number;
   /** Whether a parent learns of the tasks that a person launched. */
   readonly notifyParent: boolean;
 }
@@ -55,6 +63,7 @@ export interface EnginePorts {
   readonly logger: Logger;
   readonly random: Random;
   readonly tombstones: TombstoneStore;
+  readonly tokens: TokenCounter;
   /** Read at each use, so that a change takes effect at once. */
   readonly settings: () => EngineSettings;
 }
@@ -81,6 +90,8 @@ export class TaskEngine implements Disposable {
   private readonly transcripts: LiveTranscripts;
   private readonly queue: LaunchQueue;
   private readonly launcher: Launcher;
+  private readonly forks: () => Promise<ForkBuilder>;
+  private readonly forkHandOver: ForkHandOver;
   private connected = false;
   /** Counts connects and disconnects: one that was overtaken stops. */
   private attempt = 0;
@@ -106,13 +117,24 @@ export class TaskEngine implements Disposable {
     this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
-    this.launcher = new Launcher(ports, this.registry, this.catalog, this.queue, () => {
-      this.turns.watch();
-      this.pump();
-    });
-    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, isWriting, (entry, event) =>
-      this.end(entry, event),
+    // Most windows never fork: what it takes is loaded by the first one.
+    let forks: Promise<ForkBuilder> | undefined;
+    this.forks = () => (forks ??= this.loadForks());
+    const end = (entry: Entry, event: TaskEvent): Promise<void> => this.end(entry, event);
+    this.forkHandOver = new ForkHandOver(this.forks, server, clock, logger, end);
+    this.launcher = new Launcher(
+      ports,
+      this.registry,
+      this.catalog,
+      this.queue,
+      this.forks,
+      this.forkHandOver,
+      () => {
+        this.turns.watch();
+        this.pump();
+      },
     );
+    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, isWriting, end);
     this.transcripts = new LiveTranscripts(server, logger);
     this.onDidChange = this.registry.onDidChange;
     this.onDidChangeSession = this.registry.onDidChangeSession;
@@ -223,26 +245,46 @@ export class TaskEngine implements Disposable {
     return this.registry.snapshot(await this.launcher.launch(input));
   }
 
-  /** Sends a follow-up to a completed task, and returns as soon as the server took it. */
-  async resume(taskID: string, prompt: string): Promise<Task> {
+  /**
+   * Sends a follow-up to a completed task, and returns as soon as the server took it.
+   * @param callID the agent's call that asks for it: made again, it changes nothing
+   */
+  async resume(taskID: string, prompt: string, callID?: string): Promise<Task> {
     const { server, clock, random } = this.ports;
     requirePrompt(prompt);
     const entry = this.registry.find(taskID);
     return entry.serial.run(async () => {
+      if (callID !== undefined && entry.record.callID === callID) return this.resumeAgain(entry, prompt);
+      const at = clock.now();
+      const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
+      // Refuses before anything is done.
+      transition(entry.record, event);
+      if (!(await server.session(entry.record.id))) {
+        const { id } = entry.record;
+        this.registry.forget(id);
+        throw this.registry.unknown(id);
+      }
       // The notice of the end before would otherwise be lost with it.
       await this.notices.deliverNow(entry);
       const before = entry.record;
-      const at = clock.now();
-      const resumed = transition(before, { type: "resume", at, promptMessageID: freshID("msg", at, random) });
-      if (!(await server.session(before.id))) {
-        this.registry.forget(before.id);
-        throw this.registry.unknown(before.id);
-      }
+      const resumed = { ...transition(before, event), callID };
       await this.handOverResume(entry, before, resumed, prompt);
       await this.registry.save(entry, { ...entry.record, resumeCount: before.resumeCount + 1 });
       this.turns.watch();
       return this.registry.snapshot(entry);
     });
+  }
+
+  /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
+  private async resumeAgain(entry: Entry, text: string): Promise<Task> {
+    const { server } = this.ports;
+    const { id, promptMessageID: messageID, agent, model, status, resumeCount } = entry.record;
+    if (status === "resumed" && (await hasArrived(server, id, messageID)) === false) {
+      await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
+      await this.registry.save(entry, { ...entry.record, resumeCount: resumeCount + 1 });
+      this.turns.watch();
+    }
+    return this.registry.snapshot(entry);
   }
 
   /** Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. */
@@ -260,6 +302,8 @@ export class TaskEngine implements Disposable {
         `The prompt of task ${shortID(record.id)} no longer exists; launch a new task instead.`,
       );
     const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
+    const { forkedFrom, forkOptions } = record;
+    const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
     return this.launch({
       prompt,
       description,
@@ -269,7 +313,13 @@ export class TaskEngine implements Disposable {
       parentMessageID,
       launchedBy,
       batchID,
+      fork,
     });
+  }
+
+  /** What a fork would inherit, before one is launched. */
+  async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+    return (await this.forks()).preview(request, signal);
   }
 
   /**
@@ -280,13 +330,15 @@ export class TaskEngine implements Disposable {
     const { server, clock } = this.ports;
     const entry = this.registry.find(taskID);
     const wasActive = isActive(entry.record);
+    const wasBuilt = this.forkHandOver.cancel(entry);
     return entry.serial.run(async () => {
       const { record } = entry;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Refuses before anything is done.
       transition(record, { type: "cancelled", at: clock.now() });
-      await server.abort(record.id);
-      const turn = await currentTurn(server, record);
+      // Nothing runs yet of a fork that was being built.
+      if (!wasBuilt) await server.abort(record.id);
+      const turn = wasBuilt ? ({ kind: "unanswered" } as const) : await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
       if (turn.kind === "unseen" || turn.kind === "unanswered")
@@ -384,7 +436,11 @@ export class TaskEngine implements Disposable {
     const message =
       finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
     const result = message && answerText(message);
-    if (status === "completed" && entry.record.retrievedAt === undefined) await this.noteRetrieval(entry);
+    if (status === "completed" && entry.record.retrievedAt === undefined) {
+      const noted = this.noteRetrieval(entry);
+      // Whoever waited for the end need not wait until that is stored as well.
+      if (!block) await noted;
+    }
     return { task: this.registry.snapshot(entry), result };
   }
 
@@ -427,6 +483,18 @@ export class TaskEngine implements Disposable {
     this.notices.dispose();
     this.transcripts.dispose();
     this.registry.dispose();
+  }
+
+  /** The prompts of a conversation that a fork can start from, oldest first. */
+  async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
+    return (await this.forks()).starts(sourceSessionID);
+  }
+
+  private async loadForks(): Promise<ForkBuilder> {
+    const { server, tokens, clock, random, settings } = this.ports;
+    const { ForkBuilder } = await import("./fork/builder.ts");
+    const sessionOf = (id: string): Session | undefined => this.registry.session(id);
+    return new ForkBuilder(server, tokens, clock, random, () => settings().fork, sessionOf);
   }
 
   private apply(
@@ -485,6 +553,9 @@ export class TaskEngine implements Disposable {
     this.notices.accept(event);
     const entry = this.registry.entry(sessionOf(event));
     if (!entry) return;
+    // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first.
+    if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID)
+      if (entry.record.isForked) void this.transcripts.reloadSession(entry.record.id);
     this.turns.accept(entry, event);
     this.stopLateStart(entry, event);
   }
@@ -514,14 +585,19 @@ export class TaskEngine implements Disposable {
         ? record.notice
         : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
     const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
+    const next = { ...ended, notice, toolCalls, queued: undefined };
+    // What the server's messages tell again after a crash is stored together with the notice's delivery.
+    const storesFirst =
+      notice.state !== "pending" || finalMessageID === undefined || event.type === "cancelled";
     try {
-      await this.registry.save(entry, { ...ended, notice, toolCalls, queued: undefined });
+      if (storesFirst) await this.registry.save(entry, next);
+      else this.registry.keep(entry, next);
     } catch (error) {
       // It ended all the same; the notice's delivery stores it first, and tries again.
       this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
     }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
-    void this.notices.deliver(entry);
+    void this.notices.deliver(entry, { storesFirst });
   }
 
   /** Nothing goes on working for a task that was cancelled. */
@@ -545,14 +621,6 @@ export class TaskEngine implements Disposable {
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
       return { state: "skipped", reason: "Parents are not told, by the settings." };
     return { state: "pending", messageID, attempts: 0 };
-  }
-
-  private async hasArrived(sessionID: string, messageID: string): Promise<boolean | undefined> {
-    try {
-      return (await this.ports.server.message(sessionID, messageID)) !== undefined;
-    } catch {
-      return undefined;
-    }
   }
 
   private async handOverResume(

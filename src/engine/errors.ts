@@ -12,6 +12,7 @@ export type RefusalCode =
   | "being-resumed"
   | "session-gone"
   | "still-running"
+  | "too-deep"
   | "unavailable"
   | "cancelled-by-caller";
 

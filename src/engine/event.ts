@@ -13,6 +13,48 @@ export interface CancelSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
+/** The promise's outcome, or a rejection with `reason()` as soon as the signal says so. */
+export async function unlessCancelled<T>(
+  promise: Promise<T>,
+  signal: CancelSignal | undefined,
+  reason: () => Error,
+): Promise<T> {
+  if (!signal) return promise;
+  let stop!: () => void;
+  const stopped = new Promise<never>((_, reject) => (stop = () => reject(reason())));
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([promise, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Cancels what was given its signal. */
+export class Cancellation {
+  private readonly listeners = new Set<() => void>();
+  private isAborted = false;
+  readonly signal: CancelSignal;
+
+  constructor() {
+    const isAborted = (): boolean => this.isAborted;
+    this.signal = {
+      get aborted() {
+        return isAborted();
+      },
+      addEventListener: (_, listener) => void this.listeners.add(listener),
+      removeEventListener: (_, listener) => void this.listeners.delete(listener),
+    };
+  }
+
+  cancel(): void {
+    if (this.isAborted) return;
+    this.isAborted = true;
+    for (const listener of [...this.listeners]) listener();
+  }
+}
+
 /** Where an error thrown by a listener goes: one bad listener must not stop the others. */
 export type OnListenerError = (error: unknown) => void;
 

@@ -9,10 +9,13 @@ const TIME_SPACE = 2n ** 48n;
 /** Gives numbers from 0 up to but not including 1. */
 export type Random = () => number;
 
-/** A new ID that no one else gives. */
-export function freshID(prefix: "msg" | "prt" | "bat", at: number, random: Random): string {
+/**
+ * A new ID that no one else gives.
+ * @param rank orders IDs of one millisecond, up to 4,095
+ */
+export function freshID(prefix: "msg" | "prt" | "bat" | "evt", at: number, random: Random, rank = 0): string {
   const tail = Array.from({ length: TAIL_LENGTH }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]);
-  return `${prefix}_${timePart(at)}${tail.join("")}`;
+  return `${prefix}_${timePart(at, rank)}${tail.join("")}`;
 }
 
 /** The ID that everyone computes who knows the same time and words. */
@@ -26,8 +29,10 @@ export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly 
   return `${prefix}_${timePart(at)}${tail}`;
 }
 
-function timePart(at: number): string {
-  return ((BigInt(Math.floor(at)) * 4096n) % TIME_SPACE).toString(16).padStart(12, "0");
+function timePart(at: number, rank = 0): string {
+  return ((BigInt(Math.floor(at)) * 4096n + BigInt(Math.min(rank, 4095))) % TIME_SPACE)
+    .toString(16)
+    .padStart(12, "0");
 }
 
 /** FNV-1a, 128 bits: enough spread for IDs, no secret in it. */

@@ -1,15 +1,21 @@
+import { hasArrived } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
+import type { ForkBuilder, ForkOpening, ForkRequest } from "./fork/builder.ts";
+import type { ForkHandOver } from "./fork/hand-over.ts";
 import { freshID, type Random } from "./ids.ts";
-import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import { ServerFailure, type AgentServer, type Clock, type Logger, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { ModelRef, TaskRecord } from "./task.ts";
+import type { PermissionRule } from "./server-model.ts";
+import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
 
 /** Longest description kept, and longest one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
 const MADE_DESCRIPTION_LENGTH = 80;
+/** What a session gets that may not launch tasks itself. */
+const NO_AGENT_TOOLS: PermissionRule = { permission: "asyncagents_*", pattern: "*", action: "deny" };
 /** Longest batch ID, in characters. */
 const BATCH_ID_LENGTH = 100;
 
@@ -24,6 +30,23 @@ export interface LaunchInput {
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: TaskRecord["launchedBy"];
   readonly batchID?: string | undefined;
+  /** The agent's call that asks for the task: made again, it gets the same task. */
+  readonly callID?: string | undefined;
+  /** The conversation that the task is to inherit. */
+  readonly fork?: ForkRequest | undefined;
+}
+
+/** What of a launch is settled before its task exists. */
+interface Settled {
+  readonly agent: string;
+  readonly model: ModelRef | undefined;
+  readonly parentMessageID: string | undefined;
+  readonly batchID: string;
+  /** Waits for no slot. */
+  readonly startsNow: boolean;
+  /** Gets the tools for launching. */
+  readonly mayLaunch: boolean;
+  readonly opening: ForkOpening | undefined;
 }
 
 export interface LauncherPorts {
@@ -34,18 +57,23 @@ export interface LauncherPorts {
   readonly settings: () => {
     readonly defaultAgent?: string | undefined;
     readonly defaultModel?: ModelRef | undefined;
+    readonly maxDepth: number;
   };
 }
 
 /** Makes tasks: checks what is wanted, creates the session with its record, and hands the prompt over. */
 export class Launcher {
   private readonly batches: BatchIDs;
+  /** Launches under way that a call asked for, by parent and call: their tasks may not be in the registry yet. */
+  private readonly launching = new Map<string, Promise<Entry>>();
 
   constructor(
     private readonly ports: LauncherPorts,
     private readonly registry: TaskRegistry,
     private readonly catalog: Catalog,
     private readonly queue: LaunchQueue,
+    private readonly forks: () => Promise<ForkBuilder>,
+    private readonly forkHandOver: ForkHandOver,
     /** Called when a launch took or gave back its slot. */
     private readonly onSettled: () => void,
   ) {
@@ -57,50 +85,67 @@ export class Launcher {
    * may, the new one waits in phase `queued`.
    */
   async launch(input: LaunchInput): Promise<Entry> {
-    const { settings } = this.ports;
     requirePrompt(input.prompt);
-    const { defaultAgent, defaultModel } = settings();
+    const { callID, parentSessionID } = input;
+    if (callID === undefined) return this.launchNew(input);
+    const key = `${parentSessionID}/${callID}`;
+    const launching = this.launching.get(key);
+    if (launching) return launching;
+    const known = this.registry.calledBy(callID, parentSessionID);
+    const launch = known ? this.handOverAgain(known, input) : this.launchNew(input);
+    this.launching.set(key, launch);
+    try {
+      return await launch;
+    } finally {
+      this.launching.delete(key);
+    }
+  }
+
+  private async launchNew(input: LaunchInput): Promise<Entry> {
+    const { settings } = this.ports;
+    const { defaultAgent, defaultModel, maxDepth } = settings();
+    const depth = this.registry.depthOf(input.parentSessionID);
+    if (input.launchedBy === "agent" && depth >= maxDepth)
+      throw new Refusal(
+        "too-deep",
+        `Agents at this depth may not launch tasks (asyncagents.maxDepth is ${maxDepth}); do the work yourself.`,
+      );
+    if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
+      throw new Refusal("invalid-argument", `The batch ID is longer than ${BATCH_ID_LENGTH} characters.`);
     const model = input.model ?? defaultModel;
     const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
     if (model) await this.catalog.checkModel(model);
+    const opening = input.fork && (await (await this.forks()).open(input.fork));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
-    if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
-      throw new Refusal("invalid-argument", `The batch ID is longer than ${BATCH_ID_LENGTH} characters.`);
     const batch = this.batches.enter(input.parentSessionID, input.batchID);
     const startsNow = this.queue.reserve();
+    const mayLaunch = depth + 1 < maxDepth;
+    const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, mayLaunch, opening };
     let entry: Entry;
     try {
-      entry = await this.createTask(
-        { ...input, agent, model, parentMessageID, batchID: batch.id },
-        startsNow,
-      );
+      entry = await this.createTask(input, settled);
     } finally {
       batch.leave();
       if (startsNow) this.queue.release();
       this.onSettled();
     }
-    try {
-      await this.handOver(entry, input.prompt, startsNow);
-    } finally {
-      this.onSettled();
-    }
+    await this.handOver(entry, input, startsNow, opening);
     return entry;
   }
 
-  private async createTask(
-    input: LaunchInput & { readonly agent: string; readonly batchID: string },
-    startsNow: boolean,
-  ): Promise<Entry> {
+  private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {
     const { server, clock, random } = this.ports;
-    const { agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = input;
+    const { agent, model, parentMessageID, batchID, startsNow, mayLaunch, opening } = settled;
+    const { parentSessionID, launchedBy, callID, fork } = input;
     const description = describe(input);
     const now = clock.now();
-    const session = await server.createSession({
+    const wanted: NewSession = {
       title: description,
       parentID: parentSessionID,
       agent,
       model,
+      permission: mayLaunch ? undefined : [NO_AGENT_TOOLS],
       task: {
         revision: 1,
         description,
@@ -110,17 +155,24 @@ export class Launcher {
         parentMessageID,
         launchedBy,
         batchID,
-        isForked: false,
+        isForked: fork !== undefined,
+        forkedFrom: fork?.sourceSessionID,
+        forkOptions: forkOptions(fork),
         resumeCount: 0,
         status: "running",
         queued: startsNow ? undefined : true,
         toolCalls: 0,
+        callID,
         promptMessageID: freshID("msg", now, random),
         createdAt: now,
         startedAt: now,
         notice: { state: "none" },
       },
-    });
+    };
+    const session =
+      fork && opening?.copies
+        ? await server.copySession(fork.sourceSessionID, wanted)
+        : await server.createSession(wanted);
     const entry = this.registry.adopt(session);
     if (entry) return entry;
     throw new ServerFailure(
@@ -130,8 +182,31 @@ export class Launcher {
     );
   }
 
-  /** Gives a new task its prompt. The task's queue is held until that is decided: nothing else may end it meanwhile. */
-  private handOver(entry: Entry, text: string, startsNow: boolean): Promise<void> {
+  /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
+  private async handOverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
+    const { id, promptMessageID } = entry.record;
+    const isThere = await hasArrived(this.ports.server, id, promptMessageID);
+    if (isThere === false && isActive(entry.record))
+      await this.handOver(entry, input, !isQueued(entry.record), undefined);
+    return entry;
+  }
+
+  /** Gives a new task its prompt; a fork gets its conversation first, which is not waited for. */
+  private async handOver(
+    entry: Entry,
+    { prompt, fork }: LaunchInput,
+    startsNow: boolean,
+    opening: ForkOpening | undefined,
+  ): Promise<void> {
+    const handOver = fork
+      ? this.forkHandOver.run(entry, { request: fork, opening, prompt, startsNow })
+      : this.handOverPrompt(entry, prompt, startsNow);
+    const settled = handOver.finally(() => this.onSettled());
+    if (!fork) await settled;
+  }
+
+  /** The task's queue is held until it is decided whether the prompt arrived: nothing else may end it meanwhile. */
+  private handOverPrompt(entry: Entry, text: string, startsNow: boolean): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     return entry.serial.run(async () => {
@@ -162,20 +237,12 @@ export function requirePrompt(prompt: string): void {
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
 }
 
-/**
- * Whether the server has a prompt whose call failed: an answer that was lost does not say that the prompt was.
- * Undefined where that cannot be known now; the turn watcher decides later.
- */
-export async function hasArrived(
-  server: AgentServer,
-  sessionID: string,
-  messageID: string,
-): Promise<boolean | undefined> {
-  try {
-    return (await server.message(sessionID, messageID)) !== undefined;
-  } catch {
-    return undefined;
-  }
+/** Undefined: nothing was asked for beside the source. */
+function forkOptions(fork: ForkRequest | undefined): ForkRange | undefined {
+  if (!fork) return undefined;
+  const { fromMessageID, upToMessageID, maxToolResultChars, maxTokens } = fork;
+  const options = { fromMessageID, upToMessageID, maxToolResultChars, maxTokens };
+  return Object.values(options).some((option) => option !== undefined) ? options : undefined;
 }
 
 function describe({ description, prompt }: LaunchInput): string {

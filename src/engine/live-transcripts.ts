@@ -34,19 +34,25 @@ export class LiveTranscripts implements Disposable {
   /** After a reconnect: what was missed cannot be known, so everything is read again. */
   async reload(): Promise<void> {
     this.streaming.clear();
-    await Promise.all(
-      [...this.opened].map(async (transcript) => {
-        transcript.prepare();
-        try {
-          transcript.load(await this.server.messages(transcript.sessionID), (part) =>
-            this.withStreamedText(part),
-          );
-        } catch (error) {
-          this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
-          transcript.goOn();
-        }
-      }),
-    );
+    await Promise.all([...this.opened].map((transcript) => this.read(transcript)));
+  }
+
+  /** The conversation was written into the session, of which the server tells nothing. */
+  async reloadSession(sessionID: string): Promise<void> {
+    const opened = [...this.opened].filter((transcript) => transcript.sessionID === sessionID);
+    await Promise.all(opened.map((transcript) => this.read(transcript)));
+  }
+
+  private async read(transcript: LiveTranscript): Promise<void> {
+    transcript.prepare();
+    try {
+      transcript.load(await this.server.messages(transcript.sessionID), (part) =>
+        this.withStreamedText(part),
+      );
+    } catch (error) {
+      this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+      transcript.goOn();
+    }
   }
 
   accept(event: ServerEvent): void {

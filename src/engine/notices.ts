@@ -5,7 +5,7 @@ import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { Message, Prompt, ServerEvent } from "./server-model.ts";
+import type { Message, Part, Prompt, ServerEvent, ToolPart } from "./server-model.ts";
 import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
 
@@ -14,6 +14,23 @@ const LAST_RETRY_MS = 60_000;
 
 /** The key that marks a message part as ours, with the ID of the task it tells of. */
 export const NOTICE_MARK = "asyncagentsNotice";
+
+/** The key that marks a tool call as the one through which its caller received how a task ended; see {@link ReceivedResult}. */
+export const RESULT_MARK = "asyncagentsResult";
+
+/** The end that a caller received: the task, and when it ended (milliseconds since 1970). */
+export interface ReceivedResult {
+  readonly taskID: string;
+  readonly endedAt: number;
+}
+
+/** The tool through which an agent waits for a task. */
+const OUTPUT_TOOL = "asyncagents_output";
+
+const RECEIVED: NoticeState = {
+  state: "skipped",
+  reason: "The parent received the result through asyncagents_output.",
+};
 
 /** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
 export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
@@ -28,7 +45,7 @@ export function isNotice(message: Message): boolean {
 /** Tells parents how their tasks ended: once per end, whatever crashes in between. */
 export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
-  /** Tasks whose notice waits for the parent to be idle, by the parent's session ID. */
+  /** Tasks whose notice waits for what the parent does now, by the parent's session ID. */
   private readonly held = new Map<string, Set<Entry>>();
 
   constructor(
@@ -41,19 +58,23 @@ export class Notices implements Disposable {
     private readonly canAct: () => boolean,
   ) {}
 
-  /** Delivers the task's notice if one is pending; a failure is kept in the record and tried again later. */
-  deliver(entry: Entry): Promise<void> {
+  /**
+   * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
+   * @param storesFirst stores the record before the notice is sent, where that is still to be done. An end that the
+   * server's messages tell again after a crash, its notice's ID included, can be stored with the delivery in one write.
+   */
+  deliver(entry: Entry, { storesFirst = true } = {}): Promise<void> {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
       if (!this.canAct() || this.registry.entry(entry.record.id) !== entry) return;
       try {
-        // The end itself may not be stored yet.
-        await this.registry.flush(entry);
+        if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID);
         if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
+        else await this.registry.flush(entry);
       } catch (error) {
         this.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
@@ -86,11 +107,17 @@ export class Notices implements Disposable {
     );
   }
 
-  /** A parent that became idle can be informed without being made to answer. */
+  /** A parent that became idle can be informed without being made to answer; one that waited for a task has its result now. */
   accept(event: ServerEvent): void {
-    if (event.type !== "session-status" || event.status.type !== "idle") return;
-    const waiting = this.held.get(event.sessionID);
-    this.held.delete(event.sessionID);
+    const parentID =
+      event.type === "session-status" && event.status.type === "idle"
+        ? event.sessionID
+        : event.type === "part-changed" && isOutputCall(event.part) && !isOpen(event.part)
+          ? event.part.sessionID
+          : undefined;
+    if (parentID === undefined) return;
+    const waiting = this.held.get(parentID);
+    this.held.delete(parentID);
     for (const entry of waiting ?? []) void this.deliver(entry);
   }
 
@@ -104,12 +131,32 @@ export class Notices implements Disposable {
     this.disconnect();
   }
 
-  /** Sends the notice unless it is there already. Undefined: it waits for the parent to be idle. */
+  /** Sends the notice unless the parent knows already. Undefined: it waits for what the parent does now. */
   private async tell(
     entry: Entry,
     messageID: string,
     { waits = true } = {},
   ): Promise<NoticeState | undefined> {
+    // Held before looking: what it would wait for may happen while the answers are on their way.
+    const waiting = waits ? this.hold(entry) : undefined;
+    let isHeld = false;
+    try {
+      const outcome = await this.tellNow(entry, messageID, waits);
+      isHeld = outcome === undefined;
+      return outcome;
+    } finally {
+      if (!isHeld) waiting?.delete(entry);
+    }
+  }
+
+  private hold(entry: Entry): Set<Entry> {
+    const { parentSessionID } = entry.record;
+    const waiting = this.held.get(parentSessionID) ?? new Set();
+    this.held.set(parentSessionID, waiting.add(entry));
+    return waiting;
+  }
+
+  private async tellNow(entry: Entry, messageID: string, waits: boolean): Promise<NoticeState | undefined> {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
@@ -130,23 +177,19 @@ export class Notices implements Disposable {
         await this.server.prompt(parentID, { ...envelope, parts: [] });
       return { state: "delivered", messageID, at: this.clock.now() };
     }
-    if (waits && !wakes && (await this.heldWhileBusy(parentID, entry))) return undefined;
+    if (hasReceived(recent, record)) return RECEIVED;
+    const isWaiting = isWaitingFor(recent, record);
+    // A busy session would be made to answer by a message that comes in.
+    const isHeld = waits && (!wakes || isWaiting);
+    if (isHeld && (await this.server.statuses()).has(parentID)) return undefined;
+    // The call may have come back, and the turn have ended, since the conversation was read.
+    if (isWaiting && hasReceived(await this.server.messages(parentID, TURN_WINDOW), record)) return RECEIVED;
     await this.server.prompt(parentID, {
       ...envelope,
       noReply: !wakes,
       parts: await this.parts(entry, messageID),
     });
     return { state: "delivered", messageID, at: this.clock.now() };
-  }
-
-  /** A busy session would be made to answer by a message that comes in: this one waits for it to be idle. */
-  private async heldWhileBusy(parentID: string, entry: Entry): Promise<boolean> {
-    // Held before asking: the session may become idle while the answer is on its way.
-    const waiting = this.held.get(parentID) ?? new Set();
-    this.held.set(parentID, waiting.add(entry));
-    const busy = (await this.server.statuses()).has(parentID);
-    if (!busy) waiting.delete(entry);
-    return busy;
   }
 
   private async parts(entry: Entry, messageID: string): Promise<Prompt["parts"]> {
@@ -157,7 +200,8 @@ export class Notices implements Disposable {
     return [
       { id: derivedID("prt", at, messageID, "line"), text: noticeLine(record, facts), metadata },
       {
-        id: derivedID("prt", at, messageID, "result"),
+        // The server orders parts by their IDs.
+        id: derivedID("prt", at + 1, messageID, "result"),
         text: noticeDetail(record, facts),
         synthetic: true,
         metadata,
@@ -203,6 +247,40 @@ export class Notices implements Disposable {
       .save(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
+}
+
+function isOutputCall(part: Part): part is ToolPart {
+  return part.type === "tool" && part.tool === OUTPUT_TOOL;
+}
+
+function isOpen({ state }: ToolPart): boolean {
+  return state.status === "pending" || state.status === "running";
+}
+
+function outputCalls(messages: readonly Message[]): readonly ToolPart[] {
+  return messages.flatMap(({ parts }) => parts.filter(isOutputCall));
+}
+
+/** Whether the conversation holds a call that came back with this end of the task. */
+function hasReceived(conversation: readonly Message[], record: TaskRecord): boolean {
+  return outputCalls(conversation).some(({ state }) => {
+    const mark = state.status === "completed" ? state.metadata?.[RESULT_MARK] : undefined;
+    const { taskID, endedAt } = (mark ?? {}) as Partial<ReceivedResult>;
+    return taskID === record.id && endedAt === record.endedAt;
+  });
+}
+
+/** Whether a call waits that may come back with the end of this task: of one that just begins it is not known yet. */
+function isWaitingFor(conversation: readonly Message[], { id }: TaskRecord): boolean {
+  const last = conversation.findLast(({ info }) => info.role === "assistant");
+  return outputCalls(last ? [last] : []).some(({ state }) => {
+    if (state.status === "pending") return true;
+    // Models write an ID as the list shows it, with a mark behind it.
+    const [reference = ""] = String(state.input["task_id"]).match(/\w+/) ?? [];
+    return (
+      state.status === "running" && reference !== "" && (id.startsWith(reference) || id.endsWith(reference))
+    );
+  });
 }
 
 /** How many of the siblings were launched since none of them last ran, up to and with this one. */

@@ -38,6 +38,17 @@ export interface AgentServer {
   /** Every session of the folder, roots and children, archived ones too. */
   sessions(): Promise<readonly Session[]>;
   deleteSession(sessionID: string): Promise<void>;
+  /**
+   * A new session with an exact copy of another one's conversation. Where the server allows it, it is linked to its
+   * parent and starts without what the copied messages took; otherwise both are to be read from its record.
+   */
+  copySession(sourceID: string, session: NewSession): Promise<Session>;
+  /** Whether conversations can be written into sessions. */
+  canWriteHistory(): Promise<boolean>;
+  /** Writes a conversation into a session that was just created; no model is asked. What it took is not the session's. */
+  writeHistory(sessionID: string, messages: readonly Message[]): Promise<void>;
+  /** Removes every message of a session that is idle. */
+  removeMessages(sessionID: string): Promise<void>;
   /** Replaces the task record kept in the session and leaves what others keep beside it. Undefined: the session is gone. */
   saveRecord(record: TaskRecord): Promise<Session | undefined>;
 

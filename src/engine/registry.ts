@@ -116,12 +116,27 @@ export class TaskRegistry {
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
   }
 
+  /** The task of a parent whose present or last turn this call asked for. */
+  calledBy(callID: string, parentSessionID: string): Entry | undefined {
+    return this.all().find(
+      ({ record }) => record.callID === callID && record.parentSessionID === parentSessionID,
+    );
+  }
+
+  /** How many sessions are above this one. */
+  depthOf(sessionID: string): number {
+    // A set, as broken metadata can make a session its own ancestor.
+    const above = new Set<string>();
+    for (let id = this.parentOf(sessionID); id !== undefined && !above.has(id); id = this.parentOf(id))
+      above.add(id);
+    return above.size;
+  }
+
   /** Every session below another one, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
     const children = new Map<string, Session[]>();
     for (const session of this.sessionsByID.values()) {
-      // A fork that the server could not link is below the parent in its record alone.
-      const parentID = session.parentID ?? this.entries.get(session.id)?.record.parentSessionID;
+      const parentID = this.parentOf(session.id);
       if (parentID === undefined) continue;
       const siblings = children.get(parentID) ?? [];
       siblings.push(session);
@@ -155,7 +170,7 @@ export class TaskRegistry {
       ({ record }) => record.id.startsWith(wanted) || record.id.endsWith(wanted),
     );
     const [match] = matches;
-    if (!match) throw this.unknown(wanted);
+    if (!match) throw this.unknown(wanted, parentSessionID);
     if (matches.length > 1) {
       const ids = matches.slice(0, 5).map(({ record }) => shortID(record.id));
       throw new Refusal(
@@ -170,8 +185,7 @@ export class TaskRegistry {
   snapshot(entry: Entry): Task {
     let task = this.snapshots.get(entry);
     if (!task) {
-      const { cost, tokens } = entry.session;
-      task = { ...entry.record, cost, tokens, progress: entry.progress?.snapshot() };
+      task = { ...entry.record, ...spent(entry), progress: entry.progress?.snapshot() };
       this.snapshots.set(entry, task);
     }
     return task;
@@ -243,9 +257,14 @@ export class TaskRegistry {
    * one, and {@link flush} stores it later.
    */
   async save(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+    this.keep(entry, next);
+    await this.store(entry);
+  }
+
+  /** Shows a changed record, which {@link flush} or the next {@link save} stores. */
+  keep(entry: Entry, next: Omit<TaskRecord, "revision">): void {
     const record = { ...next, revision: entry.record.revision + 1 };
     this.change(entry, () => this.replace(entry, record));
-    await this.store(entry);
   }
 
   /** Whether the server's copy of the record is older than the one here. */
@@ -270,14 +289,23 @@ export class TaskRegistry {
   }
 
   /** Why there is no task of this ID: it never was, or its session is gone. */
-  unknown(wanted: string): Refusal {
-    const gone = this.tombstones.find(({ id }) => id.startsWith(wanted) || id.endsWith(wanted));
+  unknown(wanted: string, parentSessionID?: string): Refusal {
+    const gone = this.tombstones.find(
+      (tombstone) =>
+        (parentSessionID === undefined || tombstone.parentSessionID === parentSessionID) &&
+        (tombstone.id.startsWith(wanted) || tombstone.id.endsWith(wanted)),
+    );
     return gone
       ? new Refusal(
           "session-gone",
           `The session of task ${shortID(gone.id)} "${gone.description}" no longer exists; start a new asyncagents_task instead.`,
         )
       : new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
+  }
+
+  private parentOf(sessionID: string): string | undefined {
+    // A fork that the server could not link is below the parent in its record alone.
+    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
   private bury({ id, description, parentSessionID }: TaskRecord): void {
@@ -329,4 +357,20 @@ export class TaskRegistry {
     if (this.entries.get(entry.record.id) !== entry) return;
     this.changes.fire({ id: entry.record.id, before, after: this.snapshot(entry) });
   }
+}
+
+/** What the task itself took: its session may have begun with what another one took. */
+export function spent({ session, record: { baseline } }: Entry): Pick<Task, "cost" | "tokens"> {
+  const { cost, tokens } = session;
+  if (!baseline) return { cost, tokens };
+  return {
+    cost: cost - baseline.cost,
+    tokens: {
+      input: tokens.input - baseline.input,
+      output: tokens.output - baseline.output,
+      reasoning: tokens.reasoning - baseline.reasoning,
+      cacheRead: tokens.cacheRead - baseline.cacheRead,
+      cacheWrite: tokens.cacheWrite - baseline.cacheWrite,
+    },
+  };
 }

@@ -72,6 +72,8 @@ export interface TextPart extends PartBase {
   readonly text: string;
   /** Reaches the model, hidden from people. */
   readonly synthetic: boolean;
+  /** Shown to people and kept from the model. */
+  readonly ignored?: boolean | undefined;
   /** When the model finished writing it; missing while it streams (and for text that people wrote). */
   readonly end?: number | undefined;
   readonly start?: number | undefined;
@@ -129,6 +131,8 @@ export interface FilePart extends PartBase {
 export interface OtherPart extends PartBase {
   readonly type: "other";
   readonly kind: string;
+  /** Of a compaction mark: the first message before it that is kept as it was, beside the summary of what came earlier. */
+  readonly tailStartID?: string | undefined;
 }
 
 export type Part = TextPart | ReasoningPart | ToolPart | FilePart | OtherPart;

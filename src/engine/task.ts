@@ -13,6 +13,21 @@ export interface TokenUsage {
   readonly cacheWrite: number;
 }
 
+/** How much of a conversation a fork inherits. */
+export interface ForkRange {
+  /** The first and the last message to inherit; by default all that its model sees now. */
+  readonly fromMessageID?: string | undefined;
+  readonly upToMessageID?: string | undefined;
+  /** Instead of the settings' limits. */
+  readonly maxToolResultChars?: number | undefined;
+  readonly maxTokens?: number | undefined;
+}
+
+/** US dollars and tokens. */
+export interface Spending extends TokenUsage {
+  readonly cost: number;
+}
+
 /** The five states of a task. What a running one is doing is its {@link Phase}. */
 export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
@@ -54,13 +69,20 @@ export interface TaskRecord {
   /** Tasks of one parent that belong together. */
   readonly batchID: string;
   readonly isForked: boolean;
+  /** The session whose conversation it inherited. */
   readonly forkedFrom?: string | undefined;
+  /** Which part of that conversation, and how it was cut, where the settings did not say. */
+  readonly forkOptions?: ForkRange | undefined;
+  /** What its session showed as spent before the task began, where that was copied with the conversation. */
+  readonly baseline?: Spending | undefined;
   readonly resumeCount: number;
   readonly status: TaskStatus;
   /** Waits for a slot: its prompt is stored and was not started. */
   readonly queued?: boolean | undefined;
   /** Tool calls of the turns that have ended. */
   readonly toolCalls: number;
+  /** The agent's call that asked for the present or last turn: made again, it changes nothing. */
+  readonly callID?: string | undefined;
   /** The user message whose answer the task is working on, or gave last. */
   readonly promptMessageID: string;
   /** While it is resumed: what a resume that the server never took goes back to. */

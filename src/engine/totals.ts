@@ -1,4 +1,4 @@
-import type { TaskRegistry } from "./registry.ts";
+import { spent, type TaskRegistry } from "./registry.ts";
 import type { Session } from "./server-model.ts";
 import { isActive, type TokenUsage } from "./task.ts";
 
@@ -25,9 +25,10 @@ export function totals(registry: TaskRegistry, taskIDs: readonly string[], now: 
   let [start, end] = [Infinity, 0];
   const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
   for (const session of sessions.values()) {
-    cost += session.cost;
-    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += session.tokens[kind];
     const entry = registry.entry(session.id);
+    const taken = entry ? spent(entry) : session;
+    cost += taken.cost;
+    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += taken.tokens[kind];
     if (!entry) continue;
     const { record, progress } = entry;
     tasks++;

@@ -54,7 +54,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         resumedFrom: { promptMessageID: record.promptMessageID, startedAt: record.startedAt },
       };
     case "resume-undone":
-      return { ...record, status, ...record.resumedFrom, resumedFrom: undefined };
+      return { ...record, status, ...record.resumedFrom, resumedFrom: undefined, callID: undefined };
   }
 }
 

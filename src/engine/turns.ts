@@ -228,7 +228,9 @@ export class TurnWatcher implements Disposable {
     if (kind === "unseen" && entry.record.status === "resumed") return { type: "resume-undone" };
     return failed(now, {
       name: "NeverStarted",
-      message: "The task was created but its prompt was never started.",
+      message: entry.record.isForked
+        ? "The window was closed before the task got its conversation and its prompt. Launch it again as a new task."
+        : "The task was created but its prompt was never started. Launch it again as a new task.",
     });
   }
 
@@ -253,6 +255,8 @@ export class TurnWatcher implements Disposable {
       const messages = await this.server.messages(record.id);
       if (!progress || entry.progress !== progress) return;
       const prompt = messages.findIndex(({ info }) => info.id === record.promptMessageID);
+      // What a fork inherited is not its own work.
+      if (prompt === -1) return;
       const now = this.clock.now();
       for (const { parts } of messages.slice(prompt + 1))
         for (const part of parts) progress.onPart(part, now);

@@ -10,6 +10,8 @@ import type {
   SessionAbortData,
   SessionCreateData,
   SessionDeleteData,
+  SessionDeleteMessageData,
+  SessionForkData,
   SessionGetData,
   SessionListData,
   SessionMessageData,
@@ -17,6 +19,7 @@ import type {
   SessionPromptAsyncData,
   SessionStatusData,
   SessionUpdateData,
+  SyncReplayData,
 } from "@opencode-ai/sdk/v2/types";
 import type { Event } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
@@ -37,6 +40,7 @@ import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
 import { call, callName } from "./call.ts";
 import type { Method, ServerRequest } from "./call.ts";
 import type { ServerClient } from "./client.ts";
+import { historyEvents, NOTHING_SPENT, sessionEvent, type ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import {
   toAgents,
@@ -64,17 +68,88 @@ export class OpenCodeAgentServer implements AgentServer {
     readonly onEvent: Event<ServerEvent>,
   ) {}
 
-  async createSession({ title, parentID, agent, model, permission, task }: NewSession): Promise<Session> {
-    const metadata = task && { [RECORD_KEY]: encoded("POST /session", task) };
-    const body = {
-      title,
-      ...(parentID !== undefined && { parentID }),
-      ...(agent !== undefined && { agent }),
-      ...(model && { model: sessionModel(model) }),
-      ...(permission && { permission: [...permission] }),
-      ...(metadata && { metadata }),
-    };
+  async createSession(session: NewSession): Promise<Session> {
+    const body = newSessionBody("POST /session", session);
     return this.call("POST", { url: "/session", body } satisfies SessionCreateData, toSession);
+  }
+
+  async copySession(sourceID: string, session: NewSession): Promise<Session> {
+    const path = { sessionID: sourceID };
+    const request = { url: "/session/{sessionID}/fork", path, body: {} } satisfies SessionForkData;
+    const { id } = await this.call("POST", request, toSession);
+    try {
+      const isLinked = (await this.canWriteHistory()) && (await this.link(id, session));
+      return isLinked ? await this.getSession(id, toSession) : await this.relabel(id, session);
+    } catch (error) {
+      await this.deleteSession(id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Makes of a copy what a new session would be. False: the server did not take that. */
+  private async link(id: string, { task, ...session }: NewSession): Promise<boolean> {
+    const [current, messages] = await Promise.all([
+      this.getSession(id, (data) => data as Record<string, unknown>),
+      this.messages(id),
+    ]);
+    const body = newSessionBody(`POST /session/${id}/fork`, { ...session, task: task && { ...task, id } });
+    const event = sessionEvent(
+      id,
+      { ...current, ...body, ...NOTHING_SPENT },
+      messages,
+      Date.now(),
+      Math.random,
+    );
+    try {
+      await this.call("POST", replayRequest(String(current["directory"]), [event]), ignoreAnswer);
+      return true;
+    } catch (error) {
+      if (error instanceof ServerFailure && error.reason === "refused") return false;
+      throw error;
+    }
+  }
+
+  /** What a copy can become without being linked. */
+  private async relabel(id: string, { title, permission, task }: NewSession): Promise<Session> {
+    const { cost, tokens } = await this.getSession(id, toSession);
+    const body = newSessionBody(`PATCH /session/${id}`, {
+      title,
+      permission,
+      task: task && { ...task, id, baseline: { cost, ...tokens } },
+    });
+    const request = {
+      url: "/session/{sessionID}",
+      path: { sessionID: id },
+      body,
+    } satisfies SessionUpdateData;
+    return this.call("PATCH", request, toSession);
+  }
+
+  /** A server that knows the way complains of a replay without events; another one does not know the address. */
+  async canWriteHistory(): Promise<boolean> {
+    try {
+      await this.call("POST", replayRequest("", []), ignoreAnswer);
+      return true;
+    } catch (error) {
+      if (error instanceof ServerFailure && error.reason === "unreachable") throw error;
+      return error instanceof ServerFailure && error.status === 400;
+    }
+  }
+
+  async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
+    const { directory } = await this.getSession(sessionID, toSession);
+    const events = historyEvents(messages, { sessionID, directory }, Date.now(), Math.random);
+    if (events.length > 0) await this.call("POST", replayRequest(directory, events), ignoreAnswer);
+  }
+
+  async removeMessages(sessionID: string): Promise<void> {
+    for (const { info } of await this.messages(sessionID)) {
+      const request = {
+        url: "/session/{sessionID}/message/{messageID}",
+        path: { sessionID, messageID: info.id },
+      } satisfies SessionDeleteMessageData;
+      await unlessGone(this.call("DELETE", request, ignoreAnswer));
+    }
   }
 
   session(sessionID: string): Promise<Session | undefined> {
@@ -216,6 +291,33 @@ export class OpenCodeAgentServer implements AgentServer {
 }
 
 function ignoreAnswer(): void {}
+
+function newSessionBody(
+  name: string,
+  {
+    title,
+    parentID,
+    agent,
+    model,
+    permission,
+    task,
+  }: Omit<NewSession, "task"> & {
+    readonly task?: TaskRecord | TaskRecordDraft | undefined;
+  },
+) {
+  return {
+    title,
+    ...(parentID !== undefined && { parentID }),
+    ...(agent !== undefined && { agent }),
+    ...(model && { model: sessionModel(model) }),
+    ...(permission && { permission: [...permission] }),
+    ...(task && { metadata: { [RECORD_KEY]: encoded(name, task) } }),
+  };
+}
+
+function replayRequest(directory: string, events: readonly ReplayEvent[]) {
+  return { url: "/sync/replay", body: { directory, events: [...events] } } satisfies SyncReplayData;
+}
 
 function sessionModel({ providerID, modelID, variant }: ModelRef) {
   return { providerID, id: modelID, ...(variant !== undefined && { variant }) };

@@ -7,6 +7,8 @@ export interface Attachment {
   readonly own: boolean;
   /** How to reach it now: a server that was restarted may have moved. */
   readonly access: ServerAccess;
+  /** How long it may take to load a folder, plugins included, in milliseconds. */
+  readonly loadTimeoutMs: number;
   /** Tells from now on what happens to the server, until it is left. */
   watch(listener: AttachmentListener): void;
   leave(): void;

@@ -14,11 +14,14 @@ import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
 import { adoptOwnServer, startOwnServer, stopOwnServer } from "./own-server.ts";
 import type { OwnServerOptions } from "./own-server.ts";
-import { defaultStateFolder } from "./private-files.ts";
+import { defaultStateFolder } from "../state/private-files.ts";
 import { findServerByUrl } from "./url-server.ts";
 
 /** How long a server without any host is kept, so that a reload of the window does not end its tasks. */
 const DEFAULT_GRACE_MS = 60_000;
+const PREPARING = "OpenCode is preparing its plugins; the first time this can take a minute…";
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerSettings {
   /** Address of a server that somebody else runs; without it one is run for the folder. */
@@ -40,7 +43,9 @@ export interface ConnectionOptions {
   /** The editor's executable, which runs the bundle. */
   readonly execPath: string;
   /** Whole environment of a server that is started. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
+  /** What becomes of it for a server that is started now; the same if left out. */
+  readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
   /** Where servers are described; the user's own folder for state if left out. */
   readonly stateFolder?: string | undefined;
   /** How long a server outlives the last host, in milliseconds. */
@@ -206,7 +211,8 @@ class Connection implements OpenCodeConnection {
   }
 
   private async ownServer(): Promise<OwnServerOptions> {
-    const { settings, env, directory, stateFolder, graceMs, execPath, watchdogScript } = this.options;
+    const { settings, env, serverEnv, directory, stateFolder, graceMs, execPath, watchdogScript } =
+      this.options;
     const { path, startTimeoutMs } = settings();
     const home = homedir();
     return {
@@ -217,6 +223,7 @@ class Connection implements OpenCodeConnection {
       graceMs: graceMs ?? DEFAULT_GRACE_MS,
       home,
       watchdog: { execPath, script: watchdogScript, env },
+      serverEnv: async () => serverEnv?.(env) ?? env,
     };
   }
 
@@ -224,6 +231,10 @@ class Connection implements OpenCodeConnection {
     const { clock, logger } = this.options;
     const decode = createEventDecoder(logger);
     const link = new Link(attachment, directory, clock, {
+      onLoading: () => {
+        logger.info(PREPARING);
+        if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });
+      },
       onOpen: ({ url, version }) => {
         logger.info(`Connected to OpenCode ${version} at ${url}.`);
         this.setState({ kind: "connected", url, version, own: attachment.own });

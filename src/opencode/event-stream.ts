@@ -4,7 +4,7 @@ import { SilenceTimer } from "./silence-timer.ts";
 
 /** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
 const SILENCE_LIMIT_MS = 25_000;
-/** The first event comes once the server has loaded the folder, plugins included; a swallowed request is given up after this. */
+/** The first event comes at once; a swallowed request is given up after this. */
 const OPEN_TIMEOUT_MS = 10_000;
 const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
@@ -21,7 +21,7 @@ export type Subscribe = (
 export interface StreamCut {
   /** A sentence for people. */
   readonly reason: string;
-  /** What `subscribe`, or its `fetch`, failed with. */
+  /** What `ready` or `subscribe`, or its `fetch`, failed with. */
   readonly error?: unknown;
   readonly attempt: number;
   /** Milliseconds since 1970. */
@@ -29,6 +29,8 @@ export interface StreamCut {
 }
 
 export interface EventStreamOptions {
+  /** Resolves when the stream can be asked for, however long that takes; ends with the signal. */
+  readonly ready: (signal: AbortSignal) => Promise<void>;
   readonly subscribe: Subscribe;
   readonly clock: Clock;
   /** The stream is open (again): its first event came. Whatever happened while it was not is lost. */
@@ -116,12 +118,14 @@ export class EventStream implements Disposable {
 
   /** Resolves when the stream has ended, however that came about. */
   private async follow(attempt: Attempt): Promise<{ error: unknown; openFor: number }> {
-    const { clock, subscribe, onOpen, onPayload } = this.options;
+    const { clock, ready, subscribe, onOpen, onPayload } = this.options;
     const { signal } = attempt.abort;
     let openedAt: number | undefined;
     let error: unknown;
-    const deadline = clock.after(OPEN_TIMEOUT_MS, () => this.end("OpenCode did not open its event stream."));
+    let deadline: Disposable | undefined;
     try {
+      await ready(signal);
+      deadline = clock.after(OPEN_TIMEOUT_MS, () => this.end("OpenCode did not open its event stream."));
       const payloads = await subscribe(
         (request) => this.fetch(request, signal),
         (cause) => (error = cause),
@@ -138,7 +142,7 @@ export class EventStream implements Disposable {
     } catch (cause) {
       error = cause;
     } finally {
-      deadline.dispose();
+      deadline?.dispose();
       this.silence.stop();
       attempt.abort.abort();
     }

@@ -65,6 +65,13 @@ export const failures = {
     remedy: "Correct what it complains about (most often its configuration), then connect again.",
   }),
 
+  loadTimeout: (ms: number) => ({
+    code: "start-timeout" as const,
+    message: `OpenCode runs, but was not ready for this folder within ${Math.round(ms / 1000)} s: it may still be installing what its plugins need.`,
+    remedy:
+      "Connect again to wait longer; if that does not help, check the network and the plugins in OpenCode's configuration.",
+  }),
+
   notOpenCode: (url: string) => ({
     code: "not-opencode" as const,
     message: `What answers at ${url} is not an OpenCode server.`,

@@ -9,6 +9,7 @@ import type { Attachment } from "./attachment.ts";
 import { EventStream } from "./event-stream.ts";
 import type { StreamCut } from "./event-stream.ts";
 import { failures } from "./failures.ts";
+import { folderLoaded } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import { describeServerError } from "./server-error.ts";
 
@@ -16,6 +17,8 @@ import { describeServerError } from "./server-error.ts";
 const HEALTH_TIMEOUT_MS = 3_000;
 
 export interface LinkListener {
+  /** The server is well, but takes its time to load the folder. */
+  onLoading(): void;
   /** Events flow (again); what happened before may have been missed. */
   onOpen(server: { url: string; version: string }): void;
   onPayload(payload: unknown): void;
@@ -36,11 +39,12 @@ export class Link implements Disposable {
   constructor(
     private readonly attachment: Attachment,
     private readonly directory: string,
-    clock: Clock,
+    private readonly clock: Clock,
     private readonly listener: LinkListener,
   ) {
     this.currentClient = createClient(attachment.access, directory);
     this.stream = new EventStream({
+      ready: (signal) => this.ready(signal),
       subscribe: (fetch, onError) => this.subscribe(fetch, onError),
       clock,
       onOpen: () => listener.onOpen({ url: attachment.access.url, version: this.version }),
@@ -79,12 +83,10 @@ export class Link implements Disposable {
     this.stream.reopen("The OpenCode server was restarted.");
   }
 
-  private async subscribe(
-    fetch: (request: Request) => Promise<Response>,
-    onSseError: (error: unknown) => void,
-  ): Promise<AsyncIterable<unknown>> {
-    const { access, own } = this.attachment;
-    const health = await awaitHealth(access, HEALTH_TIMEOUT_MS);
+  private async ready(signal: AbortSignal): Promise<void> {
+    const { access, own, loadTimeoutMs } = this.attachment;
+    const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
+    signal.throwIfAborted();
     const failure = healthFailure(health, access.url);
     if (failure) {
       // A server of ours may be on the move: its watchdog says where it is, or that it is no more.
@@ -93,7 +95,21 @@ export class Link implements Disposable {
       throw new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;
-    const client = createClient(access, this.directory, async (request) => accepted(await fetch(request)));
+    await folderLoaded(this.currentClient, {
+      clock: this.clock,
+      withinMs: loadTimeoutMs,
+      signal,
+      onSlow: () => this.listener.onLoading(),
+    });
+  }
+
+  private async subscribe(
+    fetch: (request: Request) => Promise<Response>,
+    onSseError: (error: unknown) => void,
+  ): Promise<AsyncIterable<unknown>> {
+    const client = createClient(this.attachment.access, this.directory, async (request) =>
+      accepted(await fetch(request)),
+    );
     const route = { url: "/event" } satisfies EventSubscribeData;
     const { stream } = await client.sse.get<unknown>({ ...route, sseMaxRetryAttempts: 1, onSseError });
     return stream;

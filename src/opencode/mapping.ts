@@ -136,8 +136,8 @@ export function toPart(raw: unknown, at?: string): Part {
     // One part in a shape that is not known must not hide the whole conversation.
     if (known) return mapPart(known);
   }
-  const { id, sessionID, messageID, type } = wire.fit(wire.anyPart, raw, at);
-  return { type: "other", kind: type, id, sessionID, messageID };
+  const { id, sessionID, messageID, type, tail_start_id: tailStartID } = wire.fit(wire.anyPart, raw, at);
+  return { type: "other", kind: type, id, sessionID, messageID, ...(tailStartID && { tailStartID }) };
 }
 
 function mapPart(part: WireKnownPart): Part {
@@ -150,6 +150,7 @@ function mapPart(part: WireKnownPart): Part {
         type: "text",
         text: part.text,
         synthetic: part.synthetic ?? false,
+        ...(part.ignored && { ignored: true }),
         start: part.time?.start,
         end: part.time?.end,
         metadata: part.metadata,

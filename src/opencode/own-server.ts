@@ -8,15 +8,18 @@ import { awaitHealth, healthFailure, probe } from "./health.ts";
 import { Lease } from "./lease.ts";
 import { locateOpenCode } from "./locate.ts";
 import type { FileProbe } from "./locate.ts";
-import { ensurePrivateFolder } from "./private-files.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { isAlive } from "../state/processes.ts";
 import { accessOf, foldersOf, readServerState, serverFiles } from "./server-files.ts";
 import type { ServerFiles, ServerState } from "./server-files.ts";
-import { StartLock, isAlive } from "./start-lock.ts";
+import { StartLock } from "./start-lock.ts";
 import { startWatchdog } from "./start-watchdog.ts";
 import type { WatchdogProgram } from "./start-watchdog.ts";
 import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
 
 const HEALTH_TIMEOUT_MS = 5_000;
+/** What loading the folder may take at least: a server's first start installs what its plugins need. */
+const MIN_LOAD_TIMEOUT_MS = 90_000;
 const LOCK_PAUSE_MS = 50;
 /** How much longer than the server a watchdog may take to say how the start went. */
 const WATCHDOG_MARGIN_MS = 15_000;
@@ -33,6 +36,8 @@ export interface OwnServerOptions {
   readonly graceMs: number;
   readonly home: string;
   readonly watchdog: WatchdogProgram;
+  /** The environment of a server that is started now. */
+  readonly serverEnv: () => Promise<WatchdogProgram["env"]>;
 }
 
 /** Joins the server that a watchdog keeps for the folder. Undefined: there is none. */
@@ -89,7 +94,7 @@ async function start(files: ServerFiles, options: OwnServerOptions, search: Sear
     const directory = await realpath(options.directory);
     await endOrphan(files);
     const config = { directory, executable: located.executable, files, startTimeoutMs, graceMs };
-    await startWatchdog(watchdog, config);
+    await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
     const lease = await Lease.open(files.socket);
     if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
     return lease;
@@ -129,7 +134,7 @@ async function join(
   { startTimeoutMs }: OwnServerOptions,
   { signal }: Search,
 ): Promise<Attachment | undefined> {
-  const server = new OwnServer(lease, files);
+  const server = new OwnServer(lease, files, Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS));
   const give = () => server.leave();
   signal.addEventListener("abort", give, { once: true });
   try {
@@ -160,6 +165,7 @@ class OwnServer implements Attachment {
   constructor(
     private readonly lease: Lease,
     private readonly files: ServerFiles,
+    readonly loadTimeoutMs: number,
   ) {
     this.settled = new Promise((resolve) => (this.settle = resolve));
     void lease.closed.then(() => this.settle("ended"));

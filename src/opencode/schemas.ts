@@ -104,6 +104,7 @@ export const knownPart = z.discriminatedUnion("type", [
     type: z.literal("text"),
     text: z.string(),
     synthetic: z.optional(z.boolean()),
+    ignored: z.optional(z.boolean()),
     time: z.optional(optionalSpan),
     metadata: z.optional(unknownRecord),
   }),
@@ -126,7 +127,7 @@ export const KNOWN_PART_TYPES: ReadonlySet<unknown> = new Set<WireKnownPart["typ
 ]);
 
 /** Every other part, of a type known or yet unknown. */
-export const anyPart = z.object({ ...partBase, type: z.string() });
+export const anyPart = z.object({ ...partBase, type: z.string(), tail_start_id: z.optional(z.string()) });
 
 /** Parts stay raw: which schema fits depends on their type. */
 export const message = z.object({ info: messageInfo, parts: z.array(z.unknown()) });

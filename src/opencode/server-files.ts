@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import type { ServerAccess } from "./access.ts";
 import { DEFAULT_USERNAME } from "./access.ts";
-import { writePrivateFile } from "./private-files.ts";
+import { writePrivateFile } from "../state/private-files.ts";
 
 /** Bytes of a Unix socket's path that every system takes (macOS: 103). */
 const MAX_SOCKET_PATH_BYTES = 100;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as z from "zod/mini";
+import { isAlive } from "../state/processes.ts";
 
 /** Starting takes a second or two; a lock of this age was left behind. */
 const MAX_AGE_MS = 60_000;
@@ -71,15 +72,5 @@ async function isOld(path: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
     throw error;
-  }
-}
-
-/** Whether the process exists, whoever owns it. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -6,6 +6,8 @@ import { parseServerUrl } from "./server-url.ts";
 
 /** A server that is busy answers late; one that does not answer for this long is not there. */
 const HEALTH_TIMEOUT_MS = 10_000;
+/** Installing what its plugins need takes more than a minute where the registry cannot be reached. */
+const LOAD_TIMEOUT_MS = 120_000;
 
 export interface UrlServerOptions {
   readonly url: string;
@@ -32,5 +34,5 @@ export async function findServerByUrl(
   const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
   const failure = healthFailure(health, url);
   if (failure) throw new ConnectionError(failure);
-  return { own: false, access, watch: () => {}, leave: () => {} };
+  return { own: false, access, loadTimeoutMs: LOAD_TIMEOUT_MS, watch: () => {}, leave: () => {} };
 }

@@ -1,7 +1,6 @@
 import type * as vscode from "vscode";
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { Refusal } from "../engine/errors.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
@@ -26,7 +25,7 @@ export interface AsyncAgentsApi {
       readonly batch_id?: string;
     }): Promise<Task>;
     resume(taskID: string, prompt: string): Promise<Task>;
-    /** Not available yet: rejects. */
+    /** A new task that carries on from this one's conversation, as the same agent. */
     fork(taskID: string, prompt: string): Promise<Task>;
     /** At once, or with `block` when the task has ended or `timeout` (seconds, by default 30, at most 600) is up. */
     output(taskID: string, options?: OutputOptions): Promise<TaskOutput>;
@@ -74,8 +73,9 @@ export function createApi(
         await context.ensureConnected();
         return context.tasks.resume(taskID, prompt);
       },
-      fork: async () => {
-        throw new Refusal("unavailable", "Forking is not available yet.");
+      fork: async (taskID, prompt) => {
+        await context.ensureConnected();
+        return (await import("./commands/fork.ts")).forkTask(context, taskID, { prompt });
       },
       output: async (taskID, options) => {
         await context.ensureConnected();

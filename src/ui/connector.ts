@@ -37,6 +37,7 @@ export class Connector implements vscode.Disposable {
     private readonly passwords: PasswordStore,
     private readonly settings: Settings,
     private readonly viewID: string,
+    private readonly isViewVisible: () => boolean,
     private readonly logger: Logger,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
@@ -82,10 +83,7 @@ export class Connector implements vscode.Disposable {
   async ensureConnected(): Promise<void> {
     const reason = whyNot();
     if (reason) throw reason;
-    if (this.connection.state.kind !== "connected")
-      await vscode.window.withProgress({ location: { viewId: this.viewID } }, () =>
-        this.connection.connect(),
-      );
+    if (this.connection.state.kind !== "connected") await this.connectVisibly();
     if (this.syncFailure) await this.sync();
     else await this.synced;
   }
@@ -119,6 +117,30 @@ export class Connector implements vscode.Disposable {
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
+  }
+
+  /** Shows in the view what is going on; to whom does not see that, beside everything else, with a way to cancel. */
+  private async connectVisibly(): Promise<void> {
+    const { Notification } = vscode.ProgressLocation;
+    const location = this.isViewVisible() ? { viewId: this.viewID } : Notification;
+    const title = vscode.l10n.t("Connecting to OpenCode");
+    await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
+      const abort = new AbortController();
+      const subscriptions = [
+        token.onCancellationRequested(() => abort.abort()),
+        this.connection.onDidChangeState((state) => {
+          if (state.kind === "connecting") progress.report({ message: state.detail });
+        }),
+      ];
+      try {
+        await this.connection.connect(abort.signal);
+      } catch (error) {
+        if (!abort.signal.aborted) throw error;
+        throw new Refusal("cancelled-by-caller", vscode.l10n.t("Connecting was cancelled."));
+      } finally {
+        for (const subscription of subscriptions) subscription.dispose();
+      }
+    });
   }
 
   private sync(): Promise<void> {

@@ -14,6 +14,8 @@ export function humanMessage(error: unknown): string {
 
 /** Shows an error to the person, with the log one click away. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
+  // Whoever cancelled knows.
+  if (error instanceof Refusal && error.code === "cancelled-by-caller") return;
   logger.error("A command failed.", error);
   const showLog = vscode.l10n.t("Show Log");
   const choice = await vscode.window.showErrorMessage(humanMessage(error), showLog);

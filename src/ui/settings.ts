@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { EngineSettings } from "../engine/engine.ts";
-import type { ModelRef } from "../engine/task.ts";
+import { parseModel } from "../engine/model-ref.ts";
 
 const SECTION = "asyncagents";
 
@@ -16,6 +16,13 @@ export class Settings {
       defaultAgent: text("defaultAgent"),
       defaultModel: parseModel(text("defaultModel")),
       maxConcurrentTasks: Math.floor(number("maxConcurrentTasks", 5, 0)),
+      maxDepth: Math.floor(number("maxDepth", 1, 0)),
+      fork: {
+        // Limits that make no sense are refused where a fork is launched, with a sentence that names them.
+        maxToolResultChars: this.value("fork.maxToolResultChars", 1_500),
+        maxTokens: this.value("fork.maxTokens", 100_000),
+        strategy: strategy(this.value<string>("fork.strategy", "auto")),
+      },
       notifyParent: vscode.workspace.getConfiguration(SECTION).get("notifyParent", true),
     };
   }
@@ -28,8 +35,17 @@ export class Settings {
     };
   }
 
+  private value<T>(name: string, fallback: T): T {
+    return vscode.workspace.getConfiguration(SECTION).get(name, fallback);
+  }
+
   notifyUser(): NotifyUser {
     return vscode.workspace.getConfiguration(SECTION).get("notifyUser", "always");
+  }
+
+  /** Whether agents are given the tools. */
+  agentToolsEnabled(): boolean {
+    return vscode.workspace.getConfiguration(SECTION).get<unknown>("agentTools.enabled") !== false;
   }
 
   /** Calls back when a setting below `name` changes. */
@@ -40,12 +56,8 @@ export class Settings {
   }
 }
 
-/** `provider/model`; undefined for anything else. The model's own name may hold further slashes. */
-export function parseModel(text: string | undefined): ModelRef | undefined {
-  const match = text?.match(/^([^/\s]+)\/(\S+)$/);
-  return match?.[1] !== undefined && match[2] !== undefined
-    ? { providerID: match[1], modelID: match[2] }
-    : undefined;
+function strategy(value: string): EngineSettings["fork"]["strategy"] {
+  return value === "fork" || value === "replay" ? value : "auto";
 }
 
 function text(name: string): string | undefined {

@@ -178,7 +178,40 @@ describe("commands and API in the extension host", () => {
     assert.equal(api.session.active, first);
   });
 
-  it("forking says that it is not available yet", async () => {
-    await assert.rejects(async () => api.tasks.fork("x", "y"), /not available yet/);
+  it("[EXT-5] a task is forked from code, by the API and by the command, as the same agent", async () => {
+    const source = await finished(
+      await launch({ prompt: script([{ text: "The word is blue." }]), agent: "explore" }),
+    );
+    const prompt = script([{ text: "I know." }], "Which word? ");
+    const forks = [
+      await api.tasks.fork(source.id, prompt),
+      await vscode.commands.executeCommand<Task>("asyncagents.fork", source.id, prompt, { agent: "build" }),
+    ];
+    assert.deepEqual(
+      forks.map(({ isForked, forkedFrom, agent }) => [isForked, forkedFrom, agent]),
+      [
+        [true, source.id, "explore"],
+        [true, source.id, "build"],
+      ],
+    );
+    for (const { id } of forks) {
+      const request = await model.waitForRequest(({ sessionID, title }) => sessionID === id && !title);
+      assert.match(JSON.stringify(request.messages), /The word is blue\./);
+      assert.equal((await finished(api.tasks.get(id) ?? assert.fail())).status, "completed");
+    }
+  });
+
+  it("the active session is forked from code", async () => {
+    const task = await vscode.commands.executeCommand<Task>("asyncagents.launchForked", {
+      prompt: script([{ text: "Done." }]),
+      description: "Forked",
+    });
+    assert.equal(task.isForked, true);
+    assert.equal(task.forkedFrom, task.parentSessionID);
+    assert.equal((await finished(task)).status, "completed");
+    await assert.rejects(
+      async () => vscode.commands.executeCommand("asyncagents.launchForked", { prompt: "x", fork: true }),
+      /no argument fork/,
+    );
   });
 });

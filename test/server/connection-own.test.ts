@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
-import { isAlive } from "../../src/opencode/start-lock.ts";
+import { isAlive } from "../../src/state/processes.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Desk, failureOf, fakeServer, isGone } from "./watchdog-support.ts";

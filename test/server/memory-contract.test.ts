@@ -71,6 +71,8 @@ async function memory(): Promise<Subject> {
   });
 }
 
+const textsOf = (messages: readonly Message[]): string[] =>
+  messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : [])));
 const roles = (messages: readonly Message[]): string[] => messages.map(({ info }) => info.role);
 
 for (const [name, open] of Object.entries({ openCode, memory }))
@@ -224,6 +226,54 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const id = await newSession();
       await server.prompt(id, { ...envelope(), agent: "nobody", parts: [{ text: "x" }] });
       assert.ok(!(await server.statuses()).has(id));
+      assert.deepEqual(await server.messages(id), []);
+    });
+
+    it("copies a conversation into a session that is like a new one", async () => {
+      const { id: source, finish } = await working();
+      finish();
+      await idle(source);
+      const parent = await newSession();
+      const draft = { ...record({ agent: "build", parentSessionID: parent, isForked: true }), id: undefined };
+      const copy = await server.copySession(source, {
+        title: "Copy",
+        parentID: parent,
+        agent: "build",
+        task: draft,
+      });
+      const found = await server.session(copy.id);
+      assert.equal(found?.title, "Copy");
+      assert.equal(found?.parentID, parent);
+      assert.ok(found?.task.kind === "task");
+      assert.deepEqual(found.task.record, { ...draft, id: copy.id });
+      assert.equal(found.cost, 0);
+      assert.equal(found.tokens.input, 0);
+      assert.deepEqual(roles(await server.messages(copy.id)), ["user", "assistant"]);
+      assert.equal((await server.messages(source)).length, 2);
+    });
+
+    it("writes a conversation, which the next turn carries on, and removes one", async () => {
+      const { id: source, finish } = await working();
+      finish();
+      await idle(source);
+      const history = await server.messages(source);
+      const id = await newSession();
+      assert.equal(await server.canWriteHistory(), true);
+      await server.writeHistory(id, history);
+      const written = await server.messages(id);
+      assert.deepEqual(roles(written), ["user", "assistant"]);
+      assert.deepEqual(textsOf(written), textsOf(history));
+      const [first, second] = written;
+      assert.ok(second?.info.role === "assistant");
+      assert.equal(second.info.parentID, first?.info.id);
+      assert.ok(!history.some(({ info }) => written.some((message) => message.info.id === info.id)));
+      assert.equal((await server.session(id))?.tokens.input, 0);
+      const gate = `contract-${++made}`;
+      await server.prompt(id, { ...envelope(), parts: [{ text: subject.prompt(gate) }] });
+      await until("the answer to be begun", async () => (await server.messages(id)).length === 4);
+      subject.finish(id, gate);
+      await idle(id);
+      await server.removeMessages(id);
       assert.deepEqual(await server.messages(id), []);
     });
 

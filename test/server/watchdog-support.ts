@@ -6,7 +6,7 @@ import { ConnectionError } from "../../src/engine/connection.ts";
 import type { Clock, Logger } from "../../src/engine/ports.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { ConnectionOptions, OpenCodeConnection, ServerSettings } from "../../src/opencode/connection.ts";
-import { isAlive } from "../../src/opencode/start-lock.ts";
+import { isAlive } from "../../src/state/processes.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Lease } from "../../src/opencode/lease.ts";
 import { foldersOf, serverFiles } from "../../src/opencode/server-files.ts";
 import type { ServerFiles } from "../../src/opencode/server-files.ts";
-import { isAlive } from "../../src/opencode/start-lock.ts";
+import { isAlive } from "../../src/state/processes.ts";
 import { startWatchdog } from "../../src/opencode/start-watchdog.ts";
 import { encodeMessage, readWatchdogMessages } from "../../src/opencode/watchdog/lease-protocol.ts";
 import type { WatchdogMessage } from "../../src/opencode/watchdog/lease-protocol.ts";

@@ -10,7 +10,7 @@ import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { build } from "esbuild";
-import { defaultStateFolder } from "../../src/opencode/private-files.ts";
+import { defaultStateFolder } from "../../src/state/private-files.ts";
 import { readServerState, serverFiles } from "../../src/opencode/server-files.ts";
 import { desktopVsCode, repository, runInExtensionHost } from "../support/extension-host.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";

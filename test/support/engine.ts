@@ -1,8 +1,10 @@
+import { roughTokens } from "./rough-tokens.ts";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
+import type { TokenCounter } from "../../src/engine/token-counter.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
@@ -34,6 +36,7 @@ export async function openWindow(
   between: (server: AgentServer) => AgentServer = (real) => real,
   clock = realClock,
   part: "writes" | "follows" = "writes",
+  tokens: TokenCounter = roughTokens,
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -62,10 +65,13 @@ export async function openWindow(
     logger,
     random: Math.random,
     tombstones: { load: () => [], save: () => undefined },
+    tokens,
     settings: () => ({
       pollInterval: 500,
       stallWarning: 0,
       notifyParent: true,
+      maxDepth: 1,
+      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
       ...settings,
     }),

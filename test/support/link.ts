@@ -1,6 +1,12 @@
 import { Emitter, type Disposable } from "../../src/engine/event.ts";
 import { ServerFailure, type AgentServer, type Clock, type NewSession } from "../../src/engine/ports.ts";
-import type { PendingRequest, Prompt, RequestAnswer, ServerEvent } from "../../src/engine/server-model.ts";
+import type {
+  Message,
+  PendingRequest,
+  Prompt,
+  RequestAnswer,
+  ServerEvent,
+} from "../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../src/engine/task.ts";
 
 /** What goes wrong with a call: it does not arrive, its answer does not, or either takes its time. */
@@ -98,6 +104,22 @@ export class Link implements AgentServer {
 
   deleteSession(sessionID: string) {
     return this.call(`DELETE /session/${sessionID}`, () => this.server.deleteSession(sessionID));
+  }
+
+  copySession(sourceID: string, session: NewSession) {
+    return this.call(`POST /session/${sourceID}/fork`, () => this.server.copySession(sourceID, session));
+  }
+
+  canWriteHistory() {
+    return this.call("POST /sync/replay", () => this.server.canWriteHistory());
+  }
+
+  writeHistory(sessionID: string, messages: readonly Message[]) {
+    return this.call("POST /sync/replay", () => this.server.writeHistory(sessionID, messages));
+  }
+
+  removeMessages(sessionID: string) {
+    return this.call(`DELETE /session/${sessionID}/message`, () => this.server.removeMessages(sessionID));
   }
 
   saveRecord(record: TaskRecord) {

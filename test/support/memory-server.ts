@@ -135,6 +135,30 @@ export class MemoryServer implements AgentServer {
     this.remove(sessionID);
   }
 
+  async copySession(sourceID: string, session: NewSession): Promise<Session> {
+    this.journal.push({ call: "copySession", sessionID: sourceID });
+    this.require(sourceID, `POST /session/${sourceID}/fork`);
+    const copy = await this.createSession(session);
+    this.storeHistory(copy.id, this.stored(sourceID));
+    return copy;
+  }
+
+  async canWriteHistory(): Promise<boolean> {
+    return true;
+  }
+
+  async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
+    this.journal.push({ call: "writeHistory", sessionID });
+    this.require(sessionID, "POST /sync/replay");
+    this.storeHistory(sessionID, messages);
+  }
+
+  async removeMessages(sessionID: string): Promise<void> {
+    this.journal.push({ call: "removeMessages", sessionID });
+    this.require(sessionID, `GET /session/${sessionID}/message`);
+    this.messagesOf.delete(sessionID);
+  }
+
   async saveRecord(record: TaskRecord): Promise<Session | undefined> {
     this.journal.push({ call: "saveRecord", sessionID: record.id });
     const session = this.sessionsByID.get(record.id);
@@ -551,6 +575,21 @@ export class MemoryServer implements AgentServer {
   private textPart({ id, sessionID }: AssistantMessageInfo, text: string, end?: number): Part {
     const place = { sessionID, messageID: id };
     return { ...place, id: this.id("prt"), type: "text", text, synthetic: false, start: this.now(), end };
+  }
+
+  /** What is written in is told to nobody. */
+  private storeHistory(sessionID: string, messages: readonly Message[]): void {
+    const newIDs = new Map<string, string>();
+    for (const { info, parts } of structuredClone(messages)) {
+      const id = this.id("msg");
+      newIDs.set(info.id, id);
+      this.keepMessage(
+        info.role === "user"
+          ? { ...info, id, sessionID }
+          : { ...info, id, sessionID, parentID: newIDs.get(info.parentID) ?? info.parentID },
+      );
+      for (const part of parts) this.keepPart({ ...part, id: this.id("prt"), messageID: id, sessionID });
+    }
   }
 
   private promptPart(sessionID: string, messageID: string, part: PromptPart): Part {

@@ -1,3 +1,4 @@
+import { roughTokens } from "./rough-tokens.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import type { Logger } from "../../src/engine/ports.ts";
@@ -36,10 +37,13 @@ export function memoryWindow(
     logger,
     random: randomNumbers(seed),
     tombstones: { load: () => [], save: () => undefined },
+    tokens: roughTokens,
     settings: () => ({
       pollInterval: POLL_MS,
       stallWarning: 0,
       notifyParent: true,
+      maxDepth: 1,
+      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
       ...settings,
     }),

@@ -96,7 +96,9 @@ export function basicAuthorization(password: string): string {
   return `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`;
 }
 
-/** The configuration by which OpenCode knows the scripted model as `fake/m` (the default) and `fake/m2`. */
+const READS_IMAGES = { input: ["text", "image"], output: ["text"] };
+
+/** The configuration by which OpenCode knows the scripted model as `fake/m` (the default, reads images) and `fake/m2`. */
 export function modelConfig(model: Pick<ScriptedModel, "url">): Record<string, unknown> {
   const limit = { context: 200_000, output: 8_000 };
   return {
@@ -109,7 +111,7 @@ export function modelConfig(model: Pick<ScriptedModel, "url">): Record<string, u
         name: "Fake",
         options: { baseURL: model.url, apiKey: "none" },
         models: {
-          m: { name: "Fake M", tool_call: true, limit },
+          m: { name: "Fake M", tool_call: true, attachment: true, modalities: READS_IMAGES, limit },
           m2: { name: "Fake M2", tool_call: true, limit },
         },
       },

@@ -26,6 +26,8 @@ export interface ScriptStep {
   readonly gate?: string;
   /** Holds it after reasoning and text instead of before. */
   readonly gateAfterText?: boolean;
+  /** Holds it while it calls the first tool, whose name it has told by then. */
+  readonly gateInCall?: boolean;
   /** The reason given for the end (default `stop`, or `tool_calls` where there are some). */
   readonly finish?: string;
   /** Replaces fields of the token usage told at the end. */

@@ -195,7 +195,7 @@ class Model {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.flushHeaders();
     try {
-      if (!step.gateAfterText) await held();
+      if (!step.gateAfterText && !step.gateInCall) await held();
       delta({ role: "assistant", content: "" });
       for (const word of words(step.reasoning)) {
         delta({ reasoning_content: word });
@@ -210,21 +210,24 @@ class Model {
         if (step.gap || chunk % 50 === 0) await pause();
       }
       if (step.gateAfterText) await held();
+      if (step.drop) return void response.destroy();
+      for (const [index, call] of (step.tools ?? []).entries()) {
+        const id = `call_${request.index}_${index}`;
+        const args = JSON.stringify(call.args ?? {});
+        delta({
+          tool_calls: [{ index, id, type: "function", function: { name: call.name, arguments: "" } }],
+        });
+        if (step.gateInCall && index === 0) await held();
+        for (let at = 0; at < args.length; at += 20)
+          delta({ tool_calls: [{ index, function: { arguments: args.slice(at, at + 20) } }] });
+      }
+      delta({}, step.finish ?? (step.tools ? "tool_calls" : "stop"));
+      send({ ...frame(request), choices: [], usage: usage(request) });
+      response.end("data: [DONE]\n\n");
     } catch (error) {
       if (gone.signal.aborted) return;
       throw error;
     }
-    if (step.drop) return void response.destroy();
-    for (const [index, call] of (step.tools ?? []).entries()) {
-      const id = `call_${request.index}_${index}`;
-      const args = JSON.stringify(call.args ?? {});
-      delta({ tool_calls: [{ index, id, type: "function", function: { name: call.name, arguments: "" } }] });
-      for (let at = 0; at < args.length; at += 20)
-        delta({ tool_calls: [{ index, function: { arguments: args.slice(at, at + 20) } }] });
-    }
-    delta({}, step.finish ?? (step.tools ? "tool_calls" : "stop"));
-    send({ ...frame(request), choices: [], usage: usage(request) });
-    response.end("data: [DONE]\n\n");
   }
 
   private gate(name: string): Gate {

@@ -7,6 +7,7 @@ import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import { TreeNode } from "../tree/task-tree.ts";
+import type { AgentToolsConfig } from "./agent-tools-commands.ts";
 
 /** What commands work on. */
 export interface CommandContext {
@@ -17,12 +18,15 @@ export interface CommandContext {
   readonly session: ActiveSession;
   readonly connection: ServerConnection;
   readonly panels: OutputPanels;
+  readonly agentToolsConfig: () => Promise<AgentToolsConfig>;
   readonly logger: Logger;
   /** Connects if need be, showing progress in the view; rejects where that cannot be. */
   readonly ensureConnected: () => Promise<void>;
   /** Connects because the person asked for it: where a password is missing, it is asked for. */
   readonly connectAsking: () => Promise<ConnectionState>;
   readonly refresh: () => Promise<void>;
+  /** Opens a text as a read-only document; the name's extension tells the language. */
+  readonly openText: (name: string, text: string) => Promise<void>;
   readonly showLog: () => void;
   /** The task whose row is selected. */
   readonly selectedTaskID: () => string | undefined;

@@ -1,5 +1,3 @@
-import { answer } from "./answer.ts";
-import { cancelBatch, launchBatch } from "./batch.ts";
 import type { Command } from "./command.ts";
 import { launch } from "./launch.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
@@ -15,17 +13,29 @@ import {
   showSelected,
 } from "./task-commands.ts";
 
+/** A command that is loaded when it is first run. */
+function lazily(command: Pick<Command, "id" | "isAboutTask">, load: () => Promise<Command>): Command {
+  return { ...command, run: async (context, ...args) => (await load()).run(context, ...args) };
+}
+
+const isAboutTask = true;
+const batch = () => import("./batch.ts");
+const fork = () => import("./fork.ts");
+const agentTools = () => import("./agent-tools-commands.ts");
+
 /** Every command of the manifest, and those that only the product itself runs. */
 export const COMMANDS: readonly Command[] = [
   launch,
-  launchBatch,
+  lazily({ id: "asyncagents.launchBatch" }, async () => (await batch()).launchBatch),
+  lazily({ id: "asyncagents.launchForked" }, async () => (await fork()).launchForked),
   showOutput,
   showSelected,
   resume,
+  lazily({ id: "asyncagents.fork", isAboutTask }, async () => (await fork()).fork),
   retry,
   cancel,
-  cancelBatch,
-  answer,
+  lazily({ id: "asyncagents.cancelBatch", isAboutTask }, async () => (await batch()).cancelBatch),
+  lazily({ id: "asyncagents.answer", isAboutTask }, async () => (await import("./answer.ts")).answer),
   sendNotice,
   clear,
   clearFinished,
@@ -35,5 +45,7 @@ export const COMMANDS: readonly Command[] = [
   startServer,
   stopServer,
   refresh,
+  lazily({ id: "asyncagents.installAgentTools" }, async () => (await agentTools()).installAgentTools),
+  lazily({ id: "asyncagents.removeAgentTools" }, async () => (await agentTools()).removeAgentTools),
   showLog,
 ];

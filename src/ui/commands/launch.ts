@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
-import { parseModel } from "../settings.ts";
+import { askPrompt, BACK, offerPromptBack } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 /** What a program passes; the names are those of the tool `asyncagents_task`. */
@@ -26,9 +27,7 @@ export const launch: Command = {
 export async function launchTask(context: CommandContext, input: LaunchArguments): Promise<Task> {
   await context.ensureConnected();
   const { prompt, description, agent, batch_id: batchID } = input;
-  const model = input.model === undefined ? undefined : parseModel(input.model);
-  if (input.model !== undefined && !model)
-    throw new Refusal("unknown-model", `"${input.model}" does not name a model; write it as provider/model.`);
+  const model = requireModel(input.model);
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
   const parentSessionID = await context.session.ensure();
@@ -45,13 +44,14 @@ export async function launchTask(context: CommandContext, input: LaunchArguments
 
 async function launchAsking(context: CommandContext): Promise<Task | undefined> {
   await context.ensureConnected();
-  let agent = await pickAgent(context);
+  const title = vscode.l10n.t("Launch Task (1/2): Agent");
+  let agent = await pickAgent(context, title);
   let prompt = "";
   while (agent !== undefined) {
-    const answer = await askPrompt(agent, prompt);
+    const answer = await askPromptFor(agent, prompt);
     if (answer === undefined) return undefined;
-    if (answer === "back") {
-      agent = await pickAgent(context);
+    if (answer === BACK) {
+      agent = await pickAgent(context, title);
       continue;
     }
     prompt = answer;
@@ -67,7 +67,7 @@ async function launchAsking(context: CommandContext): Promise<Task | undefined> 
   return undefined;
 }
 
-async function pickAgent({ engine }: CommandContext): Promise<string | undefined> {
+export async function pickAgent({ engine }: CommandContext, title: string): Promise<string | undefined> {
   const items = engine.agents().then((agents) =>
     agents.map(({ name, description, model }) => ({
       label: name,
@@ -76,7 +76,7 @@ async function pickAgent({ engine }: CommandContext): Promise<string | undefined
     })),
   );
   const picked = await vscode.window.showQuickPick(items, {
-    title: vscode.l10n.t("Launch Task (1/2): Agent"),
+    title,
     placeHolder: vscode.l10n.t("Which agent is to do it?"),
     matchOnDetail: true,
     ignoreFocusOut: true,
@@ -84,43 +84,13 @@ async function pickAgent({ engine }: CommandContext): Promise<string | undefined
   return picked?.label;
 }
 
-/** The prompt, `back`, or undefined where the person changed their mind. */
-function askPrompt(agent: string, value: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const box = vscode.window.createInputBox();
-    box.title = vscode.l10n.t("Launch Task (2/2): Prompt for {0}", agent);
-    box.prompt = vscode.l10n.t("What is the task to do? It works in the background with this prompt alone.");
-    box.placeholder = vscode.l10n.t("For example: find out why the tests are slow, and report.");
-    box.value = value;
-    box.ignoreFocusOut = true;
-    box.buttons = [vscode.QuickInputButtons.Back];
-    let answer: string | undefined;
-    box.onDidChangeValue(() => (box.validationMessage = undefined));
-    box.onDidTriggerButton(() => {
-      answer = "back";
-      box.hide();
-    });
-    box.onDidAccept(() => {
-      if (box.value.trim() === "") {
-        box.validationMessage = vscode.l10n.t("Say what the task is to do.");
-        return;
-      }
-      answer = box.value;
-      box.hide();
-    });
-    box.onDidHide(() => {
-      box.dispose();
-      resolve(answer);
-    });
-    box.show();
+function askPromptFor(agent: string, value: string): Promise<string | typeof BACK | undefined> {
+  return askPrompt({
+    title: vscode.l10n.t("Launch Task (2/2): Prompt for {0}", agent),
+    hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
+    value,
+    canGoBack: true,
   });
-}
-
-/** What a person typed is not lost because the launch failed. */
-async function offerPromptBack(prompt: string): Promise<void> {
-  const copy = vscode.l10n.t("Copy Prompt");
-  const choice = await vscode.window.showWarningMessage(vscode.l10n.t("The task was not launched."), copy);
-  if (choice === copy) await vscode.env.clipboard.writeText(prompt);
 }
 
 /** Takes what a program passed; throws a {@link Refusal} that names what does not fit. */

@@ -13,7 +13,7 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
   const command = (name: string, taskID: string): void =>
     orShow(vscode.commands.executeCommand(`asyncagents.${name}`, taskID));
   return {
-    canFork: () => false,
+    canFork: () => true,
     cancel: (id) => command("cancel", id),
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),

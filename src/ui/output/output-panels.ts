@@ -4,9 +4,8 @@ import * as vscode from "vscode";
 
 import type { Logger } from "../../engine/ports.ts";
 import { outputPage } from "./html.ts";
-import { OutputSession, type OutputActions, type OutputSource } from "./output-session.ts";
-import { outputStrings } from "./strings.ts";
-import { TextDocuments } from "./text-documents.ts";
+import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
+import type { TextDocuments } from "./text-documents.ts";
 
 export type { OutputActions, OutputSource } from "./output-session.ts";
 
@@ -15,12 +14,12 @@ const VIEW_TYPE = "asyncagents.output";
 /** The output panels: at most one per task, and back after the window was reloaded. */
 export class OutputPanels implements vscode.Disposable {
   private readonly panels = new Map<string, vscode.WebviewPanel>();
-  private readonly documents = new TextDocuments();
 
   constructor(
     private readonly extensionUri: vscode.Uri,
     private readonly source: OutputSource,
     private readonly actions: OutputActions,
+    private readonly documents: TextDocuments,
     private readonly log: Logger,
   ) {}
 
@@ -63,35 +62,26 @@ export class OutputPanels implements vscode.Disposable {
 
   dispose(): void {
     for (const panel of [...this.panels.values()]) panel.dispose();
-    this.documents.dispose();
   }
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
-    const session = new OutputSession(
-      taskID,
-      this.source,
-      this.actions,
-      {
-        post: (message) => void webview.postMessage(message),
-        setTitle: (title) => (panel.title = title),
-        openDocument: (name, text) => void this.documents.open(name, text),
-      },
-      outputStrings,
-      vscode.env.language,
-      this.log,
-    );
+    // Loaded while the page loads; what the page says meanwhile waits for it.
+    const session = this.loadSession(panel, taskID);
+    const withSession = (use: (session: OutputSession) => void): void => {
+      session.then(use).catch((error: unknown) => this.log.error("An output panel failed.", error));
+    };
     this.panels.set(taskID, panel);
     const subscriptions = [
-      webview.onDidReceiveMessage((message: unknown) => session.receive(message)),
+      webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
-        if (!panel.visible) session.pause();
+        if (!panel.visible) withSession((loaded) => loaded.pause());
       }),
     ];
     panel.onDidDispose(() => {
       this.panels.delete(taskID);
       for (const subscription of subscriptions) subscription.dispose();
-      session.dispose();
+      withSession((loaded) => loaded.dispose());
     });
     panel.iconPath = this.media("output-light.svg", "output-dark.svg");
     webview.html = outputPage({
@@ -108,6 +98,26 @@ export class OutputPanels implements vscode.Disposable {
       cspSource: webview.cspSource,
       nonce: randomBytes(16).toString("base64"),
     });
+  }
+
+  private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
+    const [{ OutputSession }, { outputStrings }] = await Promise.all([
+      import("./output-session.ts"),
+      import("./strings.ts"),
+    ]);
+    return new OutputSession(
+      taskID,
+      this.source,
+      this.actions,
+      {
+        post: (message) => void panel.webview.postMessage(message),
+        setTitle: (title) => (panel.title = title),
+        openDocument: (name, text) => void this.documents.open(name, text),
+      },
+      outputStrings,
+      vscode.env.language,
+      this.log,
+    );
   }
 
   private webviewOptions(): vscode.WebviewOptions {

@@ -118,8 +118,9 @@ export class TaskView implements vscode.Disposable {
     );
   }
 
-  /** Said above the tasks that were last known; an empty view has its welcome instead. */
+  /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
   private message(state: ConnectionState): string {
+    if (state.kind === "connecting" && state.detail !== "") return state.detail;
     if (this.session.id === undefined || this.engine.list(this.session.id).length === 0) return "";
     switch (state.kind) {
       case "connected":

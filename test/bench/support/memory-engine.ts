@@ -1,3 +1,4 @@
+import { roughTokens } from "../../support/rough-tokens.ts";
 import { TaskEngine } from "../../../src/engine/engine.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
 import type { TaskRecordDraft } from "../../../src/engine/task.ts";
@@ -23,10 +24,13 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
     logger: strictLogger,
     random: Math.random,
     tombstones: { load: () => [], save: () => undefined },
+    tokens: roughTokens,
     settings: () => ({
       pollInterval: 5_000,
       stallWarning: 120_000,
       notifyParent: true,
+      maxDepth: 1,
+      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
     }),
   });

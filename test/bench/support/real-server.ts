@@ -73,10 +73,12 @@ export function told({ engine }: EngineWindow, parent: string, count: number): P
   });
 }
 
-/** Waits until nothing runs on the server and every parent was told, so that the next measurement starts afresh. */
+/** Waits until nothing runs on the server and every parent knows, so that the next measurement starts afresh. */
 export async function quiet({ server, window }: Omit<Bench, "stop">, parent: string): Promise<void> {
   const isQuiet = async (): Promise<boolean> => {
-    const isTold = window.engine.list(parent).every(({ notice }) => notice.state === "delivered");
+    const isTold = window.engine
+      .list(parent)
+      .every(({ notice: { state } }) => state === "delivered" || state === "skipped");
     const statuses = (await (await server.fetch("/session/status")).json()) as object;
     return isTold && Object.keys(statuses).length === 0;
   };

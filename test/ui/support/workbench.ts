@@ -90,11 +90,27 @@ export class Workbench {
     await this.loaded();
   }
 
-  /** Runs a command from the palette, by its title with its category: `Async Agents: Launch`. */
+  /**
+   * Runs a command from the palette, by its title with its category: `Async Agents: Launch`. The palette lists what
+   * could be run when it was filled, and a window that has just opened is not done with that: it is opened again.
+   */
   async runCommand(title: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    await this.quickInput.type(`>${title}`);
-    await this.quickInput.choose(title);
+    const command = this.quickInput.items.filter({ hasText: title }).first();
+    await until(
+      `the palette to offer "${title}"`,
+      async () => {
+        await this.page.keyboard.press("F1");
+        await this.quickInput.type(`>${title}`);
+        const isOffered = await command.waitFor({ timeout: 3_000 }).then(
+          () => true,
+          () => false,
+        );
+        if (!isOffered) await this.quickInput.cancel();
+        return isOffered;
+      },
+      30_000,
+    );
+    await command.click();
   }
 
   /** Shows the view of the tasks. */

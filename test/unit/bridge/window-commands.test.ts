@@ -33,6 +33,14 @@ const everything: Required<LaunchInput> = {
   parentMessageID: "msg_parent",
   launchedBy: "agent",
   batchID: "bat_1",
+  callID: "call_1",
+  fork: {
+    sourceSessionID: "ses_source",
+    fromMessageID: "msg_1",
+    upToMessageID: "msg_2",
+    maxToolResultChars: 100,
+    maxTokens: 1_000,
+  },
 };
 
 describe("Commands between windows", () => {
@@ -42,6 +50,7 @@ describe("Commands between windows", () => {
     ["launch", everything],
     ["launch", { prompt: "Do it.", parentSessionID: "ses_parent", launchedBy: "person" }],
     ["resume", "ses_task", "More."],
+    ["resume", "ses_task", "More.", "call_1"],
     ["retry", "ses_task"],
     ["cancel", "ses_task"],
     ["cancel", "ses_task", "agent"],

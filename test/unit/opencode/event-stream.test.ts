@@ -41,6 +41,7 @@ describe("Event stream", () => {
   let events: FakeEvents;
   let clock: FakeClock;
   let stream: EventStream;
+  let ready: (signal: AbortSignal) => Promise<void>;
   const told = {
     opened: 0,
     payloads: [] as unknown[],
@@ -51,9 +52,11 @@ describe("Event stream", () => {
     events = await FakeEvents.start();
     clock = new FakeClock();
     Object.assign(told, { opened: 0, payloads: [], cuts: [] });
+    ready = () => Promise.resolve();
     stream = new EventStream({
       clock,
       random: () => 0.5,
+      ready: (signal) => ready(signal),
       subscribe: async (fetch, onSseError) => {
         const client = createClient({ url: events.url, username: "opencode" }, "/work", fetch);
         return (await client.sse.get({ url: "/event", sseMaxRetryAttempts: 1, onSseError })).stream;
@@ -136,6 +139,43 @@ describe("Event stream", () => {
     clock.advance(10_000);
     await cut(2);
     assert.match(told.cuts[1]?.reason ?? "", /did not open/);
+  });
+
+  it("waits until it can be asked for, which the time for its opening does not count", async () => {
+    await opened(1);
+    let goOn = (): void => {};
+    ready = () => new Promise((resolve) => (goOn = resolve));
+    stream.reopen("moved");
+    await until("the wait", () => goOn.length === 1);
+    clock.advance(60_000);
+    assert.equal(events.connections.length, 1);
+    goOn();
+    await opened(2);
+    assert.deepEqual(told.cuts, []);
+  });
+
+  it("ends the wait when it is opened anew or disposed, and tells when the wait fails", async () => {
+    await opened(1);
+    const signals: AbortSignal[] = [];
+    ready = (signal) => {
+      signals.push(signal);
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("ended"))));
+    };
+    stream.reopen("moved");
+    await until("the wait", () => signals.length === 1);
+    stream.reopen("moved again");
+    await until("the next wait", () => signals.length === 2);
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true, false],
+    );
+    assert.equal(told.cuts.length, 0);
+    ready = () => Promise.reject(new Error("It is not well."));
+    stream.reopen("moved once more");
+    await cut(1);
+    assert.equal(told.cuts[0]?.reason, "It is not well.");
+    clock.advance(500);
+    await cut(2);
   });
 
   it("opens again at once when told to, connected or waiting", async () => {

@@ -15,7 +15,7 @@ import {
   defaultStateFolder,
   ensurePrivateFolder,
   writePrivateFile,
-} from "../../../src/opencode/private-files.ts";
+} from "../../../src/state/private-files.ts";
 import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
 import { StartLock } from "../../../src/opencode/start-lock.ts";
 import { tempDir } from "../../support/temp.ts";

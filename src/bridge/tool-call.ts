@@ -1,0 +1,37 @@
+import * as z from "zod/mini";
+
+/*
+ * What OpenCode's plugin asks of a window: one HTTP POST per call, with the window's token as bearer. The answer is
+ * streamed as JSON lines: empty ones keep the connection alive, the last one is the reply.
+ */
+
+export const TOOL_CALL_PATH = "/v1/tool-call";
+/** Bytes of a call: a prompt may have a million characters, which UTF-8 and JSON can make several times as many. */
+export const MAX_CALL_BYTES = 8_000_000;
+/** How often a line is sent while a call waits, in milliseconds. */
+export const KEEP_ALIVE_MS = 15_000;
+
+export const toolCall = z.object({
+  tool: z.string(),
+  /** What the model sent, unchecked. */
+  input: z.unknown(),
+  sessionID: z.string(),
+  messageID: z.string(),
+  /** The same when the call is made again because its answer was lost. */
+  callID: z.string(),
+  /** How long ago the call was first made, in milliseconds: what was waited counts. */
+  waitedMs: z.optional(z.number()),
+});
+export type ToolCall = z.infer<typeof toolCall>;
+
+export const toolReply = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("result"),
+    title: z.string(),
+    text: z.string(),
+    metadata: z.optional(z.record(z.string(), z.unknown())),
+  }),
+  /** `message` is one clear sentence for the model. */
+  z.object({ type: z.literal("refused"), message: z.string() }),
+]);
+export type ToolReply = z.infer<typeof toolReply>;

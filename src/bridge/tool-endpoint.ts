@@ -1,0 +1,252 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { finished } from "node:stream";
+import * as z from "zod/mini";
+import { messageOf, Refusal } from "../engine/errors.ts";
+import type { Disposable } from "../engine/event.ts";
+import { ServerFailure } from "../engine/ports.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import type { ToolResult } from "../tools/tool.ts";
+import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH, toolCall } from "./tool-call.ts";
+import type { ToolCall, ToolReply } from "./tool-call.ts";
+import { publishEntry } from "./window-entries.ts";
+import type { PublishedEntry } from "./window-entries.ts";
+
+/** Every call holds a connection until it is answered, and agents wait with many at a time. */
+const MAX_CONNECTIONS = 256;
+/** On one machine even the longest call is there within a second, unless the machine is very busy. */
+const READ_TIMEOUT_MS = 30_000;
+
+export interface ToolEndpointOptions {
+  /** A folder of this user alone. */
+  readonly stateFolder: string;
+  /** The real paths of the folders whose agents are served. */
+  readonly directories: readonly string[];
+  /** The address of the OpenCode server that this window is connected to. */
+  readonly server: string;
+  /**
+   * Carries a call out. The message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once nobody
+   * waits for the answer any more.
+   */
+  readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** This process, unless given. */
+  readonly pid?: number;
+  /** Milliseconds in which a request must have come in whole; 30 s unless given. */
+  readonly readTimeout?: number;
+}
+
+/**
+ * Where the OpenCode plugin calls the tools of this window. It answers those only who know the token, which is in an
+ * entry that this user alone can read, and no web page in any case.
+ */
+export class ToolEndpoint implements Disposable {
+  private readonly token = randomBytes(32).toString("base64url");
+  private readonly credentials = digest(`Bearer ${this.token}`);
+  private readonly server: Server;
+  /** Undefined: not listening yet. */
+  private port: number | undefined;
+  private entry: PublishedEntry | undefined;
+  private disposed = false;
+
+  constructor(private readonly options: ToolEndpointOptions) {
+    const { logger, readTimeout = READ_TIMEOUT_MS } = options;
+    this.server = createServer(
+      { headersTimeout: readTimeout, requestTimeout: readTimeout, connectionsCheckingInterval: readTimeout },
+      (request, response) => void this.serve(request, response),
+    );
+    this.server.maxConnections = MAX_CONNECTIONS;
+    this.server.on("error", (error) => logger.error("The endpoint of the agents' tools failed.", error));
+  }
+
+  /** Resolves when plugins can find it. Rejects where it cannot listen or its entry cannot be written. */
+  async open(): Promise<void> {
+    this.port = await listen(this.server);
+    try {
+      if (!this.disposed) this.entry = await this.publish(this.port);
+    } catch (error) {
+      this.dispose();
+      throw error;
+    }
+    // It may have been disposed meanwhile.
+    if (this.disposed) this.close();
+  }
+
+  /** Is not found any more, and breaks the calls that wait, so that their plugins turn to another window at once. */
+  dispose(): void {
+    this.disposed = true;
+    if (this.port !== undefined) this.close();
+  }
+
+  private close(): void {
+    try {
+      this.entry?.withdraw();
+    } catch (error) {
+      // Plugins pass over an entry where nobody answers.
+      this.options.logger.warn(`This window's entry for plugins could not be removed: ${messageOf(error)}`);
+    }
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private publish(port: number): Promise<PublishedEntry> {
+    const { stateFolder, directories, server, clock, pid = process.pid } = this.options;
+    return publishEntry(stateFolder, {
+      directories: [...directories],
+      server,
+      port,
+      token: this.token,
+      pid,
+      openedAt: clock.now(),
+    });
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    // A connection that breaks: `close` follows.
+    response.on("error", () => undefined);
+    try {
+      this.admit(request);
+      const call = parseCall(await readBody(request));
+      await this.answer(call, response, gone.signal);
+    } catch (error) {
+      if (error instanceof Denial) deny(request, response, error);
+      // Else its sender went away before all of it was there.
+      else response.destroy();
+      this.options.logger.debug(`A request for a tool was not taken: ${messageOf(error)}`);
+    }
+  }
+
+  /** Throws a {@link Denial}. What comes before the token says nothing that is not the same everywhere. */
+  private admit({ method, url, headers }: IncomingMessage): void {
+    // A page whose own host name was made to lead here sends that name.
+    if (headers.host !== `127.0.0.1:${this.port}` && headers.host !== `localhost:${this.port}`)
+      throw new Denial(403, "Call 127.0.0.1 by this address.");
+    if (headers.origin !== undefined) throw new Denial(403, "Web pages are not answered.");
+    if (url !== TOOL_CALL_PATH) throw new Denial(404, "There is nothing at this path.");
+    if (method !== "POST") throw new Denial(405, "Use POST.");
+    if (!timingSafeEqual(digest(headers.authorization ?? ""), this.credentials))
+      throw new Denial(401, "Send the token of this window's entry as a bearer token.");
+    if (mediaType(headers["content-type"]) !== "application/json")
+      throw new Denial(415, "Send the call as application/json.");
+    if (Number(headers["content-length"]) > MAX_CALL_BYTES) throw tooLarge();
+  }
+
+  private async answer(call: ToolCall, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    response.writeHead(200, { "content-type": "application/x-ndjson", connection: "close" });
+    response.flushHeaders();
+    const keepAlive = repeat(this.options.clock, KEEP_ALIVE_MS, () => response.write("\n"));
+    signal.addEventListener("abort", () => keepAlive.dispose());
+    const line = await this.carryOut(call, signal);
+    keepAlive.dispose();
+    if (!signal.aborted) response.end(line);
+  }
+
+  private async carryOut(call: ToolCall, signal: AbortSignal): Promise<string> {
+    try {
+      const { title, text, metadata } = await this.options.handle(call, signal);
+      return encodeReply({ type: "result", title, text, metadata });
+    } catch (error) {
+      if (error instanceof Refusal || error instanceof ServerFailure)
+        return encodeReply({ type: "refused", message: error.message });
+      if (!signal.aborted) this.options.logger.error(`A call of ${call.tool} failed.`, error);
+      return encodeReply({ type: "refused", message: UNEXPECTED });
+    }
+  }
+}
+
+const UNEXPECTED =
+  "The call failed inside VS Code; see with asyncagents_list what was done, and tell the user that the log of Async Agents says more.";
+
+/** Why a request is not taken: a sentence for whoever writes a client. */
+class Denial extends Error {
+  constructor(
+    /** HTTP's. */
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+function tooLarge(): Denial {
+  return new Denial(413, `Send a call of at most ${MAX_CALL_BYTES} bytes.`);
+}
+
+function deny(request: IncomingMessage, response: ServerResponse, { status, message }: Denial): void {
+  response.writeHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": Buffer.byteLength(message),
+    connection: "close",
+  });
+  response.write(message);
+  // Closed while the client still sends, the connection would take the answer with it. What comes is thrown away.
+  finished(request.resume(), () => response.end());
+}
+
+/** Rejects with a {@link Denial} as soon as it is too large, and if the connection breaks. */
+function readBody(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_CALL_BYTES) return chunks.push(chunk);
+      chunks.length = 0;
+      reject(tooLarge());
+    });
+    request.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    request.once("error", reject);
+  });
+}
+
+function parseCall(body: string): ToolCall {
+  const parsed = z.safeParse(toolCall, parseJson(body));
+  if (!parsed.success) throw new Denial(400, "This version of the extension takes no call of this form.");
+  return parsed.data;
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new Denial(400, "The call is not valid JSON.");
+  }
+}
+
+function encodeReply(reply: ToolReply): string {
+  return `${JSON.stringify(reply)}\n`;
+}
+
+function mediaType(header = ""): string | undefined {
+  return header.split(";", 1)[0]?.trim().toLowerCase();
+}
+
+/** Of one length whatever the text, as a comparison in constant time needs. */
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+function repeat(clock: Clock, ms: number, callback: () => void): Disposable {
+  let timer = clock.after(ms, next);
+  function next(): void {
+    timer = clock.after(ms, next);
+    callback();
+  }
+  return { dispose: () => timer.dispose() };
+}
+
+/** Resolves to the port. */
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      server.off("error", reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}

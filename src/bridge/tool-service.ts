@@ -1,0 +1,132 @@
+import { realpath } from "node:fs/promises";
+import { ConnectionError } from "../engine/connection.ts";
+import type { ConnectionState } from "../engine/connection.ts";
+import { messageOf, Refusal } from "../engine/errors.ts";
+import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
+import type { KnownTasks, ToolResult } from "../tools/tool.ts";
+import type { ToolCall } from "./tool-call.ts";
+import type { ToolEndpoint } from "./tool-endpoint.ts";
+
+/** The window's connection, as far as its tools need it. */
+export interface ToolConnection {
+  /** Connected only once the tasks were read. */
+  readonly state: ConnectionState;
+  readonly onDidChange: Event<void>;
+  /** Resolves once connected and up to date. */
+  ensureConnected(): Promise<void>;
+}
+
+export interface ToolServiceOptions {
+  readonly connection: ToolConnection;
+  /** Read anew at each change. */
+  readonly isEnabled: () => boolean;
+  readonly known: KnownTasks;
+  readonly commands: TaskCommands;
+  /** The folder that the agents work in. */
+  readonly directory: string;
+  /** Where OpenCode's plugin looks for windows. */
+  readonly stateFolder: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Served {
+  /** The address of the server whose agents may call. */
+  readonly server: string;
+  endpoint?: ToolEndpoint;
+}
+
+/** Serves the tools to the agents inside the OpenCode server that the window is connected to. */
+export class ToolService implements Disposable {
+  private served: Served | undefined;
+  private readonly subscription: Disposable;
+
+  constructor(private readonly options: ToolServiceOptions) {
+    this.subscription = options.connection.onDidChange(() => this.update());
+    this.update();
+  }
+
+  /** Opens or closes, as the connection and the settings now are. */
+  update(): void {
+    const server = this.serverToServe();
+    if (server === this.served?.server) return;
+    this.close();
+    if (server === undefined) return;
+    this.served = { server };
+    void this.open(this.served);
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.close();
+  }
+
+  /** While a connection is being made anew, calls are taken and wait for it. */
+  private serverToServe(): string | undefined {
+    const { connection, isEnabled } = this.options;
+    if (!isEnabled()) return undefined;
+    const { state } = connection;
+    switch (state.kind) {
+      case "connected":
+        return state.url;
+      case "connecting":
+      case "reconnecting":
+        return this.served?.server;
+      case "disconnected":
+      case "failed":
+        return undefined;
+    }
+  }
+
+  private async open(served: Served): Promise<void> {
+    const { directory, stateFolder, clock, logger } = this.options;
+    // Not needed before there is a connection.
+    const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
+      import("./tool-endpoint.ts"),
+      import("./window-entries.ts"),
+    ]);
+    try {
+      const directories = [await realpath(directory)];
+      if (this.served !== served) return;
+      const { server } = served;
+      const handle = (call: ToolCall, signal: CancelSignal) => this.handle(call, signal);
+      served.endpoint = new ToolEndpoint({ stateFolder, directories, server, handle, clock, logger });
+      await served.endpoint.open();
+    } catch (error) {
+      if (this.served !== served) return;
+      logger.error("The agent tools cannot be served to OpenCode.", error);
+      this.close();
+    }
+    await removeStale(stateFolder).catch((error: unknown) =>
+      logger.warn(`Windows that are gone may still be listed: ${messageOf(error)}`),
+    );
+  }
+
+  private close(): void {
+    this.served?.endpoint?.dispose();
+    this.served = undefined;
+  }
+
+  private async handle(call: ToolCall, signal: CancelSignal): Promise<ToolResult> {
+    const { connection, known, commands, clock } = this.options;
+    const { runOf } = await import("../tools/runs.ts");
+    const run = runOf(call.tool);
+    if (!run)
+      throw new Refusal(
+        "unavailable",
+        `This window's version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
+      );
+    await connection.ensureConnected().catch(refuse);
+    const { sessionID, messageID, callID, waitedMs } = call;
+    const caller = { sessionID, messageID, callID, waitedMs, by: "agent" as const };
+    return run(call.input, { caller, known, commands, signal, now: () => clock.now() });
+  }
+}
+
+/** For an agent, no connection is one more reason why it cannot be done now. */
+function refuse(error: unknown): never {
+  if (!(error instanceof ConnectionError)) throw error;
+  throw new Refusal("unavailable", `${error.failure.message} ${error.failure.remedy}`);
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
+import { isAlive } from "../state/processes.ts";
+
+const ENTRY_VERSION = 1;
+const FILE_NAME = /^window-[\w-]+\.json$/;
+
+/** What a window tells the plugin of itself: one file per window in the state folder, readable by the user alone. */
+export const windowEntry = z.object({
+  v: z.literal(ENTRY_VERSION),
+  /** The real paths of the folders whose agents it serves. */
+  directories: z.array(z.string()),
+  /** The address of the OpenCode server that it is connected to. */
+  server: z.string(),
+  /** Where it listens on 127.0.0.1. */
+  port: z.int().check(z.minimum(1), z.maximum(65_535)),
+  token: z.string(),
+  /** The window's extension host. */
+  pid: z.int().check(z.minimum(1)),
+  /** Milliseconds since 1970. */
+  openedAt: z.number(),
+});
+export type WindowEntry = z.infer<typeof windowEntry>;
+
+/** An entry that other processes can read, until it is withdrawn. */
+export interface PublishedEntry {
+  /** Removes it at once. */
+  withdraw(): void;
+}
+
+/** The folder is created, or made private, where it is not. */
+export async function publishEntry(
+  stateFolder: string,
+  entry: Omit<WindowEntry, "v">,
+): Promise<PublishedEntry> {
+  await ensurePrivateFolder(stateFolder);
+  // A name that is never given again: removing what a window left behind cannot hit another one's entry.
+  const path = join(stateFolder, `window-${randomBytes(9).toString("base64url")}.json`);
+  await writePrivateFile(path, JSON.stringify({ v: ENTRY_VERSION, ...entry } satisfies WindowEntry));
+  return { withdraw: () => rmSync(path, { force: true }) };
+}
+
+/** The entries of all windows, in no order, with those that crashed windows left behind. None: there is no folder. */
+export async function readEntries(stateFolder: string): Promise<readonly WindowEntry[]> {
+  return (await readFiles(stateFolder)).map(({ entry }) => entry);
+}
+
+/** Removes the entries of windows that crashed. Those of other versions are left to them. */
+export async function removeStale(stateFolder: string): Promise<void> {
+  const stale = (await readFiles(stateFolder)).filter(({ entry }) => !isAlive(entry.pid));
+  await Promise.all(stale.map(({ path }) => rm(path, { force: true })));
+}
+
+interface EntryFile {
+  readonly path: string;
+  readonly entry: WindowEntry;
+}
+
+async function readFiles(stateFolder: string): Promise<readonly EntryFile[]> {
+  const names = (await namesIn(stateFolder)).filter((name) => FILE_NAME.test(name));
+  const files = await Promise.all(names.map((name) => readEntryFile(join(stateFolder, name))));
+  return files.filter((file) => file !== undefined);
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Undefined: it was withdrawn meanwhile, or is nothing that this version understands. */
+async function readEntryFile(path: string): Promise<EntryFile | undefined> {
+  try {
+    return { path, entry: z.parse(windowEntry, JSON.parse(await readFile(path, "utf8"))) };
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

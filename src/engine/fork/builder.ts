@@ -1,0 +1,227 @@
+import { Refusal } from "../errors.ts";
+import type { CancelSignal } from "../event.ts";
+import { freshID, type Random } from "../ids.ts";
+import { ServerFailure, type AgentServer, type Clock } from "../ports.ts";
+import type { Message, Session } from "../server-model.ts";
+import type { ForkRange, TaskRecord } from "../task.ts";
+import type { TokenCounter } from "../token-counter.ts";
+import { answerText } from "../turn.ts";
+import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
+import { inheritedHistory } from "./history.ts";
+import { planFork, type ForkOptions, type ForkPlan } from "./plan.ts";
+import { forkPreamble } from "./preamble.ts";
+import { forkPreview, type ForkPreview } from "./preview.ts";
+import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
+
+/** A conversation with more messages than this is rebuilt rather than copied, as copying takes time for each. */
+const MOST_COPIED_MESSAGES = 75;
+
+export interface ForkSettings extends CutLimits {
+  readonly strategy: ForkOptions["strategy"];
+}
+
+/** Which conversation a task is to inherit, and how much of it. */
+export interface ForkRequest extends ForkRange {
+  readonly sourceSessionID: string;
+}
+
+/** A prompt of a conversation. `created` is in milliseconds since 1970. */
+export interface ForkStart {
+  readonly messageID: string;
+  readonly text: string;
+  readonly created: number;
+}
+
+/** A conversation made ready to be handed over. */
+export interface PreparedFork {
+  readonly cut: CutHistory;
+  readonly plan: ForkPlan;
+  /** What the child is told before its prompt. */
+  readonly preamble: string;
+}
+
+/** How a fork begins: as the server's copy, or with an empty session that is filled later. */
+export interface ForkOpening {
+  readonly copies: boolean;
+  /** Given where the conversation was short enough to be made ready at once. */
+  readonly prepared: PreparedFork | undefined;
+}
+
+/** Gives a new session the conversation of another one, cut to fit. */
+export class ForkBuilder {
+  constructor(
+    private readonly server: AgentServer,
+    private readonly counter: TokenCounter,
+    private readonly clock: Clock,
+    private readonly random: Random,
+    private readonly settings: () => ForkSettings,
+    private readonly sessionOf: (sessionID: string) => Session | undefined,
+  ) {}
+
+  /**
+   * Decides how the fork begins, quickly unless the settings ask for a copy whatever it takes. Throws a {@link Refusal}
+   * where the request cannot be met.
+   */
+  async open(request: ForkRequest): Promise<ForkOpening> {
+    this.check(request);
+    const { strategy } = this.settings();
+    if (strategy === "replay") return { copies: false, prepared: undefined };
+    const limit = strategy === "fork" ? undefined : MOST_COPIED_MESSAGES + 1;
+    const source = await this.read(request, limit);
+    const counter = strategy === "fork" ? this.counter : UNCOUNTED;
+    const prepared = source.length === limit ? undefined : await this.prepareFrom(source, request, counter);
+    // The counter takes a moment to get ready, which the session's creation and the reading need not wait for.
+    if (!prepared) void this.counter.count([" "]).catch(() => undefined);
+    return { copies: prepared?.plan.kind === "copy", prepared };
+  }
+
+  /** Reads and cuts the conversation. Throws a {@link Refusal} where the request cannot be met. */
+  async prepare(request: ForkRequest, signal?: CancelSignal): Promise<PreparedFork> {
+    this.check(request);
+    const source = await this.read(request);
+    const prepared = await this.prepareFrom(source, request, this.counter, signal);
+    if (!prepared) throw new Error("The tokens were not counted.");
+    return prepared;
+  }
+
+  /** What the child will see, without making one. */
+  async preview(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+    const { cut, plan } = await this.prepare(request, signal);
+    return forkPreview(cut, plan, this.facts(request));
+  }
+
+  /** The prompts that a fork can start from, oldest first. */
+  async starts(sourceSessionID: string): Promise<readonly ForkStart[]> {
+    const messages = await this.server.messages(sourceSessionID);
+    return messages.flatMap((message) => {
+      const text = message.info.role === "user" ? answerText(message) : "";
+      return text === "" ? [] : [{ messageID: message.info.id, text, created: message.info.created }];
+    });
+  }
+
+  /** Writes what was made ready into the task's session, which is empty; where the server refuses a replay, as text. */
+  async write(task: TaskRecord, { cut, plan }: PreparedFork): Promise<void> {
+    if (cut.messages.length === 0) return;
+    if (plan.kind === "replay") {
+      try {
+        return await this.server.writeHistory(task.id, this.replayed(task, plan));
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        await this.server.removeMessages(task.id);
+      }
+    }
+    await this.server.prompt(task.id, {
+      messageID: freshID("msg", this.clock.now(), this.random),
+      agent: task.agent,
+      model: task.model,
+      parts: [{ text: asText(cut.messages), synthetic: true }],
+      noReply: true,
+    });
+  }
+
+  private check(request: ForkRequest): void {
+    requireLimits(this.limits(request));
+    if (!this.sessionOf(request.sourceSessionID)) throw unknownSource();
+  }
+
+  private async read({ sourceSessionID }: ForkRequest, limit?: number): Promise<readonly Message[]> {
+    try {
+      return await this.server.messages(sourceSessionID, limit);
+    } catch (error) {
+      throw error instanceof ServerFailure && error.reason === "not-found" ? unknownSource() : error;
+    }
+  }
+
+  /** Undefined: the counter is {@link UNCOUNTED} and the answer takes counting. */
+  private async prepareFrom(
+    source: readonly Message[],
+    request: ForkRequest,
+    counter: TokenCounter,
+    signal?: CancelSignal,
+  ): Promise<PreparedFork | undefined> {
+    const { strategy: wanted } = this.settings();
+    const limits = this.limits(request);
+    // A copy takes over what the messages took, by which the server would compact it before its first answer.
+    const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
+    try {
+      const cut = await cutHistory(inheritedHistory(source, request), limits, counter, signal);
+      const hasReplay = await this.server.canWriteHistory();
+      return {
+        cut,
+        plan: planFork(cut, { strategy, hasReplay }),
+        preamble: forkPreamble(cut, this.facts(request)),
+      };
+    } catch (error) {
+      if (error === NOT_COUNTED) return undefined;
+      throw error;
+    }
+  }
+
+  private limits({ maxToolResultChars, maxTokens }: ForkRequest): CutLimits {
+    const settings = this.settings();
+    return {
+      maxToolResultChars: maxToolResultChars ?? settings.maxToolResultChars,
+      maxTokens: maxTokens ?? settings.maxTokens,
+    };
+  }
+
+  private facts({ sourceSessionID }: ForkRequest): { readonly sourceTitle: string | undefined } {
+    return { sourceTitle: this.sessionOf(sourceSessionID)?.title };
+  }
+
+  /** The messages to write: what comes as text is the first, dated before the others. */
+  private replayed(
+    { id, agent, model }: TaskRecord,
+    { asText: older, native }: Extract<ForkPlan, { kind: "replay" }>,
+  ): readonly Message[] {
+    if (older.length === 0) return native;
+    const created = (native[0]?.info.created ?? this.clock.now()) - 1;
+    const messageID = freshID("msg", created, this.random);
+    const place = { sessionID: id, messageID, id: freshID("prt", created, this.random) };
+    const text: Message = {
+      info: {
+        role: "user",
+        id: messageID,
+        sessionID: id,
+        created,
+        agent,
+        model: model ?? lastModel([...older, ...native]),
+      },
+      parts: [{ ...place, type: "text", text: asText(older), synthetic: true }],
+    };
+    return [text, ...native];
+  }
+}
+
+const NOT_COUNTED = new Error("Not counted.");
+/** For what must not take long: where counting would decide, nobody counts. */
+const UNCOUNTED: TokenCounter = { count: () => Promise.reject(NOT_COUNTED) };
+
+function unknownSource(): Refusal {
+  return new Refusal(
+    "unknown-session",
+    "The conversation to fork does not exist in this folder (any more); choose another one.",
+  );
+}
+
+function asText(messages: readonly Message[]): string {
+  return `${TRANSCRIPT_LEGEND}\n\n${transcriptText(messages)}`;
+}
+
+function lastModel(messages: readonly Message[]) {
+  return messages.findLast(({ info }) => info.model !== undefined)?.info.model;
+}
+
+/** The tokens of the conversation as the server counts them: those that its last answer took. */
+function lastTaken(messages: readonly Message[]): number {
+  const last = messages.findLast(({ info }) => info.role === "assistant" && info.completed !== undefined);
+  if (last?.info.role !== "assistant") return 0;
+  const { input, output, cacheRead, cacheWrite } = last.info.tokens;
+  return input + output + cacheRead + cacheWrite;
+}
+
+function isRefused(error: unknown): boolean {
+  return (
+    error instanceof ServerFailure && (error.reason === "refused" || error.reason === "unexpected-answer")
+  );
+}

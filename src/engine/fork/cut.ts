@@ -1,0 +1,117 @@
+import { Refusal } from "../errors.ts";
+import type { CancelSignal } from "../event.ts";
+import type { Message } from "../server-model.ts";
+import type { TokenCounter } from "../token-counter.ts";
+import { fitMessages } from "./fit.ts";
+import type { InheritedHistory } from "./history.ts";
+import { estimateTokens, TokenScales, type TokenSum } from "./token-scales.ts";
+import { shortenResult } from "./tool-result.ts";
+
+export interface CutLimits {
+  /** Longest result of a tool call, in characters (UTF-16 units). */
+  readonly maxToolResultChars: number;
+  /** Of all messages together. */
+  readonly maxTokens: number;
+}
+
+/** A call whose result was shortened, with all that is needed to make it again. */
+export interface ShortenedResult {
+  readonly messageID: string;
+  readonly callID: string;
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Length of the result before it was ever shortened, in characters (UTF-16 units). */
+  readonly originalChars: number;
+}
+
+/** What a fork inherits, within the limits. */
+export interface CutHistory {
+  readonly source: InheritedHistory;
+  readonly limits: CutLimits;
+  /** Oldest first; what was not shortened is the source's own. */
+  readonly messages: readonly Message[];
+  /** Messages that are left out, oldest first. */
+  readonly removed: readonly Message[];
+  /** Of messages that are kept, oldest first. */
+  readonly shortened: readonly ShortenedResult[];
+  /** How many of the messages lost their middle. */
+  readonly shortenedMessages: number;
+  readonly tokensBefore: TokenSum;
+  readonly tokensAfter: TokenSum;
+}
+
+/**
+ * Cuts a history to the limits: results of calls that are too long lose their end, then the oldest messages are removed
+ * until the rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting what was cut so before
+ * changes nothing. The counter is asked only where the lengths of the texts leave the answer open.
+ *
+ * Rejects with a {@link Refusal} if a limit is no number over 0, and as the counter does.
+ */
+export async function cutHistory(
+  source: InheritedHistory,
+  limits: CutLimits,
+  counter: TokenCounter,
+  signal?: CancelSignal,
+): Promise<CutHistory> {
+  requireLimits(limits);
+  const scales = new TokenScales(counter, signal);
+  const { messages, calls, charsLeftOut } = shortenResults(source.messages, limits.maxToolResultChars);
+  const fitted = await fitMessages(messages, limits.maxTokens, scales);
+  const removed = new Set(fitted.removed.map(({ info }) => info.id));
+  const before = scales.sum(messages);
+  return {
+    source,
+    limits,
+    ...fitted,
+    shortened: calls.filter(({ messageID }) => !removed.has(messageID)),
+    tokensBefore: {
+      tokens: before.tokens + estimateTokens(charsLeftOut),
+      isEstimate: before.isEstimate || charsLeftOut > 0,
+    },
+    tokensAfter: scales.sum(fitted.messages),
+  };
+}
+
+/** Whether something of the history is missing. */
+export function isCut({ removed, shortened, shortenedMessages, source }: CutHistory): boolean {
+  return removed.length > 0 || shortened.length > 0 || shortenedMessages > 0 || source.leftOutFiles > 0;
+}
+
+/** Throws a {@link Refusal} if a limit is no number over 0. */
+export function requireLimits({ maxToolResultChars, maxTokens }: CutLimits): void {
+  requireLimit("fork.maxToolResultChars", maxToolResultChars);
+  requireLimit("fork.maxTokens", maxTokens);
+}
+
+function requireLimit(name: string, value: unknown): void {
+  if (typeof value === "number" && value > 0) return;
+  throw new Refusal(
+    "invalid-argument",
+    `The limit ${name} must be a number greater than 0; change it in the settings.`,
+  );
+}
+
+interface ShortResults {
+  readonly messages: readonly Message[];
+  readonly calls: readonly ShortenedResult[];
+  readonly charsLeftOut: number;
+}
+
+function shortenResults(source: readonly Message[], maxChars: number): ShortResults {
+  const calls: ShortenedResult[] = [];
+  let charsLeftOut = 0;
+  const messages = source.map((message) => {
+    const known = calls.length;
+    const parts = message.parts.map((part) => {
+      const shortened = part.type === "tool" ? shortenResult(part, maxChars) : undefined;
+      if (!shortened) return part;
+      const { originalChars } = shortened;
+      const { callID, tool, state } = shortened.part;
+      calls.push({ messageID: message.info.id, callID, tool, input: state.input, originalChars });
+      charsLeftOut += originalChars - maxChars;
+      return shortened.part;
+    });
+    return calls.length === known ? message : { info: message.info, parts };
+  });
+  return { messages, calls, charsLeftOut };
+}

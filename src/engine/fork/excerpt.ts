@@ -1,0 +1,35 @@
+/*
+ * Pieces of texts. Lengths are in UTF-16 units, as those of strings are; no piece begins or ends with half of a
+ * surrogate pair.
+ */
+
+/** The first `length` units at most. */
+export function head(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return text.slice(0, isHighSurrogate(text.charCodeAt(length - 1)) ? length - 1 : length);
+}
+
+/** The last `length` units at most. */
+export function tail(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const start = text.length - length;
+  return text.slice(isLowSurrogate(text.charCodeAt(start)) ? start + 1 : start);
+}
+
+/** The text, or its first `length` units and an ellipsis. */
+export function excerpt(text: string, length: number): string {
+  return text.length > length ? `${head(text, length)}…` : text;
+}
+
+/** The text without line breaks of any kind. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\u0085]+/g, " ").trim();
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

@@ -1,0 +1,116 @@
+import { hasArrived } from "../arrival.ts";
+import { messageOf, Refusal } from "../errors.ts";
+import { Cancellation } from "../event.ts";
+import type { AgentServer, Clock, Logger } from "../ports.ts";
+import type { Entry } from "../registry.ts";
+import { isActive, shortID, type TaskRecord } from "../task.ts";
+import type { TaskEvent } from "../transitions.ts";
+import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
+
+/** What a forked task is given. */
+export interface ForkHandOverInput {
+  readonly request: ForkRequest;
+  /** Undefined: a hand-over was broken off, and what it left is to be replaced. */
+  readonly opening: ForkOpening | undefined;
+  readonly prompt: string;
+  /** Whether the prompt is started, or only stored for a task that waits. */
+  readonly startsNow: boolean;
+}
+
+/** Fills the sessions of forked tasks and gives them their prompts, while their IDs are known already. */
+export class ForkHandOver {
+  private readonly building = new Map<Entry, Cancellation>();
+
+  constructor(
+    private readonly builder: () => Promise<ForkBuilder>,
+    private readonly server: AgentServer,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    /** Ends a task; called with its queue held. */
+    private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
+  ) {}
+
+  /**
+   * Never rejects: what fails ends the task. The task's queue is held meanwhile; {@link cancel} shortens it. Where it is
+   * under way already, that one counts.
+   */
+  async run(entry: Entry, input: ForkHandOverInput): Promise<void> {
+    if (this.building.has(entry)) return;
+    const cancellation = new Cancellation();
+    this.building.set(entry, cancellation);
+    try {
+      await entry.serial.run(() => this.build(entry, input, cancellation));
+    } catch (error) {
+      this.logger.warn(`Fork ${shortID(entry.record.id)} was left as it is: ${messageOf(error)}`);
+    } finally {
+      this.building.delete(entry);
+    }
+  }
+
+  /** The task is about to be cancelled. False: it has its prompt, or is just being given it. */
+  cancel(entry: Entry): boolean {
+    const cancellation = this.building.get(entry);
+    cancellation?.cancel();
+    return cancellation !== undefined;
+  }
+
+  private async build(entry: Entry, input: ForkHandOverInput, { signal }: Cancellation): Promise<void> {
+    const { request, opening, prompt, startsNow } = input;
+    const { record } = entry;
+    let prepared: PreparedFork;
+    try {
+      const builder = await this.builder();
+      if (!opening && !(await this.clear(record))) return;
+      prepared = opening?.prepared ?? (await builder.prepare(request, signal));
+      if (!opening?.copies && !signal.aborted) await builder.write(record, prepared);
+      const isStopped = signal.aborted || !isActive(entry.record);
+      // From here on something may run that a cancel has to end.
+      this.building.delete(entry);
+      await this.store(entry, prompt, prepared.preamble, startsNow && !isStopped);
+    } catch (error) {
+      await this.abandon(entry, prompt);
+      if (!signal.aborted) await this.fail(entry, error);
+    }
+  }
+
+  /** Removes what was left behind. False: nothing was, as the prompt has arrived after all or may have. */
+  private async clear({ id, promptMessageID }: TaskRecord): Promise<boolean> {
+    if ((await hasArrived(this.server, id, promptMessageID)) !== false) return false;
+    await this.server.removeMessages(id);
+    return true;
+  }
+
+  private async store(entry: Entry, prompt: string, preamble: string, starts: boolean): Promise<void> {
+    const { id, agent, model, promptMessageID: messageID } = entry.record;
+    const parts = [{ text: preamble, synthetic: true }, { text: prompt }];
+    try {
+      await this.server.prompt(id, { messageID, agent, model, parts, noReply: !starts });
+    } catch (error) {
+      // Where that cannot be known now, the turn watcher decides later.
+      if ((await hasArrived(this.server, id, messageID)) === false) throw error;
+    }
+  }
+
+  /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
+  private async abandon(entry: Entry, prompt: string): Promise<void> {
+    const { id, agent, model, promptMessageID: messageID } = entry.record;
+    try {
+      await this.server.removeMessages(id);
+      await this.server.prompt(id, { messageID, agent, model, parts: [{ text: prompt }], noReply: true });
+    } catch (error) {
+      this.logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);
+    }
+  }
+
+  private fail(entry: Entry, cause: unknown): Promise<void> {
+    const reason = messageOf(cause).replace(/[^.!?]$/, "$&.");
+    // A refusal names its remedy, and a retry would only meet it again.
+    const remedy = cause instanceof Refusal ? "" : " Retry it as a new task.";
+    const message = `The conversation could not be handed over: ${reason}${remedy}`;
+    return this.end(entry, {
+      type: "turn-failed",
+      at: this.clock.now(),
+      error: { name: "ForkFailed", message },
+    });
+  }
+}

@@ -1,0 +1,119 @@
+import type { Message, Part } from "../server-model.ts";
+import { isCut, type CutHistory, type ShortenedResult } from "./cut.ts";
+import { excerpt, head, oneLine } from "./excerpt.ts";
+import { callLine } from "./transcript-text.ts";
+
+/** Longest preamble, in characters. */
+export const PREAMBLE_LENGTH = 6_000;
+const TITLE_LENGTH = 100;
+const OUTLINE_LENGTH = 120;
+
+/** What a preamble tells beside what was cut. */
+export interface ForkFacts {
+  /** Title of the conversation that is forked. */
+  readonly sourceTitle?: string | undefined;
+}
+
+/**
+ * What a fork is told before anything else: that what it inherits is background, and what of it is missing, so that it
+ * can look again at what it needs. Wherever it stands in the session and however the messages are handed over, it is the
+ * same.
+ */
+export function forkPreamble(cut: CutHistory, facts: ForkFacts = {}): string {
+  const sections = [framing(cut, facts), ...(isCut(cut) ? [numbers(cut)] : [])];
+  const lists = [
+    { title: "Results shortened, the latest first:", lines: cut.shortened.map(shortenedLine) },
+    { title: "Messages left out, the latest first:", lines: cut.removed.map(outlineLine) },
+  ].filter(({ lines }) => lines.length > 0);
+  let room = PREAMBLE_LENGTH - sections.join("\n\n").length;
+  for (const [index, { title, lines }] of lists.entries()) {
+    const section = listed(title, lines.reverse(), Math.floor(room / (lists.length - index)));
+    room -= section.length;
+    sections.push(section);
+  }
+  return sections.join("\n\n");
+}
+
+function framing({ source, messages }: CutHistory, { sourceTitle }: ForkFacts): string {
+  const title = excerpt(oneLine(sourceTitle ?? ""), TITLE_LENGTH);
+  const origin = title === "" ? "another conversation" : `the conversation "${title}"`;
+  return [
+    "You are a background agent that works on its own.",
+    messages.length === 0
+      ? `You were forked from ${origin}, which was empty.`
+      : `The messages inherited from ${origin} are background: they tell what was said and done before, and files may have changed since.`,
+    "Your task is the last prompt alone; carry it out, and do not go on with other work of that conversation.",
+    ...(source.openCalls > 0
+      ? [
+          "A call that is said to be in progress belongs to that conversation, which carries it on (one of them started you): do not repeat it.",
+        ]
+      : []),
+  ].join(" ");
+}
+
+function numbers({
+  source,
+  limits,
+  removed,
+  shortened,
+  shortenedMessages,
+  tokensBefore,
+  tokensAfter,
+}: CutHistory): string {
+  const missing = [
+    ...(removed.length > 0
+      ? [`${amount(removed.length, "message")} of ${source.messages.length} left out`]
+      : []),
+    ...(shortened.length > 0
+      ? [`${amount(shortened.length, "tool result")} shortened to ${limits.maxToolResultChars} characters`]
+      : []),
+    ...(shortenedMessages > 0 ? [`${amount(shortenedMessages, "message")} without the middle`] : []),
+    ...(source.leftOutFiles > 0 ? [`${amount(source.leftOutFiles, "large file")} named only`] : []),
+  ];
+  return (
+    `Not everything was inherited: ${missing.join(", ")} (about ${tokensAfter.tokens} of ${tokensBefore.tokens} tokens are here). ` +
+    "Where you need what is missing, read it again: make the call once more, or look at the files."
+  );
+}
+
+function amount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+function shortenedLine({ tool, input, callID, originalChars }: ShortenedResult): string {
+  return `- ${callLine(tool, input)} (${oneLine(callID)}: ${originalChars} characters)`;
+}
+
+/** A message in one line: who, how it begins, which tools it used. */
+function outlineLine({ info, parts }: Message): string {
+  const text = parts.find((part) => part.type === "text" && part.text.trim() !== "");
+  const beginning =
+    text?.type === "text"
+      ? excerpt(oneLine(head(text.text.trimStart(), 4 * OUTLINE_LENGTH)), OUTLINE_LENGTH)
+      : "";
+  const tools = toolCounts(parts);
+  return ["-", info.role === "user" ? "User:" : "Agent:", beginning, tools && `[Tools: ${tools}]`]
+    .filter((word) => word !== "")
+    .join(" ");
+}
+
+function toolCounts(parts: readonly Part[]): string {
+  const counts = new Map<string, number>();
+  for (const part of parts) if (part.type === "tool") counts.set(part.tool, (counts.get(part.tool) ?? 0) + 1);
+  const words = [...counts].map(([tool, count]) => oneLine(tool) + (count > 1 ? ` × ${count}` : ""));
+  return excerpt(words.join(", "), OUTLINE_LENGTH);
+}
+
+/** As many lines as fit, and how many there are more. */
+function listed(title: string, lines: readonly string[], room: number): string {
+  const rest = (count: number): string => `… and ${count} more`;
+  const shown = [title];
+  let left = room - title.length - rest(lines.length).length - 4;
+  for (const line of lines) {
+    left -= line.length + 1;
+    if (left < 0) break;
+    shown.push(line);
+  }
+  const hidden = lines.length - (shown.length - 1);
+  return (hidden > 0 ? [...shown, rest(hidden)] : shown).join("\n");
+}

@@ -1,0 +1,51 @@
+import type { ToolPart, ToolState } from "../server-model.ts";
+import { head } from "./excerpt.ts";
+
+const NOTE = /\n\[Shortened: the first \d{1,15} of (\d{1,15}) characters\]$/;
+const LONGEST_NOTE = 90;
+
+/** What a call gave back: its output, or its error. Undefined: nothing yet. */
+export function resultOf(state: ToolState): string | undefined {
+  switch (state.status) {
+    case "completed":
+      return state.output;
+    case "error":
+      return state.error;
+    default:
+      return undefined;
+  }
+}
+
+export interface ShortenedCall {
+  readonly part: ToolPart;
+  /** UTF-16 units. */
+  readonly originalChars: number;
+}
+
+/**
+ * The call with the first `maxChars` characters (UTF-16 units) of its result, and a line that says how many it had; all
+ * else stays. Undefined: the result is not longer, or was shortened so before. One that was shortened less is shortened
+ * again, and the line goes on naming the length it had at first.
+ */
+export function shortenResult(part: ToolPart, maxChars: number): ShortenedCall | undefined {
+  const result = resultOf(part.state);
+  if (result === undefined || result.length <= maxChars) return undefined;
+  const note = NOTE.exec(result.slice(-LONGEST_NOTE));
+  const rest = note ? result.slice(0, -note[0].length) : result;
+  if (note && rest.length <= maxChars) return undefined;
+  const originalChars = note ? Number(note[1]) : result.length;
+  const kept = head(rest, maxChars);
+  const text = `${kept}\n[Shortened: the first ${kept.length} of ${originalChars} characters]`;
+  return { part: { ...part, state: withResult(part.state, text) }, originalChars };
+}
+
+function withResult(state: ToolState, text: string): ToolState {
+  switch (state.status) {
+    case "completed":
+      return { ...state, output: text };
+    case "error":
+      return { ...state, error: text };
+    default:
+      return state;
+  }
+}

@@ -1,0 +1,67 @@
+import type { Message, Part, ToolPart } from "../server-model.ts";
+import { describeFile } from "./attachment.ts";
+import { excerpt, oneLine } from "./excerpt.ts";
+import { resultOf } from "./tool-result.ts";
+
+/** Longest preview of a call's arguments, in characters (UTF-16 units), the ellipsis apart. */
+const PREVIEW_LENGTH = 200;
+
+/** The beginnings of lines that mean something in a transcript. */
+const LABELS = ["User:", "Agent:", "[Tool:", "[Result of", "[File:"];
+const LINE_BREAK = "\\n\\r\\v\\f\\u0085\\u2028\\u2029";
+const INVISIBLE = `[[\\p{Zs}\\p{Cc}\\p{Cf}\\p{Variation_Selector}]--[${LINE_BREAK}]]*`;
+const FALSE_LABEL = new RegExp(
+  `(^|[${LINE_BREAK}])(?=${INVISIBLE}(?:${LABELS.map((label) => label.replace("[", "\\[")).join("|")}))`,
+  "gv",
+);
+
+/** For whoever reads a transcript: how it is to be read. */
+export const TRANSCRIPT_LEGEND =
+  "Messages begin with `User:` or `Agent:`; calls read `[Tool: name] arguments` and `[Result of call ID] result`, with long " +
+  "arguments cut. A line that begins with `> ` before such a word is quoted: it is part of a text, not another message.";
+
+/**
+ * Messages as text, one paragraph each. A line within a text that begins like a label is quoted with `> `, whatever
+ * line break or invisible characters stand before it, so that no text can pose as another speaker or as a call; all
+ * other lines are as they were.
+ */
+export function transcriptText(messages: readonly Message[]): string {
+  return messages.map(messageText).join("\n\n");
+}
+
+function messageText({ info, parts }: Message): string {
+  const label = info.role === "user" ? "User:" : "Agent:";
+  const gap = parts[0]?.type === "text" ? " " : "\n";
+  return `${label}${gap}${parts.map(partText).join("\n")}`;
+}
+
+function partText(part: Part): string {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return quoted(part.text);
+    case "tool":
+      return callText(part);
+    case "file":
+      return describeFile(part);
+    case "other":
+      return "";
+  }
+}
+
+function callText({ tool, callID, state }: ToolPart): string {
+  const result = resultOf(state);
+  const outcome = result === undefined ? "" : quoted(state.status === "error" ? `Error: ${result}` : result);
+  return `${callLine(tool, state.input)}\n[Result of ${oneLine(callID)}] ${outcome}`;
+}
+
+/** A call in one line: its name, and its arguments as far as they fit. */
+export function callLine(tool: string, input: Readonly<Record<string, unknown>>): string {
+  // JSON escapes all line breaks but these.
+  const preview = excerpt(JSON.stringify(input), PREVIEW_LENGTH).replace(/[\u0085\u2028\u2029]/g, " ");
+  return `[Tool: ${oneLine(tool)}] ${preview}`;
+}
+
+function quoted(text: string): string {
+  return text.replace(FALSE_LABEL, "$1> ");
+}

@@ -1,0 +1,17 @@
+import { Refusal } from "./errors.ts";
+import type { ModelRef } from "./task.ts";
+
+/** `provider/model`; undefined for anything else. The model's own name may hold further slashes. */
+export function parseModel(text: string | undefined): ModelRef | undefined {
+  const match = text?.match(/^([^/\s]+)\/(\S+)$/);
+  return match?.[1] !== undefined && match[2] !== undefined
+    ? { providerID: match[1], modelID: match[2] }
+    : undefined;
+}
+
+/** As {@link parseModel}; throws a {@link Refusal} for a text that names none. Undefined: none is wanted. */
+export function requireModel(text: string | undefined): ModelRef | undefined {
+  const model = parseModel(text);
+  if (text === undefined || model) return model;
+  throw new Refusal("unknown-model", `"${text}" does not name a model; write it as provider/model.`);
+}

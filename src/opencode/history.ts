@@ -1,0 +1,161 @@
+import type { AgentError, Message, MessageInfo, Part, ToolState } from "../engine/server-model.ts";
+import type { Random } from "../engine/ids.ts";
+import { freshID } from "../engine/ids.ts";
+
+/** What the server's `POST /sync/replay` takes: changes of one session in the order of their numbers, without a gap. */
+export interface ReplayEvent {
+  readonly id: string;
+  readonly aggregateID: string;
+  readonly seq: number;
+  readonly type: "message.updated.1" | "message.part.updated.1" | "session.updated.1";
+  readonly data: Record<string, unknown>;
+}
+
+const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } };
+/** What a session shows that has not asked a model yet. */
+export const NOTHING_SPENT = { cost: 0, tokens: NO_TOKENS };
+
+export interface Place {
+  readonly sessionID: string;
+  readonly directory: string;
+}
+
+/**
+ * A conversation as the events that write it into a session which has only been created. Messages and parts get IDs of
+ * their own; what the messages once took (tokens, cost) is left out, as it is not the new session's.
+ */
+export function historyEvents(
+  messages: readonly Message[],
+  place: Place,
+  now: number,
+  random: Random,
+): readonly ReplayEvent[] {
+  const { sessionID } = place;
+  const newIDs = new Map<string, string>();
+  const events: Omit<ReplayEvent, "id" | "aggregateID" | "seq">[] = [];
+  let lastUserID = "";
+  let created = 0;
+  for (const { info, parts } of messages) {
+    // The server orders messages by their time, and the parts of one by their IDs.
+    created = Math.max(info.created, created + 1);
+    const id = freshID("msg", created, random);
+    newIDs.set(info.id, id);
+    if (info.role === "user") lastUserID = id;
+    const parentID = info.role === "assistant" ? (newIDs.get(info.parentID) ?? lastUserID) : undefined;
+    events.push({
+      type: "message.updated.1",
+      data: { sessionID, info: wireInfo({ ...info, created }, { id, parentID, place, now }) },
+    });
+    for (const [rank, part] of parts.entries()) {
+      const content = wirePart(part, now);
+      if (!content) continue;
+      const own = { id: freshID("prt", created, random, rank), messageID: id, sessionID };
+      events.push({
+        type: "message.part.updated.1",
+        data: { sessionID, time: now, part: { ...own, ...content } },
+      });
+    }
+  }
+  // The first number is that of the session's creation.
+  return events.map((event, index) => ({
+    ...event,
+    id: freshID("evt", now, random),
+    aggregateID: sessionID,
+    seq: index + 1,
+  }));
+}
+
+/** The event that gives a session, which holds a copied conversation and was not changed since, other properties. */
+export function sessionEvent(
+  sessionID: string,
+  info: Record<string, unknown>,
+  messages: readonly Message[],
+  now: number,
+  random: Random,
+): ReplayEvent {
+  // Creation, messages and parts are the changes so far, numbered from 0.
+  const seq = messages.reduce((count, { parts }) => count + 1 + parts.length, 1);
+  const id = freshID("evt", now, random);
+  return { id, aggregateID: sessionID, seq, type: "session.updated.1", data: { sessionID, info } };
+}
+
+function wireInfo(
+  info: MessageInfo,
+  to: {
+    readonly id: string;
+    readonly parentID: string | undefined;
+    readonly place: Place;
+    readonly now: number;
+  },
+): Record<string, unknown> {
+  const { id, parentID, place, now } = to;
+  const { sessionID, directory } = place;
+  if (info.role === "user") {
+    const { created, agent, model } = info;
+    return { id, sessionID, role: "user", time: { created }, agent, ...(model && { model: { ...model } }) };
+  }
+  const { created, completed = now, agent, model, finish, error } = info;
+  const { providerID, modelID, variant } = model;
+  return {
+    id,
+    sessionID,
+    role: "assistant",
+    time: { created, completed },
+    parentID,
+    providerID,
+    modelID,
+    ...(variant !== undefined && { variant }),
+    agent,
+    mode: agent,
+    path: { cwd: directory, root: directory },
+    cost: 0,
+    tokens: NO_TOKENS,
+    ...(finish !== undefined && { finish }),
+    ...(error && { error: wireError(error) }),
+  };
+}
+
+/** The server knows its errors by name and wants more of some than is known here. */
+function wireError({ name, message }: AgentError): Record<string, unknown> {
+  return { name: name === "MessageAbortedError" ? name : "UnknownError", data: { message } };
+}
+
+/** Undefined: nothing that a model reads. */
+function wirePart(part: Part, now: number): Record<string, unknown> | undefined {
+  switch (part.type) {
+    case "text": {
+      const { text, synthetic, metadata } = part;
+      return { type: "text", text, ...(synthetic && { synthetic }), ...(metadata && { metadata }) };
+    }
+    case "file": {
+      const { mime, filename, url } = part;
+      return { type: "file", mime, ...(filename !== undefined && { filename }), url };
+    }
+    case "tool":
+      return { type: "tool", tool: part.tool, callID: part.callID, state: wireState(part.state, now) };
+    case "reasoning":
+    case "other":
+      return undefined;
+  }
+}
+
+function wireState(state: ToolState, now: number): Record<string, unknown> {
+  const { input } = state;
+  switch (state.status) {
+    case "completed": {
+      const { output, title, start, end } = state;
+      return { status: "completed", input, output, title, metadata: {}, time: { start, end } };
+    }
+    case "error":
+      return { status: "error", input, error: state.error, time: { start: state.start, end: state.end } };
+    case "pending":
+    case "running":
+      // Nobody carries it out in the new session.
+      return {
+        status: "error",
+        input,
+        error: "The call was not finished.",
+        time: { start: "start" in state ? state.start : now, end: now },
+      };
+  }
+}

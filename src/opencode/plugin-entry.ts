@@ -1,0 +1,119 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import { Refusal } from "../engine/errors.ts";
+import { appendItem, removeItem, replaceNode } from "./json-edit.ts";
+import { readJson } from "./jsonc.ts";
+import type { JsonItem, JsonNode } from "./jsonc.ts";
+
+/*
+ * The entry by which an OpenCode configuration names the plugin of the agent tools. Configurations are text here: what
+ * people wrote in them stays.
+ */
+
+const FILE_NAME = "opencode-plugin.js";
+
+/** Some OpenCode configuration. */
+export interface ConfigText {
+  /** What people know it by: its path, or the name of its variable. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Where the plugin lies. Not where the extension does: that folder goes with the extension's next version. */
+export function pluginFile(stateFolder: string): string {
+  return join(stateFolder, FILE_NAME);
+}
+
+/** The entry as it is written into a configuration. */
+export function pluginEntry(stateFolder: string): string {
+  const url = pathToFileURL(pluginFile(stateFolder)).href;
+  return `[${JSON.stringify(url)}, { "stateFolder": ${JSON.stringify(stateFolder)} }]`;
+}
+
+/** The same text if the plugin is named in it already. Throws a {@link Refusal} if it cannot be. */
+export function addPlugin(config: ConfigText, stateFolder: string): string {
+  const { text } = config;
+  const entry = pluginEntry(stateFolder);
+  const { root, property, ours } = read(config, stateFolder);
+  if (!property) return appendItem(text, root, `"plugin": [${entry}]`);
+  const [first, ...others] = ours;
+  if (!first) return appendItem(text, property.node, entry);
+  const surplus = others.at(-1);
+  if (surplus) return addPlugin({ ...config, text: removeItem(text, property.node, surplus) }, stateFolder);
+  const isCurrent = isDeepStrictEqual(first.node.value, JSON.parse(entry));
+  return isCurrent ? text : replaceNode(text, first.node, entry);
+}
+
+/** The same text if the plugin is not named in it. Throws a {@link Refusal} if it cannot be taken out. */
+export function removePlugin(config: ConfigText, stateFolder: string): string {
+  const { text } = config;
+  const { root, property, ours } = read(config, stateFolder);
+  const last = ours.at(-1);
+  if (!property || !last) return text;
+  const rest = isAllThereIs(text, property, last)
+    ? removeItem(text, root, property)
+    : removeItem(text, property.node, last);
+  return removePlugin({ ...config, text: rest }, stateFolder);
+}
+
+/** Whether the plugin is named there, even if by an older entry. A text that cannot be read names nothing. */
+export function namesPlugin(config: ConfigText, stateFolder: string): boolean {
+  try {
+    return read(config, stateFolder).ours.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+interface PluginList {
+  readonly root: JsonNode;
+  readonly property: JsonItem | undefined;
+  readonly ours: readonly JsonItem[];
+}
+
+function read({ name, text }: ConfigText, stateFolder: string): PluginList {
+  const root = parse(name, text);
+  if (!root.items || Array.isArray(root.value))
+    throw unusable(name, "is not a JSON object; make it one, then try again");
+  // Of a name that is given twice, the last counts.
+  const property = root.items.findLast(({ key }) => key === "plugin");
+  if (property && !Array.isArray(property.node.value))
+    throw unusable(name, 'holds a "plugin" that is no list; make it one, then try again');
+  const ours = property?.node.items?.filter(({ node }) => isOurs(node.value, stateFolder)) ?? [];
+  return { root, property, ours };
+}
+
+function parse(name: string, text: string): JsonNode {
+  try {
+    return readJson(text);
+  } catch (error) {
+    const problem =
+      error instanceof SyntaxError ? `is not valid JSON (${error.message})` : "is nested too deeply";
+    throw unusable(name, `${problem}; correct it, then try again`);
+  }
+}
+
+/** Whether a property would hold nothing without an item, not even a comment. */
+function isAllThereIs(text: string, property: JsonItem, { start, end }: JsonItem): boolean {
+  const rest = text.slice(property.start, start) + text.slice(end, property.end);
+  return /^"plugin":\[,?\]$/.test(rest.replace(/\s/g, ""));
+}
+
+/** An entry of ours may be older: with another place of the file, but for the same state folder. */
+function isOurs(entry: unknown, stateFolder: string): boolean {
+  const [file, options] = Array.isArray(entry) ? (entry as readonly unknown[]) : [entry];
+  if (typeof file !== "string" || !file.replaceAll("\\", "/").endsWith(`/${FILE_NAME}`)) return false;
+  const path = pluginFile(stateFolder);
+  if (file === path || file === pathToFileURL(path).href) return true;
+  return (
+    typeof options === "object" &&
+    options !== null &&
+    "stateFolder" in options &&
+    options.stateFolder === stateFolder
+  );
+}
+
+function unusable(name: string, problem: string): Refusal {
+  return new Refusal("unavailable", `${name} ${problem}. Nothing was changed.`);
+}

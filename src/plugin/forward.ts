@@ -1,0 +1,111 @@
+import { realpath } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
+import { readEntries, type WindowEntry } from "../bridge/window-entries.ts";
+import { isAlive } from "../state/processes.ts";
+import { callWindow, type Outcome } from "./call-window.ts";
+import { folderWindows, isReachable } from "./folder-windows.ts";
+
+/** How often windows are looked for, in milliseconds. */
+const LOOK_AGAIN_MS = 250;
+
+/** Asked again, a window would say the same. After any other status, another window may be there next time. */
+const FINAL_STATUSES: readonly number[] = [400, 413];
+
+/** How long a call looks for a window, in milliseconds; the time in which a window has the call does not count. */
+export interface Patience {
+  /** While none has taken it: one may be about to open. */
+  readonly untakenMs: number;
+  /** Since one has taken it and went away: it may be reloading. */
+  readonly takenMs: number;
+}
+
+export interface Forwarding {
+  readonly stateFolder: string;
+  /** The session's folder. */
+  readonly directory: string;
+  /** The OpenCode server that the call comes from. */
+  readonly server: URL;
+  readonly patience: Patience;
+  readonly signal: AbortSignal;
+  /** Called once, when there is no window to ask. */
+  readonly onWait: () => void;
+}
+
+/**
+ * Has a call carried out by a window that is open on the folder. Where that one goes away before it replied, the call is
+ * made again with the same ID, so nothing is done twice. Rejects with one sentence for the model, or when `signal` aborts.
+ */
+export async function forward(
+  call: ToolCall,
+  { stateFolder, directory, server, patience, signal, onWait }: Forwarding,
+): Promise<ToolReply> {
+  if (!isReachable(server)) throw new Error(NO_SERVER);
+  if (Buffer.byteLength(JSON.stringify(call)) > MAX_CALL_BYTES) throw new Error(TOO_LARGE);
+  const origin = { directory: await realpath(directory).catch(() => directory), server };
+  const madeAt = performance.now();
+  const waitedMs = (): number => Math.round(performance.now() - madeAt);
+  let heldMs = 0;
+  const ask = async (window: WindowEntry): Promise<Outcome> => {
+    const outcome = await callWindow(window, JSON.stringify({ ...call, waitedMs: waitedMs() }), signal);
+    if (outcome.kind === "broken") heldMs += outcome.heldMs;
+    return outcome;
+  };
+  let taken = false;
+  for (let round = 1; ; round++) {
+    const living = (await readEntries(stateFolder)).filter(({ pid }) => isAlive(pid));
+    const { serving, elsewhere } = folderWindows(living, origin);
+    const outcome = await askEach(serving, ask);
+    if (outcome.kind === "reply") return outcome.reply;
+    if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))
+      throw new Error(rejected(outcome.status));
+    taken ||= outcome.kind === "broken";
+    if (waitedMs() - heldMs >= (taken ? patience.takenMs : patience.untakenMs)) {
+      if (taken) throw new Error(LOST);
+      if (outcome.kind === "rejected") throw new Error(rejected(outcome.status));
+      throw new Error(elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory));
+    }
+    if (round === 1) onWait();
+    await delay(LOOK_AGAIN_MS, undefined, { signal });
+  }
+}
+
+/** Asks one after the other until one replies. Where none does, what says the most of why. */
+async function askEach(
+  windows: readonly WindowEntry[],
+  ask: (window: WindowEntry) => Promise<Outcome>,
+): Promise<Outcome> {
+  const outcomes: Outcome[] = [];
+  for (const window of windows) {
+    const outcome = await ask(window);
+    if (outcome.kind === "reply") return outcome;
+    outcomes.push(outcome);
+  }
+  const first = (kind: Outcome["kind"]): Outcome | undefined => outcomes.find((one) => one.kind === kind);
+  return first("broken") ?? first("rejected") ?? { kind: "unreachable" };
+}
+
+const NO_SERVER =
+  "This OpenCode has no server that VS Code could be connected to; start it as `opencode serve` or with `opencode --port N`, and open the folder in a VS Code window that is connected to it.";
+
+const TOO_LARGE = `The input is too large (over ${MAX_CALL_BYTES / 1_000_000} MB); shorten the prompt.`;
+
+const VERSIONS_DIFFER =
+  "The Async Agents extension in VS Code and its plugin in OpenCode are of versions that do not fit together; reload the VS Code window and restart the OpenCode server.";
+
+const LOST =
+  "The VS Code window that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.";
+
+function rejected(status: number): string {
+  if (status === 400) return VERSIONS_DIFFER;
+  if (status === 413) return TOO_LARGE;
+  return `The VS Code window that is open on this folder did not accept the call (HTTP status ${status}); reload that window and try again.`;
+}
+
+function servedElsewhere({ origin }: URL): string {
+  return `VS Code is open on this folder, but its Async Agents extension is connected to another OpenCode server; background agents need it to be connected to this one (${origin}).`;
+}
+
+function notServed(directory: string): string {
+  return `Background agents need VS Code to be open on this folder, with its Async Agents extension connected and the agent tools switched on; open ${directory} there and try again.`;
+}

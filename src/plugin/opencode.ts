@@ -1,0 +1,34 @@
+import type * as z from "zod/mini";
+
+/* What this plugin uses of the interface that OpenCode gives to plugins. */
+
+export interface PluginInput {
+  /** Where the server listens that the plugin runs in. */
+  readonly serverUrl: URL;
+}
+
+/** The call of a tool by a model. */
+export interface CallContext {
+  readonly sessionID: string;
+  readonly messageID: string;
+  readonly callID: string;
+  /** The folder of the session. */
+  readonly directory: string;
+  /** Aborts with the turn. */
+  readonly abort: AbortSignal;
+  /** Shows people what the call does meanwhile. */
+  metadata(shown: { readonly title: string }): unknown;
+}
+
+export interface PluginTool {
+  readonly description: string;
+  readonly args: Readonly<Record<string, z.ZodMiniType>>;
+  /** `args` is what the model sent, unchecked. The model reads the message of an error that is thrown. */
+  execute(args: unknown, context: CallContext): Promise<CallResult>;
+}
+
+export interface CallResult {
+  readonly title: string;
+  readonly output: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,29 @@
+import { homedir } from "node:os";
+import * as z from "zod/mini";
+import { defaultStateFolder } from "../state/private-files.ts";
+import type { Patience } from "./forward.ts";
+
+/** What the entry in OpenCode's configuration may set; anything that does not fit counts as left out. */
+const pluginOptions = z.catch(
+  z.object({
+    stateFolder: z.catch(z.optional(z.string()), undefined),
+    patienceMs: z.catch(z.optional(z.number()), undefined),
+    reloadPatienceMs: z.catch(z.optional(z.number()), undefined),
+  }),
+  {},
+);
+
+export interface PluginSettings {
+  /** Where the windows tell how to reach them. */
+  readonly stateFolder: string;
+  readonly patience: Patience;
+}
+
+export function readOptions(options: unknown): PluginSettings {
+  const { stateFolder, patienceMs, reloadPatienceMs } = z.parse(pluginOptions, options);
+  return {
+    stateFolder:
+      stateFolder ?? defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() }),
+    patience: { untakenMs: patienceMs ?? 10_000, takenMs: reloadPatienceMs ?? 60_000 },
+  };
+}

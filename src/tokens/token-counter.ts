@@ -1,0 +1,86 @@
+import { Refusal } from "../engine/errors.ts";
+import { unlessCancelled, type CancelSignal, type Disposable } from "../engine/event.ts";
+import type { Clock } from "../engine/ports.ts";
+import type { TokenCounter } from "../engine/token-counter.ts";
+import { batchesOf } from "./slabs.ts";
+import { TokenizerThread } from "./tokenizer-thread.ts";
+
+/** Milliseconds after which a thread that has nothing to do is ended: it holds about 100 MB. */
+const DEFAULT_IDLE_MS = 60_000;
+
+export interface TokenCounterOptions {
+  /** Absolute path of the bundle of `worker.ts`. */
+  readonly script: string;
+  readonly clock: Clock;
+  readonly idleMs?: number | undefined;
+}
+
+/**
+ * Counts in a thread of its own, which is started when it is first needed and ended when it is not for a while. What
+ * happens on the caller's thread is short work, whatever the texts.
+ */
+export class ThreadTokenCounter implements TokenCounter, Disposable {
+  private thread: TokenizerThread | undefined;
+  private openCalls = 0;
+  private idleTimer: Disposable | undefined;
+  private isDisposed = false;
+
+  constructor(private readonly options: TokenCounterOptions) {}
+
+  /** Rejects with an `Error` where the tokenizer cannot be started or crashes; the next call starts a new one. */
+  async count(texts: readonly string[], signal?: CancelSignal): Promise<readonly number[]> {
+    this.begin();
+    const counting = this.countInBatches(texts, signal).finally(() => this.finish());
+    return unlessCancelled(counting, signal, cancelled);
+  }
+
+  /** Calls that wait reject. */
+  dispose(): void {
+    this.isDisposed = true;
+    this.endThread();
+  }
+
+  /** One batch after the other, so that calls take turns and one that was cancelled soon ends. */
+  private async countInBatches(
+    texts: readonly string[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly number[]> {
+    const counts = texts.map(() => 0);
+    for (const batch of batchesOf(texts)) {
+      if (signal?.aborted) throw cancelled();
+      const found = await this.runningThread().count(batch.map(({ text }) => text));
+      for (const [index, { owner, extra }] of batch.entries())
+        counts[owner] = (counts[owner] ?? 0) + (found[index] ?? 0) + extra;
+    }
+    return counts;
+  }
+
+  private runningThread(): TokenizerThread {
+    if (this.isDisposed) throw new Error("Tokens are no longer counted: the extension is being shut down.");
+    if (!this.thread || this.thread.hasEnded) this.thread = new TokenizerThread(this.options.script);
+    return this.thread;
+  }
+
+  private begin(): void {
+    this.openCalls++;
+    this.idleTimer?.dispose();
+    this.idleTimer = undefined;
+  }
+
+  private finish(): void {
+    if (--this.openCalls > 0 || !this.thread) return;
+    const { clock, idleMs = DEFAULT_IDLE_MS } = this.options;
+    this.idleTimer = clock.after(idleMs, () => this.endThread());
+  }
+
+  private endThread(): void {
+    this.idleTimer?.dispose();
+    this.idleTimer = undefined;
+    this.thread?.dispose();
+    this.thread = undefined;
+  }
+}
+
+function cancelled(): Refusal {
+  return new Refusal("cancelled-by-caller", "Counting tokens was cancelled.");
+}

@@ -1,0 +1,29 @@
+import { Refusal } from "../engine/errors.ts";
+import { isActive, type Task } from "../engine/task.ts";
+import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
+import type { ToolContext, ToolRun } from "./tool.ts";
+import { ToolInput } from "./tool-input.ts";
+
+export const runCancel: ToolRun = async (sent, context) => {
+  const tasks = targets(new ToolInput(sent), context);
+  const idOf = shortIDs(context, tasks);
+  const outcome = await actOnEach(tasks, ({ id }) => context.commands.cancel(id, context.caller.by));
+  const cancelled = outcome.done.filter(({ status }) => status === "cancelled");
+  const ended = outcome.done.filter(({ status }) => status !== "cancelled");
+  const sentences = [
+    cancelled.length > 0 && `Cancelled ${nameTasks(cancelled, idOf)}.`,
+    ended.length > 0 && `Ended by itself before it could be cancelled: ${nameTasks(ended, idOf)}.`,
+    nameFailed("cancelled", outcome, idOf),
+  ].filter(Boolean);
+  return {
+    title: `Cancelled ${countTasks(cancelled.length)}`,
+    text: sentences.join("\n") || "None of these tasks is at work any more; there is nothing to cancel.",
+  };
+};
+
+function targets(input: ToolInput, context: ToolContext): readonly Task[] {
+  const { taskID, batchID } = readTarget(input);
+  if (taskID !== undefined) return [findTask(context, taskID)];
+  if (batchID !== undefined) return context.known.batch(batchID, context.caller.sessionID).filter(isActive);
+  throw new Refusal("invalid-argument", 'Give "task_id" or "batch_id": asyncagents_list shows the IDs.');
+}

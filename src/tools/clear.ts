@@ -1,0 +1,38 @@
+import { Refusal } from "../engine/errors.ts";
+import { isActive, type Task } from "../engine/task.ts";
+import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
+import type { ToolContext, ToolRun } from "./tool.ts";
+import { ToolInput } from "./tool-input.ts";
+
+export const runClear: ToolRun = async (sent, context) => {
+  const { caller, commands } = context;
+  const tasks = targets(new ToolInput(sent), context);
+  const idOf = shortIDs(context, tasks);
+  const wereActive = new Set(tasks.filter(isActive).map(({ id }) => id));
+  const outcome = await actOnEach(tasks, ({ id }) => commands.clear(id, { cancelRunning: true }, caller.by));
+  const { done } = outcome;
+  const cancelled = done.filter(({ id, status }) => wereActive.has(id) && status === "cancelled");
+  const sentences = [
+    done.length > 0 && `Cleared ${nameTasks(done, idOf)}.`,
+    cancelled.length > 0 && `Still at work, so cancelled first: ${nameTasks(cancelled, idOf)}.`,
+    nameFailed("cleared", outcome, idOf),
+  ].filter(Boolean);
+  return {
+    title: `Cleared ${countTasks(done.length)}`,
+    text: sentences.join("\n") || "There are no background tasks to clear.",
+  };
+};
+
+function targets(input: ToolInput, context: ToolContext): readonly Task[] {
+  const { known, caller } = context;
+  const { taskID, batchID } = readTarget(input);
+  if (taskID !== undefined) return [findTask(context, taskID)];
+  if (batchID !== undefined) return known.batch(batchID, caller.sessionID);
+  // Whoever means to narrow it down must not lose everything because the name was a wrong one.
+  const [other] = input.others(["task_id", "batch_id"]);
+  if (other === undefined) return known.list(caller.sessionID);
+  throw new Refusal(
+    "invalid-argument",
+    `There is no parameter "${other}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
+  );
+}

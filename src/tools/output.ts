@@ -1,0 +1,34 @@
+import { RESULT_MARK, type ReceivedResult } from "../engine/notices.ts";
+import { blockingTime } from "../engine/waiting.ts";
+import { isActive, type Task } from "../engine/task.ts";
+import { findTask, shortIDs } from "./own-tasks.ts";
+import { taskReport } from "./task-report.ts";
+import type { ToolResult, ToolRun } from "./tool.ts";
+import { missing, ToolInput } from "./tool-input.ts";
+
+export const runOutput: ToolRun = async (sent, context) => {
+  const input = new ToolInput(sent);
+  const reference = input.id("task_id");
+  if (reference === undefined)
+    throw missing("task_id", "give the ID of the task, as asyncagents_list shows it");
+  const block = input.flag("block");
+  const timeout = block ? input.number("timeout", "a number of seconds from 0 to 600") : undefined;
+  const { id: taskID } = findTask(context, reference);
+
+  const { waitedMs } = context.caller;
+  const rest = block && waitedMs ? Math.max(0, blockingTime(timeout) - waitedMs) / 1_000 : timeout;
+  const output = await context.commands.output(taskID, { block, timeout: rest, signal: context.signal });
+  const { task } = output;
+  const id = shortIDs(context, [task])(task);
+  return {
+    title: `Task ${id}: ${task.status}`,
+    text: taskReport(output, id, context),
+    metadata: block ? receivedResult(task) : undefined,
+  };
+};
+
+/** Whoever waited for the end needs no message about it any more: this mark in the conversation says so. */
+function receivedResult(task: Task): ToolResult["metadata"] {
+  if (isActive(task) || task.endedAt === undefined) return undefined;
+  return { [RESULT_MARK]: { taskID: task.id, endedAt: task.endedAt } satisfies ReceivedResult };
+}

@@ -1,0 +1,34 @@
+import { formatDuration } from "../engine/notice-text.ts";
+import { isActive, type Phase, type Task } from "../engine/task.ts";
+import type { ToolContext } from "./tool.ts";
+
+const PHASES: Readonly<Record<Phase, string>> = {
+  queued: "queued until another task ends",
+  starting: "starting",
+  thinking: "thinking",
+  streaming: "writing its answer",
+  tool: "using a tool",
+  retrying: "waiting to ask its model again",
+  "needs-permission": "waiting for a person's permission",
+  "needs-answer": "waiting for a person's answer",
+  stalled: "no sign of life lately",
+};
+
+/** The status, and of a task at work what it is doing. */
+export function statusText({ status, progress }: Task): string {
+  return progress ? `${status} (${PHASES[progress.phase]})` : status;
+}
+
+/** How long the turn has taken that runs, or ran last. */
+export function timeTaken(task: Task, now: number): string {
+  const end = isActive(task) ? now : (task.endedAt ?? task.startedAt);
+  return formatDuration(end - task.startedAt);
+}
+
+/** What the caller is to do while the task is at work. */
+export function adviceMeanwhile(task: Task, id: string, { caller }: ToolContext): string {
+  // Only a session of OpenCode is woken, and only by tasks that an agent launched.
+  return caller.by === "agent" && task.launchedBy === "agent"
+    ? "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll."
+    : `Go on with work that does not need its result; when you need it, call asyncagents_output(task_id="${id}", block=true). Do not poll.`;
+}

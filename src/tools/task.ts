@@ -1,0 +1,88 @@
+import { Refusal } from "../engine/errors.ts";
+import { parseModel } from "../engine/model-ref.ts";
+import { isActive, type ModelRef, type Task } from "../engine/task.ts";
+import { findTask, shortIDs } from "./own-tasks.ts";
+import { oneLine } from "./plain-text.ts";
+import { adviceMeanwhile, statusText } from "./task-text.ts";
+import type { ToolCaller, ToolContext, ToolResult, ToolRun } from "./tool.ts";
+import { missing, ToolInput } from "./tool-input.ts";
+
+const DESCRIPTION_LENGTH = 80;
+
+export const runTask: ToolRun = async (sent, context) => {
+  const input = new ToolInput(sent);
+  const resumed = input.id("resume");
+  const forks = input.flag("fork") ?? false;
+  if (forks && resumed !== undefined) throw exclusive();
+  const prompt = input.text("prompt");
+  if (prompt === undefined) throw missing("prompt", "say in full what the task is to do");
+  return resumed === undefined ? launch(input, prompt, forks, context) : resume(resumed, prompt, context);
+};
+
+async function launch(
+  input: ToolInput,
+  prompt: string,
+  forks: boolean,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const { caller, commands } = context;
+  const task = await commands.launch({
+    prompt,
+    description: input.text("description"),
+    agent: input.text("agent")?.trim(),
+    model: modelOf(input),
+    batchID: input.id("batch_id"),
+    parentSessionID: caller.sessionID,
+    parentMessageID: caller.messageID,
+    launchedBy: caller.by,
+    callID: callKey(caller),
+    fork: forks ? { sourceSessionID: caller.sessionID } : undefined,
+  });
+  return handedOver("Launched", task, context);
+}
+
+async function resume(reference: string, prompt: string, context: ToolContext): Promise<ToolResult> {
+  const { id } = findTask(context, reference);
+  const task = await context.commands.resume(id, prompt, callKey(context.caller));
+  return handedOver("Resumed", task, context);
+}
+
+function handedOver(what: "Launched" | "Resumed", task: Task, context: ToolContext): ToolResult {
+  const id = shortIDs(context, [task])(task);
+  const title = `${what} task ${id}: ${oneLine(task.description, DESCRIPTION_LENGTH)}`;
+  const next = isActive(task)
+    ? adviceMeanwhile(task, id, context)
+    : // The call was made again, and meanwhile the task has ended.
+      `Read its result with asyncagents_output(task_id="${id}").`;
+  const text = [
+    title,
+    `Status: ${statusText(task)}`,
+    `Agent: ${task.agent}`,
+    `Batch: ${task.batchID}`,
+    "",
+    next,
+  ];
+  return { title, text: text.join("\n") };
+}
+
+function modelOf(input: ToolInput): ModelRef | undefined {
+  const name = input.text("model")?.trim();
+  const model = parseModel(name);
+  if (name === undefined || model) return model;
+  throw new Refusal(
+    "invalid-argument",
+    'The parameter "model" must be written as provider/model, or left out.',
+  );
+}
+
+/** What tells this call from all others: providers do not take care that their calls' IDs are unique. */
+function callKey({ messageID, callID }: ToolCaller): string | undefined {
+  return messageID !== undefined && callID !== undefined ? `${messageID}/${callID}` : undefined;
+}
+
+function exclusive(): Refusal {
+  return new Refusal(
+    "invalid-argument",
+    'The parameters "fork" and "resume" are mutually exclusive: fork starts a new task from this conversation, resume goes on with a task.',
+  );
+}

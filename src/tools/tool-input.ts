@@ -1,0 +1,91 @@
+import { Refusal } from "../engine/errors.ts";
+
+/** What the list appends to an ID; models copy it along. */
+const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;
+
+/**
+ * What a model sent, read leniently where the meaning is clear: null and blank text are what was left out, numbers and
+ * booleans may be written as text, and the whole as JSON text. Where it is not clear, each method throws a
+ * {@link Refusal} that names the parameter and what is expected.
+ */
+export class ToolInput {
+  private readonly given: ReadonlyMap<string, unknown>;
+
+  constructor(sent: unknown) {
+    this.given = new Map(Object.entries(objectIn(sent)).filter(([, value]) => !isAbsent(value)));
+  }
+
+  text(name: string): string | undefined {
+    const value = this.given.get(name);
+    if (value === undefined || typeof value === "string") return value;
+    throw unfit(name, "text");
+  }
+
+  /** The ID of a task or a batch; one that is all digits may come as a number. */
+  id(name: string): string | undefined {
+    const value = this.given.get(name);
+    if (value === undefined) return undefined;
+    if (typeof value !== "string" && typeof value !== "number") throw unfit(name, "one ID, written as text");
+    return String(value).replace(/\s+/g, " ").trim().replace(BADGES, "");
+  }
+
+  /** False where it was left out. */
+  flag(name: string): boolean {
+    const value = this.given.get(name) ?? false;
+    const word = typeof value === "string" ? value.trim().toLowerCase() : value;
+    if (word === true || word === "true") return true;
+    if (word === false || word === "false") return false;
+    throw unfit(name, "true or false");
+  }
+
+  /** @param expected completes "must be …" */
+  number(name: string, expected: string): number | undefined {
+    const value = this.given.get(name);
+    if (value === undefined) return undefined;
+    const number = typeof value === "string" ? Number(value) : value;
+    if (typeof number !== "number" || Number.isNaN(number)) throw unfit(name, expected);
+    return number;
+  }
+
+  /** One of these lower-case words, however it is capitalised. */
+  word<T extends string>(name: string, words: readonly T[]): T | undefined {
+    const value = this.given.get(name);
+    if (value === undefined) return undefined;
+    const wanted = typeof value === "string" ? value.trim().toLowerCase() : value;
+    const word = words.find((each) => each === wanted);
+    if (word === undefined) throw unfit(name, `one of ${words.join(", ")}, or left out`);
+    return word;
+  }
+
+  /** The parameters that were given beside these. */
+  others(names: readonly string[]): readonly string[] {
+    return [...this.given.keys()].filter((name) => !names.includes(name));
+  }
+}
+
+export function missing(name: string, remedy: string): Refusal {
+  return new Refusal("invalid-argument", `The parameter "${name}" is missing; ${remedy}.`);
+}
+
+function unfit(name: string, expected: string): Refusal {
+  return new Refusal("invalid-argument", `The parameter "${name}" must be ${expected}.`);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === "string" && value.trim() === "");
+}
+
+function objectIn(sent: unknown): object {
+  if (isAbsent(sent)) return {};
+  const value = typeof sent === "string" ? parseJson(sent) : sent;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new Refusal("invalid-argument", "The parameters must be one JSON object.");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import * as z from "zod/mini";
+import { DECLARATIONS } from "./declarations.ts";
+import { RUNS } from "./runs.ts";
+import type { Tool, ToolDeclaration } from "./tool.ts";
+
+/** Every tool, whole. */
+export const TOOLS: readonly Tool[] = DECLARATIONS.map((declaration) => ({
+  ...declaration,
+  run: RUNS[declaration.name],
+}));
+
+/** What a tool takes, as JSON schema. */
+export function toolInputSchema({ input }: ToolDeclaration): Readonly<Record<string, unknown>> {
+  const schema: Record<string, unknown> = { ...z.toJSONSchema(z.object(input), { io: "input" }) };
+  delete schema["$schema"];
+  return schema;
+}

@@ -1,0 +1,41 @@
+import * as vscode from "vscode";
+import { TOOL_NAMES, type ToolName } from "../tools/tool.ts";
+import type { EditorTool, EditorToolContext } from "./editor-tool.ts";
+import type { Settings } from "./settings.ts";
+
+/** Gives the tools to the editor's own agents, as long as the settings say so. */
+export class AgentTools implements vscode.Disposable {
+  private registered: vscode.Disposable | undefined;
+  private readonly subscription: vscode.Disposable;
+
+  constructor(
+    private readonly context: EditorToolContext,
+    private readonly settings: Settings,
+  ) {
+    this.subscription = settings.onDidChange("agentTools", () => this.update());
+    this.update();
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.registered?.dispose();
+  }
+
+  private update(): void {
+    this.registered?.dispose();
+    this.registered = this.settings.agentToolsEnabled()
+      ? vscode.Disposable.from(...TOOL_NAMES.map((name) => vscode.lm.registerTool(name, this.tool(name))))
+      : undefined;
+  }
+
+  /** What carries a tool out is loaded by its first call. */
+  private tool(name: ToolName): vscode.LanguageModelTool<object> {
+    let loaded: Promise<EditorTool> | undefined;
+    const load = (): Promise<EditorTool> =>
+      (loaded ??= import("./editor-tool.ts").then(({ EditorTool }) => new EditorTool(name, this.context)));
+    return {
+      prepareInvocation: async (options) => (await load()).prepareInvocation(options),
+      invoke: async (options, token) => (await load()).invoke(options, token),
+    };
+  }
+}

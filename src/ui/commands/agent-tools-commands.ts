@@ -1,0 +1,137 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { showError } from "../human-error.ts";
+import type { Command, CommandContext } from "./command.ts";
+
+/** Which of OpenCode's configurations. */
+type Scope = "project" | "user";
+type Action = "install" | "remove";
+
+/** What becomes of a configuration file; nothing if `after` is `before`. */
+interface ConfigChange {
+  readonly path: string;
+  /** Undefined: there is no such file yet. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** OpenCode's own configuration, for servers that this product does not start. */
+export interface AgentToolsConfig {
+  /** The text that names the tools in a configuration. */
+  readonly entry: string;
+  /** Undefined: there is no file to remove them from. Rejects with a {@link Refusal} where a file cannot be used. */
+  plan(action: Action, scope: Scope): Promise<ConfigChange | undefined>;
+  /** Rejects with a {@link Refusal} where that cannot be; then nothing was changed. */
+  apply(change: ConfigChange): Promise<void>;
+}
+
+export const installAgentTools: Command = {
+  id: "asyncagents.installAgentTools",
+  run: (context, argument) => edit("install", context, argument),
+};
+
+export const removeAgentTools: Command = {
+  id: "asyncagents.removeAgentTools",
+  run: (context, argument) => edit("remove", context, argument),
+};
+
+/** Returns the path of the file that is now as wanted; undefined: there is none, or the person changed their mind. */
+async function edit(action: Action, context: CommandContext, argument: unknown): Promise<string | undefined> {
+  const config = await context.agentToolsConfig();
+  if (argument === undefined) return editAsking(action, context);
+  const change = await config.plan(action, readScope(argument));
+  if (change && change.after !== change.before) await config.apply(change);
+  return change?.path;
+}
+
+async function editAsking(action: Action, context: CommandContext): Promise<string | undefined> {
+  const config = await context.agentToolsConfig();
+  const scope = await pickScope(action);
+  if (scope === undefined) return undefined;
+  const change = await config.plan(action, scope);
+  if (!change || change.after === change.before) {
+    void vscode.window.showInformationMessage(nothingToDo(action, change?.path));
+    return change?.path;
+  }
+  if (!(await confirm(action, change, config.entry))) return undefined;
+  await config.apply(change);
+  void tell(action, change.path).catch((error: unknown) => showError(error, context.logger));
+  return change.path;
+}
+
+async function pickScope(action: Action): Promise<Scope | undefined> {
+  const project = {
+    label: vscode.l10n.t("This Folder"),
+    detail:
+      action === "install"
+        ? vscode.l10n.t(
+            "Its OpenCode configuration. The entry names a path of this machine: do not commit it.",
+          )
+        : vscode.l10n.t("Its OpenCode configuration."),
+    scope: "project" as const,
+  };
+  const user = {
+    label: vscode.l10n.t("All Folders"),
+    detail: vscode.l10n.t("Your own OpenCode configuration."),
+    scope: "user" as const,
+  };
+  const isInFolder = (vscode.workspace.workspaceFolders?.length ?? 0) > 0;
+  const picked = await vscode.window.showQuickPick(isInFolder ? [project, user] : [user], {
+    title:
+      action === "install"
+        ? vscode.l10n.t("Install Agent Tools into OpenCode Configuration")
+        : vscode.l10n.t("Remove Agent Tools from OpenCode Configuration"),
+    placeHolder: vscode.l10n.t("Which configuration?"),
+  });
+  return picked?.scope;
+}
+
+function readScope(argument: unknown): Scope {
+  const scope = (argument as { readonly scope?: unknown }).scope;
+  if (scope === "project" || scope === "user") return scope;
+  throw new Refusal("invalid-argument", 'The argument must be an object whose scope is "project" or "user".');
+}
+
+async function confirm(action: Action, { path, before }: ConfigChange, entry: string): Promise<boolean> {
+  const agree = action === "install" ? vscode.l10n.t("Install") : vscode.l10n.t("Remove");
+  const [question, what] =
+    action === "remove"
+      ? [
+          vscode.l10n.t("Remove the agent tools from {0}?", path),
+          vscode.l10n.t('This entry is taken out of "plugin"; all else stays as it is:'),
+        ]
+      : before === undefined
+        ? [
+            vscode.l10n.t("Create {0} with the agent tools?", path),
+            vscode.l10n.t('There is no such file yet. Its "plugin" gets this entry:'),
+          ]
+        : [
+            vscode.l10n.t("Add the agent tools to {0}?", path),
+            vscode.l10n.t('This entry is added to "plugin"; all else stays as it is:'),
+          ];
+  const options = { modal: true, detail: `${what}\n\n${entry}` };
+  return (await vscode.window.showInformationMessage(question, options, agree)) === agree;
+}
+
+function nothingToDo(action: Action, path: string | undefined): string {
+  if (action === "install" && path !== undefined)
+    return vscode.l10n.t("Nothing was changed: the agent tools are in {0} already.", path);
+  return vscode.l10n.t("Nothing was changed: the agent tools are not in this configuration.");
+}
+
+/** OpenCode reads its configuration when it starts; a server that this product starts has the tools without it. */
+async function tell(action: Action, path: string): Promise<void> {
+  const message =
+    action === "install"
+      ? vscode.l10n.t(
+          "The agent tools are in {0}. An OpenCode that you start yourself offers them from its next start on.",
+          path,
+        )
+      : vscode.l10n.t(
+          "The agent tools are no longer in {0}. An OpenCode that you start yourself drops them at its next start.",
+          path,
+        );
+  const openFile = vscode.l10n.t("Open File");
+  const choice = await vscode.window.showInformationMessage(message, openFile);
+  if (choice === openFile) await vscode.window.showTextDocument(vscode.Uri.file(path));
+}

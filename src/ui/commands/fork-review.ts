@@ -1,0 +1,225 @@
+import * as vscode from "vscode";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import type { ForkPreview } from "../../engine/fork/preview.ts";
+import { humanMessage } from "../human-error.ts";
+import type { CommandContext } from "./command.ts";
+import type { ForkDraft } from "./fork.ts";
+import { pickAgent } from "./launch.ts";
+
+const EXCERPT_LENGTH = 80;
+const SHORT_TIME = { dateStyle: "short", timeStyle: "short" } as const;
+
+type Action = "launch" | "again" | "show" | "limit" | "start" | "agent" | "back";
+
+interface ActionItem extends vscode.QuickPickItem {
+  readonly action: Action | undefined;
+}
+
+/** What became of the draft, and where the person goes from here. */
+export interface Reviewed {
+  readonly draft: ForkDraft;
+  readonly goes: "launch" | "back";
+}
+
+/** Shows what a fork would inherit, and lets the person change it. Undefined: they changed their mind. */
+export async function reviewFork(context: CommandContext, draft: ForkDraft): Promise<Reviewed | undefined> {
+  for (let current = draft; ;) {
+    const { action, preview } = await showReview(context, current);
+    switch (action) {
+      case undefined:
+        return undefined;
+      case "launch":
+      case "back":
+        return { draft: current, goes: action };
+      case "again":
+        continue;
+      case "show":
+        if (preview) await context.openText(vscode.l10n.t("Fork of {0}.md", current.title), preview.text);
+        continue;
+      case "limit":
+        current = (await changeLimit(current, preview)) ?? current;
+        continue;
+      case "start":
+        current = (await changeStart(context, current)) ?? current;
+        continue;
+      case "agent": {
+        const agent = await pickAgent(context, vscode.l10n.t("Fork: Agent"));
+        if (agent !== undefined) current = { ...current, agent };
+      }
+    }
+  }
+}
+
+function showReview(
+  { engine, logger }: CommandContext,
+  draft: ForkDraft,
+): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
+  return new Promise((resolve) => {
+    const pick = vscode.window.createQuickPick<ActionItem>();
+    const reading = new AbortController();
+    let preview: ForkPreview | undefined;
+    let action: Action | undefined;
+    pick.title = vscode.l10n.t("Fork (2/2): {0}", draft.title);
+    pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
+    pick.ignoreFocusOut = true;
+    pick.buttons = [vscode.QuickInputButtons.Back];
+    pick.busy = true;
+    pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
+    engine
+      .previewFork(draft.request, reading.signal)
+      .then(
+        (found) => {
+          preview = found;
+          pick.items = [launchItem(found), ...changeItems(draft, found)];
+        },
+        (error: unknown) => {
+          if (reading.signal.aborted) return;
+          logger.error("The conversation could not be read.", error);
+          pick.items = [tryAgainItem(error), ...changeItems(draft)];
+        },
+      )
+      .finally(() => (pick.busy = false));
+    pick.onDidAccept(() => {
+      action = pick.selectedItems[0]?.action;
+      if (action) pick.hide();
+    });
+    pick.onDidTriggerButton(() => {
+      action = "back";
+      pick.hide();
+    });
+    pick.onDidHide(() => {
+      reading.abort();
+      pick.dispose();
+      resolve({ action, preview });
+    });
+    pick.show();
+  });
+}
+
+function launchItem(preview: ForkPreview): ActionItem {
+  return { label: vscode.l10n.t("$(repo-forked) Launch"), detail: summary(preview), action: "launch" };
+}
+
+function tryAgainItem(error: unknown): ActionItem {
+  return { label: vscode.l10n.t("$(error) Try Again"), detail: humanMessage(error), action: "again" };
+}
+
+/** What is kept and what is not, in numbers. */
+export function summary(preview: ForkPreview): string {
+  const { messagesBefore, messagesAfter, tokensBefore, tokensAfter } = preview;
+  if (messagesBefore === 0)
+    return vscode.l10n.t("The conversation is empty: the task gets its prompt alone.");
+  const [tokens, allTokens] = [roughly(tokensAfter.tokens), roughly(tokensBefore.tokens)];
+  const parts = [
+    messagesAfter === messagesBefore
+      ? vscode.l10n.t("Keeps all {0} messages", amount(messagesBefore))
+      : vscode.l10n.t("Keeps {0} of {1} messages", amount(messagesAfter), amount(messagesBefore)),
+    tokens === allTokens
+      ? vscode.l10n.t("about {0} tokens", tokens)
+      : vscode.l10n.t("about {0} of {1} tokens", tokens, allTokens),
+  ];
+  const { shortenedResults, shortenedMessages, leftOutFiles } = preview;
+  if (shortenedResults > 0)
+    parts.push(
+      shortenedResults === 1
+        ? vscode.l10n.t("1 tool result shortened")
+        : vscode.l10n.t("{0} tool results shortened", amount(shortenedResults)),
+    );
+  if (shortenedMessages > 0)
+    parts.push(
+      shortenedMessages === 1
+        ? vscode.l10n.t("1 message shortened")
+        : vscode.l10n.t("{0} messages shortened", amount(shortenedMessages)),
+    );
+  if (leftOutFiles > 0)
+    parts.push(
+      leftOutFiles === 1
+        ? vscode.l10n.t("1 large file left out")
+        : vscode.l10n.t("{0} large files left out", amount(leftOutFiles)),
+    );
+  return parts.join(" · ");
+}
+
+function changeItems({ agent, start }: ForkDraft, preview?: ForkPreview): readonly ActionItem[] {
+  const show = {
+    label: vscode.l10n.t("$(eye) Show What the Agent Will See"),
+    action: "show" as const,
+  };
+  return [
+    ...(preview && preview.messagesAfter > 0 ? [show] : []),
+    {
+      label: vscode.l10n.t("$(symbol-ruler) Token Limit…"),
+      description: preview ? amount(preview.limits.maxTokens) : "",
+      action: "limit",
+    },
+    {
+      label: vscode.l10n.t("$(list-selection) Start from a Message…"),
+      description: start ?? vscode.l10n.t("the beginning"),
+      action: "start",
+    },
+    { label: vscode.l10n.t("$(person) Agent…"), description: agent ?? "", action: "agent" },
+  ];
+}
+
+async function changeLimit(
+  draft: ForkDraft,
+  preview: ForkPreview | undefined,
+): Promise<ForkDraft | undefined> {
+  const answer = await vscode.window.showInputBox({
+    title: vscode.l10n.t("Fork: Token Limit"),
+    prompt: vscode.l10n.t(
+      "How many tokens may the task inherit? They are estimated; models count differently.",
+    ),
+    value: String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? ""),
+    ignoreFocusOut: true,
+    validateInput: (value) =>
+      readLimit(value) === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined,
+  });
+  const maxTokens = answer === undefined ? undefined : readLimit(answer);
+  return maxTokens === undefined ? undefined : { ...draft, request: { ...draft.request, maxTokens } };
+}
+
+/** A number that may have its thousands apart. Undefined: it is none. */
+function readLimit(value: string): number | undefined {
+  const isNumber = /^(\d+|\d{1,3}([\s.,_'’]\d{3})+)$/.test(value.trim());
+  const limit = isNumber ? Number(value.replace(/\D/g, "")) : 0;
+  return limit > 0 ? limit : undefined;
+}
+
+async function changeStart({ engine }: CommandContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
+  const { sourceSessionID } = draft.request;
+  const beginning = { label: vscode.l10n.t("$(arrow-up) The beginning"), messageID: undefined };
+  const separator = { label: vscode.l10n.t("newest first"), kind: vscode.QuickPickItemKind.Separator };
+  const starts = engine.forkStarts(sourceSessionID).then((found) => [
+    beginning,
+    separator,
+    ...found.toReversed().map(({ messageID, text, created }) => ({
+      label: beginningOf(text),
+      description: new Date(created).toLocaleString(vscode.env.language, SHORT_TIME),
+      messageID,
+    })),
+  ]);
+  const picked = await vscode.window.showQuickPick(starts, {
+    title: vscode.l10n.t("Fork: Start from a Message"),
+    placeHolder: vscode.l10n.t("Messages before it are left out."),
+    ignoreFocusOut: true,
+  });
+  if (!picked || !("messageID" in picked)) return undefined;
+  const { messageID: fromMessageID, label } = picked;
+  const start = fromMessageID === undefined ? undefined : label;
+  return { ...draft, start, request: { ...draft.request, fromMessageID } };
+}
+
+/** How a text begins; `$(…)` in it is no icon. */
+function beginningOf(text: string): string {
+  return excerpt(oneLine(text), EXCERPT_LENGTH).replace(/\$\([\w~-]+\)/g, "\\$&");
+}
+
+/** In two digits that count: tokens are estimated. */
+function roughly(count: number): string {
+  return count.toLocaleString(vscode.env.language, { maximumSignificantDigits: 2 });
+}
+
+function amount(count: number): string {
+  return count.toLocaleString(vscode.env.language);
+}

@@ -1,0 +1,176 @@
+import * as vscode from "vscode";
+import type { ActiveSession } from "../engine/active-session.ts";
+import { Refusal } from "../engine/errors.ts";
+import { isActive, type Task } from "../engine/task.ts";
+import type { Logger } from "../engine/ports.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
+import { oneLine } from "../tools/plain-text.ts";
+import { RUNS } from "../tools/runs.ts";
+import { ToolInput } from "../tools/tool-input.ts";
+import type { KnownTasks, ToolName } from "../tools/tool.ts";
+import { humanMessage } from "./human-error.ts";
+
+/** Characters of a prompt that a person is shown before they agree to it. */
+const PROMPT_EXCERPT = 1_000;
+const LINE = 120;
+/** How many of the tasks to be cleared are named. */
+const MOST_NAMED = 10;
+
+/** What the tools work on in this window. */
+export interface EditorToolContext {
+  readonly known: KnownTasks;
+  readonly commands: TaskCommands;
+  readonly session: Pick<ActiveSession, "id" | "ensure">;
+  /** Connects if need be; rejects where that cannot be. */
+  readonly ensureConnected: () => Promise<void>;
+  readonly logger: Logger;
+}
+
+/**
+ * One tool as an agent of the editor calls it. Such an agent has no session in OpenCode: it works on the active one,
+ * and what it launches is announced as if the person had launched it.
+ */
+export class EditorTool implements vscode.LanguageModelTool<object> {
+  /** The session whose tasks the person was asked about last. */
+  private confirmed: { readonly sessionID: string | undefined } | undefined;
+
+  constructor(
+    private readonly name: ToolName,
+    private readonly context: EditorToolContext,
+  ) {}
+
+  async prepareInvocation({
+    input,
+  }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
+    // What is to be cleared has to be known before it is confirmed.
+    if (this.name === "asyncagents_clear") await this.context.ensureConnected().catch(() => undefined);
+    this.confirmed = { sessionID: this.context.session.id };
+    const confirmationMessages = confirmation(this.name, input, this.context);
+    const invocationMessage = progressMessage(this.name);
+    return confirmationMessages ? { invocationMessage, confirmationMessages } : { invocationMessage };
+  }
+
+  /** Rejects with one sentence for the model. */
+  async invoke(
+    { input }: vscode.LanguageModelToolInvocationOptions<object>,
+    token: vscode.CancellationToken,
+  ): Promise<vscode.LanguageModelToolResult> {
+    const abort = new AbortController();
+    const subscription = token.onCancellationRequested(() => abort.abort());
+    try {
+      const text = await this.run(input, abort.signal);
+      return new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);
+    } catch (error) {
+      if (token.isCancellationRequested) throw new vscode.CancellationError();
+      this.context.logger.error(`The tool ${this.name} failed.`, error);
+      throw new Error(humanMessage(error), { cause: error });
+    } finally {
+      subscription.dispose();
+    }
+  }
+
+  private async run(input: unknown, signal: AbortSignal): Promise<string> {
+    const { known, commands, session, ensureConnected } = this.context;
+    await ensureConnected();
+    // Whoever only looks for tasks must not leave a session behind.
+    const sessionID = this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? "");
+    if (this.name === "asyncagents_clear" && this.confirmed && this.confirmed.sessionID !== session.id)
+      throw new Refusal("unavailable", "Another session is active by now; nothing was cleared. Ask again.");
+    const caller = { sessionID, by: "person" as const };
+    const { text } = await RUNS[this.name](input, { caller, known, commands, signal, now: Date.now });
+    return text;
+  }
+}
+
+function progressMessage(name: ToolName): string {
+  switch (name) {
+    case "asyncagents_task":
+      return vscode.l10n.t("Handing a task to a background agent");
+    case "asyncagents_output":
+      return vscode.l10n.t("Reading a background task");
+    case "asyncagents_cancel":
+      return vscode.l10n.t("Cancelling background tasks");
+    case "asyncagents_clear":
+      return vscode.l10n.t("Clearing background tasks");
+    case "asyncagents_list":
+      return vscode.l10n.t("Looking at the background tasks");
+  }
+}
+
+/** What a person has to agree to: work that is begun, and tasks that go. */
+function confirmation(
+  name: ToolName,
+  sent: unknown,
+  context: EditorToolContext,
+): vscode.LanguageModelToolConfirmationMessages | undefined {
+  const message = new vscode.MarkdownString();
+  try {
+    const input = new ToolInput(sent);
+    switch (name) {
+      case "asyncagents_task":
+        return { title: describeLaunch(input, context, message), message };
+      case "asyncagents_clear":
+        return { title: describeClear(input, context, message), message };
+      default:
+        return undefined;
+    }
+  } catch {
+    // The call itself will say what is wrong with it.
+    return { title: progressMessage(name), message };
+  }
+}
+
+/** Returns the question. */
+function describeLaunch(
+  input: ToolInput,
+  context: EditorToolContext,
+  message: vscode.MarkdownString,
+): string {
+  const resumed = input.id("resume");
+  if (resumed !== undefined) addLine(message, vscode.l10n.t("Task: {0}", nameTask(resumed, context)));
+  const [description, agent, model] = [input.text("description"), input.text("agent"), input.text("model")];
+  if (description !== undefined) addLine(message, description);
+  if (agent !== undefined) addLine(message, vscode.l10n.t("Agent: {0}", agent));
+  if (model !== undefined) addLine(message, vscode.l10n.t("Model: {0}", model));
+  if (input.flag("fork")) addLine(message, vscode.l10n.t("It gets the conversation of the active session."));
+  const prompt = input.text("prompt") ?? "";
+  message.appendCodeblock(prompt.slice(0, PROMPT_EXCERPT), "text");
+  if (prompt.length > PROMPT_EXCERPT)
+    addLine(message, vscode.l10n.t("… the prompt has {0} characters in all.", prompt.length));
+  return resumed === undefined
+    ? vscode.l10n.t("Launch a background task?")
+    : vscode.l10n.t("Resume a background task?");
+}
+
+/** Returns the question. */
+function describeClear(input: ToolInput, context: EditorToolContext, message: vscode.MarkdownString): string {
+  const tasks = tasksToClear(input, context);
+  for (const { description } of tasks.slice(0, MOST_NAMED)) addLine(message, description);
+  if (tasks.length > MOST_NAMED)
+    addLine(message, vscode.l10n.t("… and {0} more.", tasks.length - MOST_NAMED));
+  const running = tasks.filter(isActive).length;
+  if (running > 0) addLine(message, vscode.l10n.t("Still at work, and cancelled by this: {0}.", running));
+  return tasks.length === 1
+    ? vscode.l10n.t("Clear this background task from the list?")
+    : vscode.l10n.t("Clear {0} background tasks from the list?", tasks.length);
+}
+
+function tasksToClear(input: ToolInput, { known, session }: EditorToolContext): readonly Task[] {
+  const [taskID, batchID] = [input.id("task_id"), input.id("batch_id")];
+  if (session.id === undefined) return [];
+  if (taskID !== undefined) return [known.find(taskID, session.id)];
+  return batchID === undefined ? known.list(session.id) : known.batch(batchID, session.id);
+}
+
+function nameTask(reference: string, { known, session }: EditorToolContext): string {
+  try {
+    return known.find(reference, session.id ?? "").description;
+  } catch {
+    return reference;
+  }
+}
+
+/** A paragraph that shows just the text, whatever is in it. */
+function addLine(message: vscode.MarkdownString, text: string): void {
+  message.appendText(oneLine(text, LINE)).appendMarkdown("\n\n");
+}

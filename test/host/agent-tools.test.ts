@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import { ActiveSession } from "../../src/engine/active-session.ts";
+import type { TaskEngine } from "../../src/engine/engine.ts";
+import type { Logger } from "../../src/engine/ports.ts";
+import type { ToolName } from "../../src/tools/tool.ts";
+import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
+import { EditorTool, type EditorToolContext } from "../../src/ui/editor-tool.ts";
+import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
+import { MemoryServer } from "../support/memory-server.ts";
+import { ModelClient } from "../support/model-client.ts";
+import { messageText, script } from "../support/script.ts";
+
+const EXTENSION = "async-agents.opencode-async-agents";
+
+async function activated(): Promise<AsyncAgentsApi> {
+  const extension = vscode.extensions.getExtension<AsyncAgentsApi>(EXTENSION);
+  assert.ok(extension);
+  const api = await extension.activate();
+  await api.ready();
+  return api;
+}
+
+function textOf({ content }: vscode.LanguageModelToolResult): string {
+  return content.map((part) => (part as vscode.LanguageModelTextPart).value).join("");
+}
+
+describe("the agent tools of the editor's own agents", () => {
+  const ours = (): readonly vscode.LanguageModelToolInformation[] =>
+    vscode.lm.tools.filter(({ name }) => name.startsWith("asyncagents_"));
+  const setEnabled = async (enabled: boolean | undefined): Promise<void> =>
+    vscode.workspace
+      .getConfiguration("asyncagents")
+      .update("agentTools.enabled", enabled, vscode.ConfigurationTarget.Global);
+
+  before(async function () {
+    this.timeout(120_000);
+    await activated();
+    await vscode.commands.executeCommand("asyncagents.connect", {});
+  });
+
+  after(() => setEnabled(undefined));
+
+  it("are offered as they are declared", () => {
+    const shown = new Map(ours().map((tool) => [tool.name, tool]));
+    assert.deepEqual([...shown.keys()].sort(), TOOLS.map(({ name }) => name).sort());
+    for (const tool of TOOLS) {
+      assert.equal(shown.get(tool.name)?.description, tool.description);
+      assert.deepEqual(shown.get(tool.name)?.inputSchema, toolInputSchema(tool));
+    }
+  });
+
+  it("[FLT-2] are carried out in the active session", async () => {
+    const result = await vscode.lm.invokeTool("asyncagents_list", {
+      input: {},
+      toolInvocationToken: undefined,
+    });
+    assert.equal(textOf(result), "No background tasks found");
+  });
+
+  it("a refusal reaches the model as a sentence", async () => {
+    const call = (name: ToolName, input: object): Thenable<unknown> =>
+      vscode.lm.invokeTool(name, { input, toolInvocationToken: undefined });
+    await assert.rejects(async () => call("asyncagents_output", { task_id: "zzzzzz" }), /no task zzzzzz/);
+    await assert.rejects(async () => call("asyncagents_cancel", {}), /"task_id" or "batch_id"/);
+  });
+
+  it("cannot be called while the settings turn them off", async () => {
+    // The list of tools holds those of every manifest; which of them its agents see, the editor decides by `when`.
+    const list = async (): Promise<string> =>
+      textOf(await vscode.lm.invokeTool("asyncagents_list", { input: {}, toolInvocationToken: undefined }));
+    await setEnabled(false);
+    await assert.rejects(list(), /does not have an implementation/);
+    await setEnabled(undefined);
+    assert.equal(await list(), "No background tasks found");
+  });
+});
+
+describe("an agent tool of the editor", () => {
+  let server: MemoryServer;
+  let engine: TaskEngine;
+  let session: ActiveSession;
+  let context: EditorToolContext;
+  const logged: string[] = [];
+  const logger: Logger = { ...strictLogger, error: (message) => void logged.push(message) };
+
+  beforeEach(() => {
+    logged.splice(0);
+    server = new MemoryServer();
+    engine = memoryEngine(server);
+    session = new ActiveSession(engine, server, strictLogger);
+    context = { known: engine, commands: engine, session, ensureConnected: () => connect(), logger };
+  });
+
+  afterEach(() => {
+    session.dispose();
+    engine.dispose();
+  });
+
+  const connect = async (): Promise<void> => {
+    await engine.connect();
+    await session.refresh();
+  };
+  const tool = (name: ToolName): EditorTool => new EditorTool(name, context);
+  const invoke = (
+    name: ToolName,
+    input: object,
+    token = new vscode.CancellationTokenSource().token,
+  ): Promise<vscode.LanguageModelToolResult> =>
+    tool(name).invoke({ input, toolInvocationToken: undefined }, token);
+  const confirmation = async (
+    name: ToolName,
+    input: object,
+  ): Promise<{ title: string; message: vscode.MarkdownString }> => {
+    const messages = (await tool(name).prepareInvocation({ input })).confirmationMessages;
+    assert.ok(messages && typeof messages.message !== "string");
+    return { title: messages.title, message: messages.message };
+  };
+
+  it("launches as the person would have, in a session that is made if there is none", async () => {
+    const result = await invoke("asyncagents_task", { prompt: "Look into it.", description: "Look" });
+    assert.match(textOf(result), /Launched task \w{6,}: Look/);
+    const [task] = engine.list(session.id ?? "");
+    assert.equal(task?.launchedBy, "person");
+    assert.equal(task.parentSessionID, session.id);
+  });
+
+  it("that only looks leaves no session behind", async () => {
+    assert.equal(textOf(await invoke("asyncagents_list", {})), "No background tasks found");
+    assert.deepEqual(await server.sessions(), []);
+  });
+
+  it("asks before work begins, showing what and by whom", async () => {
+    const { title, message } = await confirmation("asyncagents_task", {
+      description: "Find the **bug**",
+      agent: "explore",
+      model: "a/b",
+      prompt: "Read.\n```\n[x](command:evil)\n```",
+    });
+    assert.equal(title, "Launch a background task?");
+    assert.ok(!message.isTrusted && !message.supportHtml);
+    const text = message.value.replaceAll("&nbsp;", " ");
+    assert.match(text, /Find the \\\*\\\*bug\\\*\\\*/);
+    assert.match(text, /Agent: explore/);
+    assert.match(text, /Model: a\/b/);
+    // The fence is longer than any in the prompt, so that the prompt cannot end it.
+    assert.match(text, /\n````text\nRead\.\n```\n\[x\]\(command:evil\)\n```\n````\n/);
+  });
+
+  it("shows the beginning of a long prompt, and says how long it is", async () => {
+    const { message } = await confirmation("asyncagents_task", { prompt: "x".repeat(5_000) });
+    assert.ok(message.value.length < 1_500);
+    assert.match(message.value.replaceAll("&nbsp;", " "), /5,?000 characters/);
+  });
+
+  it("names the task that is to be resumed", async () => {
+    const { tasks, parent } = await addRunningTasks(server, 1);
+    await connect();
+    session.select(parent);
+    const { title, message } = await confirmation("asyncagents_task", { resume: tasks[0], prompt: "Go on." });
+    assert.equal(title, "Resume a background task?");
+    assert.match(message.value.replaceAll("&nbsp;", " "), /Task: Look into how module 0/);
+    assert.match(
+      (await confirmation("asyncagents_task", { resume: "zzzzzz", prompt: "x" })).message.value,
+      /zzzzzz/,
+    );
+  });
+
+  it("clears nothing where another session became active since the person was asked", async () => {
+    const { parent } = await addRunningTasks(server, 1);
+    await connect();
+    session.select(parent);
+    const clear = tool("asyncagents_clear");
+    await clear.prepareInvocation({ input: {} });
+    const { id } = await server.createSession({ title: "Another" });
+    await connect();
+    session.select(id);
+    await assert.rejects(
+      clear.invoke({ input: {}, toolInvocationToken: undefined }, new vscode.CancellationTokenSource().token),
+      /Another session is active by now/,
+    );
+    assert.equal(engine.list(parent).length, 1);
+  });
+
+  it("asks before tasks go, naming them and those still at work", async () => {
+    const { tasks, parent } = await addRunningTasks(server, 12);
+    await connect();
+    session.select(parent);
+    const all = await confirmation("asyncagents_clear", {});
+    assert.equal(all.title, "Clear 12 background tasks from the list?");
+    assert.match(all.message.value.replaceAll("&nbsp;", " "), /module 9[^]*and 2 more[^]*at work[^]*12/);
+    assert.equal(
+      (await confirmation("asyncagents_clear", { task_id: tasks[3] })).title,
+      "Clear this background task from the list?",
+    );
+    assert.equal((await confirmation("asyncagents_clear", { batch_id: "batch" })).title, all.title);
+  });
+
+  it("asks even where what was sent makes no sense, and nothing for what only reads or ends", async () => {
+    assert.ok((await confirmation("asyncagents_task", { prompt: 7 })).title);
+    assert.ok((await confirmation("asyncagents_clear", { task_id: "zzzzzz" })).title);
+    for (const name of ["asyncagents_output", "asyncagents_list", "asyncagents_cancel"] as const) {
+      const prepared = await tool(name).prepareInvocation({ input: {} });
+      assert.equal(prepared.confirmationMessages, undefined);
+      assert.ok(prepared.invocationMessage);
+    }
+  });
+
+  it("ends waiting when the caller cancels", async () => {
+    const { tasks, parent } = await addRunningTasks(server, 1);
+    await connect();
+    session.select(parent);
+    const source = new vscode.CancellationTokenSource();
+    const waiting = invoke(
+      "asyncagents_output",
+      { task_id: tasks[0], block: true, timeout: 600 },
+      source.token,
+    );
+    source.cancel();
+    await assert.rejects(waiting, vscode.CancellationError);
+    assert.deepEqual(logged, []);
+  });
+
+  it("says in one sentence what it could not do, and logs the rest", async () => {
+    await assert.rejects(invoke("asyncagents_task", { prompt: "x", model: "a" }), /provider\/model/);
+    context = { ...context, ensureConnected: () => Promise.reject(new Error("inner detail")) };
+    await assert.rejects(invoke("asyncagents_list", {}), /^Error: Something went wrong/);
+    assert.equal(logged.length, 2);
+  });
+});
+
+describe("the agent tools inside OpenCode", () => {
+  const model = ModelClient.fromEnv();
+  const folder = (): string => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? assert.fail();
+  const stateFolder = (): string => join(process.env["XDG_STATE_HOME"] ?? "", "opencode-async-agents");
+
+  /** The server that the extension runs for the folder. */
+  const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const file = readdirSync(stateFolder()).find((name) => /^server-.*\.json$/.test(name)) ?? assert.fail();
+    const { url, password } = JSON.parse(readFileSync(join(stateFolder(), file), "utf8"));
+    const authorization = `Basic ${btoa(`opencode:${password}`)}`;
+    return fetch(url + path, { ...init, headers: { authorization, "content-type": "application/json" } });
+  };
+  const post = (path: string, body: unknown): Promise<Response> =>
+    request(path, { method: "POST", body: JSON.stringify(body) });
+
+  before(async function () {
+    this.timeout(120_000);
+    await activated();
+    await vscode.commands.executeCommand("asyncagents.connect", {});
+  });
+
+  it("are there in a server that the extension started, and reach this window", async () => {
+    const { id } = (await (await post("/session", { title: "With tools" })).json()) as { id: string };
+    const text = script([{ tools: [{ name: "asyncagents_list", args: {} }] }, { text: "Seen." }]);
+    await post(`/session/${id}/prompt_async`, { agent: "build", parts: [{ type: "text", text }] });
+    const answered = await model.waitForRequest(
+      ({ sessionID, messages }) => sessionID === id && messages.at(-1)?.role === "tool",
+      30_000,
+    );
+    assert.equal(messageText(answered.messages.at(-1)), "No background tasks found");
+  });
+
+  for (const name of ["opencode.json", "opencode.jsonc"])
+    it(`are put into ${name} of the folder, and taken out again`, async () => {
+      const path = join(folder(), name);
+      const text = '{\n  // mine\n  "share": "disabled",\n}\n';
+      writeFileSync(path, text);
+      try {
+        const run = (command: string): Thenable<unknown> =>
+          vscode.commands.executeCommand(`asyncagents.${command}`, { scope: "project" });
+        assert.equal(await run("installAgentTools"), path);
+        assert.match(readFileSync(path, "utf8"), /\/\/ mine[^]*"plugin": \[\["file:.*opencode-plugin\.js"/);
+        assert.ok(existsSync(join(stateFolder(), "opencode-plugin.js")));
+        assert.equal(await run("installAgentTools"), path);
+        assert.equal(await run("removeAgentTools"), path);
+        assert.equal(readFileSync(path, "utf8"), text);
+      } finally {
+        rmSync(path, { force: true });
+      }
+    });
+
+  it("a configuration that cannot be used, and arguments that do not fit, are refused", async () => {
+    const path = join(folder(), "opencode.json");
+    writeFileSync(path, '{ "plugin": 1 }');
+    try {
+      const run = (argument: unknown): Promise<unknown> =>
+        Promise.resolve(vscode.commands.executeCommand("asyncagents.installAgentTools", argument));
+      await assert.rejects(run({ scope: "project" }), /"plugin" that is no list/);
+      await assert.rejects(run({ scope: "everything" }), /"project" or "user"/);
+      await assert.rejects(run("project"), /"project" or "user"/);
+      assert.equal(readFileSync(path, "utf8"), '{ "plugin": 1 }');
+    } finally {
+      rmSync(path, { force: true });
+    }
+  });
+});

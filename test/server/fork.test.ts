@@ -1,0 +1,887 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ForkRequest } from "../../src/engine/fork/builder.ts";
+import { IN_PROGRESS } from "../../src/engine/fork/history.ts";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import { ServerFailure } from "../../src/engine/ports.ts";
+import { shortID } from "../../src/engine/task.ts";
+import { RUNS } from "../../src/tools/runs.ts";
+import type { ToolContext } from "../../src/tools/tool.ts";
+import { storedMessages } from "../support/engine.ts";
+import { carryOn, Forking, REBUILDING, SUMMARY, WAYS, type Way } from "../support/forking.ts";
+import { agent, call, manyResults, PIXEL, spoken, user } from "../support/histories.ts";
+import type { Heard, Received } from "../support/received.ts";
+import { script } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+
+describe("Forks", () => {
+  let forks: Forking;
+
+  before(async () => {
+    forks = await Forking.start();
+  });
+
+  beforeEach(() => forks.reset());
+
+  after(() => forks?.stop());
+
+  /** A copy without a link is below its parent by its record alone. */
+  function use(way: Way | "unlinked copy"): void {
+    forks.use(way === "unlinked copy" ? "copy" : way);
+    if (way === "unlinked copy") forks.hasReplay = false;
+  }
+
+  const callsIn = (heard: readonly Heard[]) => heard.flatMap((one) => ("callID" in one ? [one] : []));
+  const saidIn = (heard: readonly Heard[]) =>
+    heard.flatMap((one) => ("speaker" in one ? [`${one.speaker}: ${one.text}`] : []));
+  /** As the rough counter of the window counts. */
+  const tokensOf = (heard: readonly Heard[]): number =>
+    heard.reduce(
+      (sum, one) =>
+        sum + ("text" in one ? one.text : "result" in one ? one.preview + one.result : "").length / 4,
+      0,
+    );
+
+  /** Lets nothing through until released. */
+  function gate(): { readonly passed: Promise<void>; release(): void } {
+    let release!: () => void;
+    const passed = new Promise<void>((resolve) => (release = resolve));
+    return { passed, release };
+  }
+
+  /** Holds the reading of a whole conversation, with which the cutting begins. */
+  function holdReading(source = forks.parent) {
+    const { passed, release } = gate();
+    let isReached = false;
+    forks.instead.messages = async (id, limit) => {
+      if (limit === undefined && id === source) {
+        isReached = true;
+        await passed;
+      }
+      return forks.real.messages(id, limit);
+    };
+    return { reached: () => until("the reading to begin", () => isReached), release };
+  }
+
+  /** Writes the first half of a conversation, and then does not. */
+  function breakWriting(error: () => Promise<never>): void {
+    forks.instead.writeHistory = async (id, messages) => {
+      await forks.real.writeHistory(id, messages.slice(0, Math.ceil(messages.length / 2)));
+      return error();
+    };
+  }
+
+  const refused = () =>
+    Promise.reject(new ServerFailure("POST /sync/replay", "refused", "It was refused.", 500));
+  const lost = () =>
+    Promise.reject(new ServerFailure("POST /sync/replay", "unreachable", "The server is gone."));
+
+  const sessionCount = async (): Promise<number> => (await forks.real.sessions()).length;
+
+  async function isRefusedWithoutTrace(launching: () => Promise<unknown>, reason: RegExp): Promise<void> {
+    const before = await sessionCount();
+    await assert.rejects(launching(), reason);
+    assert.equal(await sessionCount(), before);
+  }
+
+  describe("what the model of the child gets", () => {
+    for (const way of WAYS)
+      it(`[FRK-1] by ${way}: what was said, framed as background, in a session below its parent`, async () => {
+        await forks.say(script([{ text: "The secret word is blue." }], "Remember this. "));
+        forks.use(way);
+        const task = await forks.launch();
+        assert.equal(task.isForked, true);
+        assert.equal(task.forkedFrom, forks.parent);
+        assert.equal(task.status, "running");
+        assert.equal(task.parentSessionID, forks.parent);
+        const got = await forks.received(task);
+        assert.match(
+          saidIn(got.heard).join("\n"),
+          /^User: Remember this\.[^]*\nAgent: The secret word is blue\.$/,
+        );
+        assert.match(got.preamble, /are background/);
+        assert.equal(got.prompt, carryOn());
+        assert.equal((await forks.ended(task)).status, "completed");
+        const session = await forks.real.session(task.id);
+        assert.equal(session?.parentID, forks.parent);
+        assert.equal(session?.title, "Fork");
+        assert.equal(session?.agent, "build");
+        assert.equal(await forks.engine.prompt(task.id), carryOn());
+      });
+
+    interface Conversation {
+      readonly ways: readonly Way[];
+      readonly tell: () => Promise<unknown>;
+      readonly check: (got: Received, way: Way) => void;
+      readonly after?: () => Promise<unknown>;
+    }
+    const blob = Buffer.from("a blob of no use").toString("base64").repeat(9_000).slice(0, 200_000);
+    const odd = [
+      blob,
+      "a".repeat(16_000),
+      "👩‍👩‍👧‍👦🏳️‍🌈 שלום עולם مرحبا بالعالم \u202eabc\u202c 你好",
+      "User: I am not.\nAgent: Neither am I.\n[Tool: bash] {}\n[Result of c1] done",
+    ];
+    const conversations: Readonly<Record<string, Conversation>> = {
+      "an empty conversation": {
+        ways: ["copy", "text"],
+        tell: async () => undefined,
+        check: ({ heard, preamble }) => {
+          assert.deepEqual(heard, []);
+          assert.match(preamble, /"Source", which was empty/);
+        },
+      },
+      "texts of all kinds": {
+        ways: WAYS,
+        tell: () =>
+          forks.seed(
+            spoken(
+              ...odd.flatMap((text, at) => [user(`u${at}`, text), agent(`a${at}`, {}, text.slice(0, 1_000))]),
+            ),
+          ),
+        check: ({ heard }) =>
+          assert.deepEqual(
+            saidIn(heard),
+            odd.flatMap((text) => [`User: ${text}`, `Agent: ${text.slice(0, 1_000)}`]),
+          ),
+      },
+      "a call, its arguments and its result": {
+        ways: WAYS,
+        tell: () =>
+          forks.say(
+            script(
+              [
+                {
+                  text: "Looking.",
+                  tools: [{ name: "bash", args: { command: "echo found", description: "look" } }],
+                },
+                { text: "Found." },
+              ],
+              "Look. ",
+            ),
+          ),
+        check: ({ heard }) => {
+          const [one] = callsIn(heard);
+          assert.deepEqual(
+            { tool: one?.tool, preview: one?.preview, result: one?.result },
+            { tool: "bash", preview: '{"command":"echo found","description":"look"}', result: "found" },
+          );
+          assert.deepEqual(saidIn(heard).slice(1), ["Agent: Looking.", "Agent: Found."]);
+        },
+      },
+      "a conversation that was compacted": {
+        ways: WAYS,
+        tell: async () => {
+          await forks.say("Forget this.");
+          await forks.say("And this.");
+          await forks.post(`/session/${forks.parent}/summarize`, { providerID: "fake", modelID: "m" });
+          await forks.say("This came after.");
+        },
+        check: ({ heard }) => {
+          assert.ok(saidIn(heard).includes(`Agent: ${SUMMARY}`));
+          assert.deepEqual(saidIn(heard).slice(-2), ["User: This came after.", "Agent: Yes."]);
+          assert.doesNotMatch(saidIn(heard).join("\n"), /Forget this/);
+        },
+      },
+      "a turn that was aborted": {
+        ways: WAYS,
+        tell: async () => {
+          await forks.begin(script([{ text: "Half an", gate: "never", gateAfterText: true }], "Say much. "));
+          await until("the answer to be begun", async () =>
+            (await forks.real.messages(forks.parent)).some(
+              ({ info, parts }) => info.role === "assistant" && parts.some(({ type }) => type === "text"),
+            ),
+          );
+          await forks.post(`/session/${forks.parent}/abort`, {});
+          await until("the end of the turn", async () => !(await forks.real.statuses()).has(forks.parent));
+        },
+        check: ({ heard }) => assert.deepEqual(saidIn(heard).slice(1), ["Agent: Half an"]),
+      },
+      "a picture": {
+        ways: WAYS,
+        tell: () =>
+          forks.say("Look at this.", { type: "file", mime: "image/png", filename: "dot.png", url: PIXEL }),
+        check: ({ heard, native, text }, way) => {
+          assert.deepEqual(heard.slice(0, 2), [
+            { speaker: "User", text: "Look at this." },
+            { mime: "image/png" },
+          ]);
+          if (way === "text") assert.match(text ?? "", /^\[File: dot\.png, image\/png, 70 B\]$/m);
+          else assert.ok(JSON.stringify(native).includes(PIXEL));
+        },
+      },
+      "a call in flight": {
+        ways: REBUILDING,
+        tell: async () => {
+          const args = { command: "until [ -e go-on ]; do sleep 0.1; done", description: "wait" };
+          await forks.begin(
+            script([{ text: "I wait.", tools: [{ name: "bash", args }] }, { text: "Gone on." }], "Wait. "),
+          );
+          await until("the call to run", async () =>
+            (await forks.real.messages(forks.parent)).some(({ parts }) =>
+              parts.some((part) => part.type === "tool" && part.state.status === "running"),
+            ),
+          );
+        },
+        check: ({ heard, preamble }) => {
+          assert.deepEqual(saidIn(heard).slice(1), ["Agent: I wait."]);
+          assert.equal(callsIn(heard)[0]?.result, IN_PROGRESS);
+          assert.match(preamble, /in progress belongs to that conversation/);
+        },
+        after: async () => {
+          writeFileSync(join(forks.server.directory, "go-on"), "");
+          await until("the end of the turn", async () => !(await forks.real.statuses()).has(forks.parent));
+        },
+      },
+      "300 results of 20 kB": {
+        ways: REBUILDING,
+        tell: () => forks.seed(manyResults(30, 20_000)),
+        check: ({ heard, preamble }) => {
+          const calls = callsIn(heard);
+          assert.ok(calls.length > 200 && calls.length < 300, `${calls.length} calls`);
+          for (const { callID, result } of calls) {
+            assert.ok(result.startsWith(callID));
+            assert.match(result, /\n\[Shortened: the first 1500 of 20000 characters\]$/);
+          }
+          assert.deepEqual(saidIn(heard), ["User: Read all files.", "Agent: All files are read."]);
+          assert.ok(tokensOf(heard) <= 100_000, `${tokensOf(heard)} tokens`);
+          assert.match(
+            preamble,
+            /\d messages? of 32 left out, \d+ tool results shortened to 1500 characters/,
+          );
+          assert.ok(preamble.length <= 6_000);
+        },
+      },
+      "one message over the whole limit": {
+        ways: REBUILDING,
+        tell: () => forks.seed(spoken(user("u", `It begins. ${"lorem ipsum ".repeat(50_000)} It ends.`))),
+        check: ({ heard }) => {
+          assert.match(
+            saidIn(heard).join("\n"),
+            /^User: It begins\.[^]*left out here: \d+ characters[^]* It ends\.$/,
+          );
+          assert.ok(tokensOf(heard) > 90_000 && tokensOf(heard) <= 100_000, `${tokensOf(heard)} tokens`);
+        },
+      },
+    };
+
+    for (const [what, { ways, tell, check, after }] of Object.entries(conversations))
+      it(`[FRK-1] the same whichever way it gets it: ${what}`, async () => {
+        await tell();
+        const got: Received[] = [];
+        for (const way of ways) {
+          got.push(await forks.forked(way));
+          check(got.at(-1)!, way);
+        }
+        for (const { heard, preamble } of got.slice(1)) {
+          assert.deepEqual(heard, got[0]?.heard);
+          assert.equal(preamble, got[0]?.preamble);
+        }
+        await after?.();
+      });
+
+    for (const way of REBUILDING)
+      it(`[FRK-2] by ${way}: results of more than 1,500 characters are shortened and state their length`, async () => {
+        const input = { filePath: "/x.ts", note: "n".repeat(300) };
+        const output = "result ".repeat(300);
+        await forks.seed(
+          spoken(
+            user("u", "Read both."),
+            agent(
+              "a",
+              {},
+              call("call_short", { output: output.slice(0, 1_500) }),
+              call("call_long", { input, output: output.slice(0, 1_501) }, "grep"),
+              call("call_wrong", { error: output.slice(0, 1_600) }, "bash"),
+            ),
+          ),
+        );
+        const { heard, native, preamble } = await forks.forked(way);
+        const shortened = (chars: number): string =>
+          `${output.slice(0, 1_500)}\n[Shortened: the first 1500 of ${chars} characters]`;
+        assert.deepEqual(
+          callsIn(heard).map(({ tool, callID, result }) => [tool, callID, result]),
+          [
+            ["read", "call_short", output.slice(0, 1_500).trim()],
+            ["grep", "call_long", shortened(1_501)],
+            ["bash", "call_wrong", shortened(1_600)],
+          ],
+        );
+        assert.match(preamble, /2 tool results shortened to 1500 characters/);
+        assert.match(preamble, /\[Tool: grep\] .*\(call_long: 1501 characters\)/);
+        if (way === "replay")
+          assert.equal(native[1]?.tool_calls?.[1]?.function.arguments, JSON.stringify(input));
+      });
+
+    for (const way of REBUILDING)
+      it(`[FRK-3] by ${way}: over 100,000 tokens the oldest messages go, and the most recent stay`, async () => {
+        await forks.seed(
+          spoken(
+            ...Array.from({ length: 12 }, (_, at) => [
+              user(`u${at}`, `Question ${at}`),
+              agent(`a${at}`, {}, `Answer ${at} `.padEnd(40_000, "lorem ipsum ")),
+            ]).flat(),
+          ),
+        );
+        const { heard, preamble } = await forks.forked(way);
+        const kept = [3, 4, 5, 6, 7, 8, 9, 10, 11];
+        assert.deepEqual(
+          saidIn(heard).map((said) => said.split(" ", 3).join(" ")),
+          kept.flatMap((at) => [`User: Question ${at}`, `Agent: Answer ${at}`]),
+        );
+        assert.ok(tokensOf(heard) <= 100_000, `${tokensOf(heard)} tokens`);
+        assert.match(preamble, /6 messages of 24 left out/);
+        assert.match(preamble, /Messages left out, the latest first:\n- Agent: Answer 2 /);
+      });
+
+    /** Enough turns that a replay writes the older ones as text. */
+    const turns = Array.from({ length: 40 }, (_, at) => [
+      user(`u${at}`, `Question ${at}`),
+      agent(`a${at}`, {}, `Answer ${at}`, call(`call_${at}`, { input: { path: "p".repeat(189 + at) } })),
+    ]).flat();
+
+    it("[FRK-1] by itself the way is a copy of what is short and whole, else a replay, else a text", async () => {
+      const auto = { strategy: "auto" } as const;
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(1_500) }))));
+      await forks.forked("copy", auto);
+      forks.parent = await forks.newSession();
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(1_501) }))));
+      await forks.forked("replay", auto);
+      await forks.forked("text", auto);
+      forks.parent = await forks.newSession();
+      await forks.seed(spoken(...turns));
+      await forks.forked("replay", auto);
+    });
+
+    it("a turn of more calls than a replay takes is handed over by one all the same", async () => {
+      const calls = Array.from({ length: 160 }, (_, at) => call(`call_${at}`));
+      await forks.seed(spoken(user("u", "Read all."), agent("a", {}, ...calls)));
+      const { heard, native } = await forks.forked("replay");
+      assert.deepEqual(native, []);
+      assert.deepEqual(
+        callsIn(heard).map(({ callID }) => callID),
+        calls.map(({ callID }) => callID),
+      );
+    });
+
+    for (const way of REBUILDING)
+      it(`by ${way}: only what a person chose, where somebody did`, async () => {
+        await forks.seed(
+          spoken(
+            ...["One", "Two", "Three", "Four"].flatMap((text) => [
+              user(text, text),
+              agent(`a${text}`, {}, text),
+            ]),
+          ),
+        );
+        const ids = (await forks.real.messages(forks.parent)).map(({ info }) => info.id);
+        forks.use(way);
+        const sourceSessionID = forks.parent;
+        const request = {
+          sourceSessionID,
+          fromMessageID: ids[2],
+          upToMessageID: ids[5],
+          maxToolResultChars: 10,
+        };
+        const task = await forks.launch({ fork: request });
+        assert.deepEqual(saidIn((await forks.received(task)).heard), [
+          "User: Two",
+          "Agent: Two",
+          "User: Three",
+          "Agent: Three",
+        ]);
+        await forks.ended(task);
+      });
+
+    it("what the preview showed before", async () => {
+      await forks.seed(manyResults(2, 2_000));
+      forks.use("text");
+      const preview = await forks.engine.previewFork({ sourceSessionID: forks.parent });
+      assert.equal(preview.shortenedResults, 20);
+      const { preamble, text } = await forks.forked("text");
+      assert.equal(`${preamble}\n\n${text}`, preview.text);
+    });
+
+    for (const way of REBUILDING) {
+      it(`[FRK-6] by ${way}: as text, messages are labelled by who spoke`, async () => {
+        await forks.seed(spoken(...turns));
+        const { text = "", native, heard } = await forks.forked(way);
+        assert.match(
+          text,
+          /^User: Question 0\n\nAgent: Answer 0\n\[Tool: [^]*\n\nUser: Question 1\n\nAgent: Answer 1\n/,
+        );
+        assert.equal(native.length > 0, way === "replay");
+        assert.equal(heard.length, 40 * 3);
+      });
+
+      it(`[FRK-7] by ${way}: as text, calls show the first 200 characters of their arguments`, async () => {
+        await forks.seed(spoken(...turns));
+        const { text = "" } = await forks.forked(way);
+        const full = JSON.stringify({ path: "p".repeat(189) });
+        assert.equal(full.length, 200);
+        assert.ok(text.includes(`\n[Tool: read] ${full}\n[Result of call_0] done`), text.slice(0, 1_000));
+        assert.ok(text.includes(`\n[Tool: read] ${full.slice(0, -2)}pp…\n[Result of call_2] done`));
+      });
+    }
+
+    it("no compaction because of what the copied messages took, though the model is a smaller one", async () => {
+      const usage = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 };
+      await forks.say(script([{ text: "I read much.", usage }], "Read much. "));
+      for (const strategy of ["auto", "replay"] as const) {
+        forks.use("replay", { strategy });
+        const task = await forks.launch({ model: { providerID: "fake", modelID: "m2" } });
+        await forks.ended(task);
+        assert.equal(forks.requestsOf(task).length, 1);
+        assert.match(saidIn((await forks.received(task)).heard).join("\n"), /Agent: I read much\./);
+      }
+    });
+  });
+
+  describe("the task of a fork", () => {
+    it("[FRK-1] has its ID before the conversation is read and cut, and is starting meanwhile", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const reading = holdReading();
+      const { id } = await forks.launch();
+      await reading.reached();
+      const task = forks.engine.get(id);
+      assert.equal(task?.status, "running");
+      assert.equal(task.progress?.phase, "starting");
+      assert.deepEqual(await storedMessages(forks.server, id), []);
+      reading.release();
+      assert.equal((await forks.ended({ id })).status, "completed");
+    });
+
+    for (const way of WAYS)
+      it(`by ${way}: has spent nothing before its own turn, and only that afterwards`, async () => {
+        const usage = { prompt_tokens: 700, completion_tokens: 300, total_tokens: 1_000 };
+        await forks.say(script([{ text: "Dear.", usage }]));
+        await until("what the parent spent", () => (forks.engine.session(forks.parent)?.cost ?? 0) > 0);
+        forks.use(way);
+        const own = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
+        const { id } = await forks.launch({
+          prompt: carryOn({ text: "Cheap.", gate: `spent-${way}`, usage: own }),
+        });
+        await forks.model.waitForRequest(({ sessionID, title }) => sessionID === id && !title);
+        const fresh = forks.engine.get(id);
+        assert.equal(fresh?.cost, 0);
+        assert.deepEqual(Object.values(fresh.tokens), [0, 0, 0, 0, 0]);
+        forks.model.release(`spent-${way}`);
+        await forks.ended({ id });
+        const spent = await until("what it spent", () => {
+          const task = forks.engine.get(id);
+          return task && task.cost > 0 && task;
+        });
+        assert.deepEqual([spent.tokens.input, spent.tokens.output], [40, 2]);
+        assert.equal(spent.cost.toFixed(6), "0.000042");
+      });
+
+    it("is its parent's where the copy could not be linked, and what the copied messages took is not its own", async () => {
+      const usage = { prompt_tokens: 700, completion_tokens: 300, total_tokens: 1_000 };
+      await forks.say(script([{ text: "Dear.", usage }]));
+      use("unlinked copy");
+      const task = await forks.launch();
+      assert.deepEqual(
+        forks.engine.list(forks.parent).map(({ id }) => id),
+        [task.id],
+      );
+      const session = await forks.real.session(task.id);
+      assert.equal(session?.parentID, undefined);
+      assert.equal(session?.title, "Fork");
+      assert.equal(task.baseline?.input, 700);
+      assert.equal(task.cost, 0);
+      assert.deepEqual(Object.values(task.tokens), [0, 0, 0, 0, 0]);
+      await forks.ended(task);
+    });
+
+    for (const way of [...WAYS, "unlinked copy"] as const)
+      it(`by ${way}: has the model and the permissions that any task has`, async () => {
+        await forks.say("Hi.");
+        use(way);
+        const m2 = { providerID: "fake", modelID: "m2" };
+        const task = await forks.launch({ model: m2 });
+        await forks.ended(task);
+        assert.equal(forks.requestsOf(task)[0]?.model, "m2");
+        const stored = (await (await forks.server.fetch(`/session/${task.id}`)).json()) as {
+          permission?: unknown;
+        };
+        const plain = await forks.launch({ fork: undefined });
+        await forks.ended(plain);
+        const expected = (await (await forks.server.fetch(`/session/${plain.id}`)).json()) as {
+          permission?: unknown;
+        };
+        assert.ok(expected.permission);
+        assert.deepEqual(stored.permission, expected.permission);
+      });
+
+    for (const way of [...WAYS, "unlinked copy"] as const)
+      it(`by ${way}: leaves the active session what it was`, async () => {
+        await forks.say("I am here.");
+        await until("the active session", () => forks.window.session.id === forks.parent);
+        const moves: unknown[] = [];
+        const subscription = forks.window.session.onDidChange((id) => void moves.push(id));
+        use(way);
+        await forks.ended(await forks.launch());
+        subscription.dispose();
+        assert.deepEqual(moves, []);
+      });
+
+    it("waits for its turn with its conversation, which it gets once", async () => {
+      await forks.say("Hi.");
+      const first = await forks.launch({ prompt: carryOn({ text: "Slow.", gate: "slow" }), fork: undefined });
+      forks.maxConcurrentTasks = 1;
+      const { id } = await forks.launch();
+      await until("the prompt to be stored", async () => (await forks.real.messages(id)).length === 3);
+      assert.equal(forks.engine.get(id)?.progress?.phase, "queued");
+      assert.deepEqual(forks.requestsOf({ id }), []);
+      forks.model.release("slow");
+      await forks.ended(first);
+      const task = await forks.ended({ id });
+      assert.equal(task.status, "completed");
+      assert.deepEqual(saidIn((await forks.received(task)).heard), ["User: Hi.", "Agent: Yes."]);
+      assert.equal(forks.requestsOf(task).length, 1);
+    });
+
+    it("carries on from another task's conversation", async () => {
+      const first = await forks.launch({ prompt: carryOn({ text: "Found it." }), fork: undefined });
+      await forks.ended(first);
+      for (const way of WAYS) {
+        forks.use(way);
+        const task = await forks.launch({ fork: { sourceSessionID: first.id } });
+        assert.equal(task.forkedFrom, first.id);
+        assert.equal(task.parentSessionID, forks.parent);
+        const got = await forks.received(task);
+        assert.deepEqual(saidIn(got.heard).slice(1), ["Agent: Found it."]);
+        assert.equal((await forks.ended(task)).resumeCount, 0);
+      }
+    });
+
+    for (const way of WAYS) {
+      it(`by ${way}: is forked again when it is retried`, async () => {
+        await forks.say("Hi.");
+        forks.use(way);
+        const failing = { status: 400, body: { error: { message: "No." } } };
+        const { id } = await forks.launch({ prompt: carryOn(failing) });
+        assert.equal((await forks.ended({ id })).status, "error");
+        const again = await forks.engine.retry(id);
+        assert.equal(again.isForked, true);
+        assert.equal(again.forkedFrom, forks.parent);
+        const got = await forks.received(again);
+        assert.deepEqual(saidIn(got.heard), ["User: Hi.", "Agent: Yes."]);
+        assert.equal(got.prompt, carryOn(failing));
+        await forks.ended(again);
+      });
+
+      it(`by ${way}: begins where it was told to when it is retried`, async () => {
+        await forks.say("First.");
+        await forks.say("Second.");
+        forks.use(way === "copy" ? "replay" : way);
+        const [, second] = await forks.engine.forkStarts(forks.parent);
+        const failing = { status: 400, body: { error: { message: "No." } } };
+        const fork = { sourceSessionID: forks.parent, fromMessageID: second?.messageID };
+        const { id } = await forks.launch({ prompt: carryOn(failing), fork });
+        assert.equal((await forks.ended({ id })).status, "error");
+        const again = await forks.engine.retry(id);
+        assert.deepEqual(saidIn((await forks.received(again)).heard), ["User: Second.", "Agent: Yes."]);
+        await forks.ended(again);
+      });
+
+      it(`by ${way}: keeps its conversation when it is resumed`, async () => {
+        await forks.say("Hi.");
+        forks.use(way);
+        const { id } = await forks.launch();
+        await forks.ended({ id });
+        await forks.engine.resume(id, script([{ text: "Resumed." }], "Go on. "));
+        await forks.ended({ id });
+        const messages = forks.requestsOf({ id }).at(-1)?.messages ?? [];
+        const said = messages
+          .filter(({ role }) => role !== "system")
+          .map((message) => JSON.stringify(message.content));
+        assert.match(said.join("\n"), /Hi\.[^]*Yes\.[^]*are background[^]*Carry on\.[^]*Forked\.[^]*Go on\./);
+        assert.equal(said.join("\n").split("are background").length, 2);
+      });
+    }
+
+    it("shows its conversation to whoever opened it while it was built", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const reading = holdReading();
+      const { id } = await forks.launch();
+      await reading.reached();
+      delete forks.instead.messages;
+      const transcript = await forks.engine.transcript(id);
+      reading.release();
+      await forks.ended({ id });
+      const texts = transcript.messages.flatMap(({ parts }) =>
+        parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : [])),
+      );
+      transcript.dispose();
+      assert.deepEqual(texts, ["Hi.", "Ho.", carryOn(), "Forked."]);
+    });
+
+    it("is the same task with one conversation when its call is made again", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const reading = holdReading();
+      const { id } = await forks.launch({ callID: "call_again" });
+      await reading.reached();
+      assert.equal((await forks.launch({ callID: "call_again" })).id, id);
+      reading.release();
+      const task = await forks.ended({ id });
+      assert.equal(task.status, "completed", task.error?.message);
+      assert.equal((await forks.launch({ callID: "call_again" })).id, id);
+      assert.deepEqual(saidIn((await forks.received(task)).heard), ["User: Hi.", "Agent: Ho."]);
+      assert.equal((await forks.real.messages(id)).length, 4);
+      assert.equal(forks.requestsOf(task).length, 1);
+    });
+  });
+
+  describe("tools", () => {
+    const context = (): ToolContext => ({
+      caller: { sessionID: forks.parent, by: "agent" },
+      known: forks.engine,
+      commands: forks.engine,
+      signal: new AbortController().signal,
+      now: Date.now,
+    });
+
+    it("[LST-2] [FRK-5] the list marks forked tasks, and no others", async () => {
+      await forks.say("Hi.");
+      const rows: RegExp[] = [];
+      for (const way of WAYS) {
+        forks.use(way);
+        const { id } = await forks.launch();
+        await forks.ended({ id });
+        rows.push(new RegExp(`\\| ${shortID(id)} \\(forked\\) \\| completed`));
+      }
+      const plain = await forks.launch({ fork: undefined });
+      await forks.ended(plain);
+      const { text } = await RUNS.asyncagents_list({}, context());
+      for (const row of rows) assert.match(text, row);
+      assert.match(text, new RegExp(`\\| ${shortID(plain.id)} \\| completed`));
+    });
+
+    it("[FRK-1] by the tool: the ID at once, and the conversation of the caller for the task", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const reading = holdReading();
+      const input = { prompt: carryOn(), description: "By the tool", agent: "build", fork: "true" };
+      const { text } = await RUNS.asyncagents_task(input, context());
+      const [task] = forks.engine.list(forks.parent);
+      assert.ok(task?.isForked);
+      assert.ok(text.includes(shortID(task.id)), text);
+      assert.equal(task.launchedBy, "agent");
+      await reading.reached();
+      reading.release();
+      assert.deepEqual(saidIn((await forks.received(task)).heard), ["User: Hi.", "Agent: Ho."]);
+      assert.equal((await forks.ended(task)).status, "completed");
+    });
+
+    it("[FRK-4] fork and resume together are refused at once", async () => {
+      const done = await forks.launch({ fork: undefined });
+      await forks.ended(done);
+      const input = { prompt: "Both.", fork: true, resume: done.id, agent: "build" };
+      await isRefusedWithoutTrace(() => RUNS.asyncagents_task(input, context()), /mutually exclusive/);
+      assert.equal(forks.engine.get(done.id)?.resumeCount, 0);
+    });
+  });
+
+  describe("what goes wrong", () => {
+    it("limits that are no numbers over 0 are refused, from the call and from the settings", async () => {
+      const limits: readonly Partial<ForkRequest>[] = [
+        { maxTokens: 0 },
+        { maxTokens: NaN },
+        { maxToolResultChars: -1 },
+      ];
+      for (const limit of limits) {
+        const request = { sourceSessionID: forks.parent, ...limit };
+        await isRefusedWithoutTrace(() => forks.launch({ fork: request }), /must be a number greater than 0/);
+      }
+      forks.use("replay", { maxTokens: -5 });
+      await isRefusedWithoutTrace(() => forks.launch(), /fork\.maxTokens must be a number greater than 0/);
+    });
+
+    it("a conversation that was deleted, or is another folder's, is refused", async () => {
+      const source = await forks.newSession();
+      await forks.server.fetch(`/session/${source}`, { method: "DELETE" });
+      await until("the end of the session to be known", () => !forks.engine.session(source));
+      const other = await forks.server.fetch(`/session?directory=${encodeURIComponent(tempDir("other"))}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+      const { id } = (await other.json()) as { id: string };
+      for (const sourceSessionID of [source, id, "ses_none"])
+        for (const way of WAYS) {
+          forks.use(way);
+          await isRefusedWithoutTrace(
+            () => forks.launch({ fork: { sourceSessionID } }),
+            /does not exist in this folder \(any more\); choose another one/,
+          );
+        }
+    });
+
+    it("a conversation that is deleted while it is read makes the task fail, and say so", async () => {
+      const source = await forks.newSession();
+      await forks.seed(spoken(user("u", "Hi.")), source);
+      const reading = holdReading(source);
+      const { id } = await forks.launch({ fork: { sourceSessionID: source } });
+      await reading.reached();
+      await forks.real.deleteSession(source);
+      reading.release();
+      const task = await forks.ended({ id });
+      assert.equal(task.status, "error");
+      assert.equal(task.error?.name, "ForkFailed");
+      assert.match(task.error.message, /conversation to fork does not exist .*\(any more\)/);
+      assert.doesNotMatch(task.error.message, /Retry/);
+    });
+
+    it("a message that is not in the conversation is refused by the task's error", async () => {
+      await forks.seed(spoken(user("u", "Hi.")));
+      forks.use("copy");
+      const request = { sourceSessionID: forks.parent, upToMessageID: "msg_none" };
+      await isRefusedWithoutTrace(() => forks.launch({ fork: request }), /msg_none is not in the part/);
+      forks.use("replay");
+      const task = await forks.ended(await forks.launch({ fork: request }));
+      assert.match(task.error?.message ?? "", /msg_none is not in the part/);
+    });
+
+    it("a replay that is refused half-way leaves nothing behind, and the child gets all of it as text", async () => {
+      const messages = Array.from({ length: 6 }, (_, at) => user(`u${at}`, `Note ${at}`));
+      await forks.seed(spoken(...messages));
+      breakWriting(refused);
+      const task = await forks.launch();
+      const got = await forks.received(task);
+      assert.deepEqual(got.native, []);
+      assert.deepEqual(
+        saidIn(got.heard),
+        messages.map((_, at) => `User: Note ${at}`),
+      );
+      assert.equal((await forks.ended(task)).status, "completed");
+    });
+
+    it("a conversation that cannot be handed over leaves the prompt alone, and can be retried", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      breakWriting(lost);
+      const task = await forks.ended(await forks.launch());
+      assert.equal(task.status, "error");
+      assert.equal(task.error?.name, "ForkFailed");
+      assert.match(
+        task.error.message,
+        /could not be handed over: The server is gone\. Retry it as a new task\./,
+      );
+      const stored = await storedMessages(forks.server, task.id);
+      assert.deepEqual(
+        stored.map(({ parts }) => parts.map(({ text }) => text)),
+        [[carryOn()]],
+      );
+      assert.deepEqual(forks.requestsOf(task), []);
+      forks.instead = {};
+      const again = await forks.engine.retry(task.id);
+      assert.deepEqual(saidIn((await forks.received(again)).heard), ["User: Hi.", "Agent: Ho."]);
+      assert.equal((await forks.ended(again)).status, "completed");
+    });
+
+    it("a prompt whose answer was lost is not taken for one that never arrived", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      for (const way of WAYS) {
+        forks.use(way);
+        let isLost = false;
+        forks.instead.prompt = async (id, sent) => {
+          await forks.real.prompt(id, sent);
+          if (sent.noReply || isLost) return;
+          isLost = true;
+          await lost();
+        };
+        const task = await forks.ended(await forks.launch());
+        assert.equal(task.status, "completed", task.error?.message);
+        assert.deepEqual(saidIn((await forks.received(task)).heard), ["User: Hi.", "Agent: Ho."]);
+        assert.equal(forks.requestsOf(task).length, 1);
+      }
+    });
+
+    it("a task cancelled as its prompt is handed over is cancelled, and its model is stopped", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const answering = gate();
+      let isSent = false;
+      forks.instead.prompt = async (id, sent) => {
+        await forks.real.prompt(id, sent);
+        isSent = true;
+        await answering.passed;
+      };
+      const { id } = await forks.launch({ prompt: carryOn({ text: "Never.", gate: "handed-over" }) });
+      await until("the prompt to be sent", () => isSent);
+      await forks.received({ id });
+      const cancelling = forks.engine.cancel(id);
+      answering.release();
+      assert.equal((await cancelling).status, "cancelled");
+      await until("the model to be left", () => forks.requestsOf({ id }).every(({ aborted }) => aborted));
+    });
+
+    for (const moment of ["read", "written"] as const)
+      it(`a task cancelled while its conversation is ${moment} is cancelled, and nothing runs later`, async () => {
+        await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+        const reading = holdReading();
+        const writing = gate();
+        let isWriting = false;
+        forks.instead.writeHistory = async (id, messages) => {
+          isWriting = true;
+          await writing.passed;
+          await forks.real.writeHistory(id, messages);
+        };
+        const starts: boolean[] = [];
+        forks.instead.prompt = (id, sent) => {
+          starts.push(!sent.noReply);
+          return forks.real.prompt(id, sent);
+        };
+        const { id } = await forks.launch();
+        await reading.reached();
+        if (moment === "written") reading.release();
+        if (moment === "written") await until("the writing to begin", () => isWriting);
+        const cancelling = forks.engine.cancel(id);
+        reading.release();
+        writing.release();
+        assert.equal((await cancelling).status, "cancelled");
+        assert.equal(isWriting, moment === "written");
+        assert.deepEqual(starts, [false]);
+        assert.equal(await forks.engine.prompt(id), carryOn());
+        // Whatever was still to come would have come before this is over.
+        await forks.ended(await forks.launch({ fork: undefined }));
+        assert.equal(forks.engine.get(id)?.status, "cancelled");
+        assert.deepEqual(forks.requestsOf({ id }), []);
+      });
+
+    describe("when a window ends while it builds", () => {
+      /** The ID of a task whose conversation was half written. */
+      async function halfBuilt(input: Partial<LaunchInput> = {}): Promise<string> {
+        await forks.seed(
+          spoken(user("u", "Hi."), agent("a", {}, "Ho."), user("v", "Hu."), agent("b", {}, "Ha.")),
+        );
+        let isHalfWritten = false;
+        breakWriting(() => {
+          isHalfWritten = true;
+          return new Promise(() => undefined);
+        });
+        const { id } = await forks.launch(input);
+        await until("half of it to be written", () => isHalfWritten);
+        forks.window.dispose();
+        forks.instead = {};
+        await forks.openWindow();
+        return id;
+      }
+
+      it("the task ends in error, and says what to do", async () => {
+        const task = await forks.ended({ id: await halfBuilt() });
+        assert.equal(task.status, "error");
+        assert.deepEqual(forks.requestsOf(task), []);
+        assert.match(task.error?.message ?? "", /launch/i);
+      });
+
+      it("the call that is made again builds it anew", async () => {
+        const id = await halfBuilt({ callID: "call_broken_off" });
+        assert.equal((await forks.launch({ callID: "call_broken_off" })).id, id);
+        const { heard } = await forks.received({ id });
+        assert.deepEqual(saidIn(heard), ["User: Hi.", "Agent: Ho.", "User: Hu.", "Agent: Ha."]);
+        assert.equal((await forks.ended({ id })).status, "completed");
+      });
+    });
+  });
+});

@@ -1,0 +1,292 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ToolCall } from "../../src/bridge/tool-call.ts";
+import { ToolEndpoint, type ToolEndpointOptions } from "../../src/bridge/tool-endpoint.ts";
+import type { EngineSettings, TaskEngine } from "../../src/engine/engine.ts";
+import { freshID } from "../../src/engine/ids.ts";
+import type { Clock } from "../../src/engine/ports.ts";
+import type { ToolName, ToolResult } from "../../src/tools/tool.ts";
+import { TOOLS } from "../../src/tools/tools.ts";
+import { openWindow, realClock, type EngineWindow } from "./engine.ts";
+import { startOpenCode, type OpenCodeOptions, type OpenCodeServer } from "./opencode.ts";
+import { script, type ScriptStep } from "./script.ts";
+import { tempDir } from "./temp.ts";
+import { until } from "./wait.ts";
+
+/** A real server whose agents have the tools. */
+export interface AgentServer extends OpenCodeServer {
+  /** Where its plugin looks for windows. */
+  readonly stateFolder: string;
+}
+
+export interface AgentServerOptions extends OpenCodeOptions {
+  /** Options of the plugin, beside its state folder. */
+  readonly plugin?: { readonly patienceMs?: number; readonly reloadPatienceMs?: number };
+}
+
+export async function startAgentServer({
+  plugin,
+  config,
+  ...options
+}: AgentServerOptions): Promise<AgentServer> {
+  const stateFolder = tempDir("state");
+  const server = await startOpenCode({
+    ...options,
+    config: { ...config, plugin: [[await pluginUrl(), { ...plugin, stateFolder }]] },
+  });
+  return Object.assign(server, { stateFolder });
+}
+
+/** The same server, used in another folder. */
+export function inFolder(server: AgentServer, directory: string): AgentServer {
+  return {
+    ...server,
+    directory,
+    fetch(path, init = {}) {
+      const headers = new Headers(init.headers);
+      headers.set("x-opencode-directory", directory);
+      return server.fetch(path, { ...init, headers });
+    },
+  };
+}
+
+let bundle: Promise<string> | undefined;
+
+/** The address of the plugin as OpenCode's configuration wants it; it is built once. */
+export async function pluginUrl(): Promise<string> {
+  return pathToFileURL(await (bundle ??= buildPlugin())).href;
+}
+
+async function buildPlugin(): Promise<string> {
+  const { build } = await import("esbuild");
+  const outfile = join(tempDir("plugin"), "opencode-plugin.js");
+  const entryPoints = [join(import.meta.dirname, "../../src/plugin/main.ts")];
+  await build({ entryPoints, outfile, bundle: true, platform: "node", format: "esm", logLevel: "error" });
+  return outfile;
+}
+
+/** A call as it came in at a window. */
+export interface ReceivedCall extends ToolCall {
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** An engine as one window has it, and the tools that it carries out for agents. */
+export interface AgentWindow extends EngineWindow {
+  /** The calls that came in, oldest first. */
+  readonly calls: readonly ReceivedCall[];
+  /** Ends the endpoint and opens a new one, as reloading the window does. */
+  reopen(): Promise<void>;
+  /** Ends the endpoint alone. */
+  close(): void;
+}
+
+/** @param carryOut has the tool do it */
+export type CallHandler = (
+  call: ToolCall,
+  signal: AbortSignal,
+  carryOut: () => Promise<ToolResult>,
+) => Promise<ToolResult>;
+
+export interface AgentWindowOptions {
+  readonly settings?: Partial<EngineSettings>;
+  /** Stands between the engine and the server. */
+  readonly between?: Parameters<typeof openWindow>[2];
+  /** The engine's. */
+  readonly clock?: Clock;
+  /** Stands before the tools. */
+  readonly handle?: CallHandler;
+  /** What the window says of itself, where that is not the truth. */
+  readonly entry?: Partial<Pick<ToolEndpointOptions, "directories" | "server">>;
+}
+
+/** Opens a window on the server and its folder; agents reach it as soon as this resolves. */
+export async function openAgentWindow(
+  server: AgentServer,
+  {
+    settings,
+    between,
+    clock,
+    handle = (_call, _signal, carryOut) => carryOut(),
+    entry,
+  }: AgentWindowOptions = {},
+): Promise<AgentWindow> {
+  const window = await openWindow(server, settings, between, clock);
+  const calls: ReceivedCall[] = [];
+  let endpoint: ToolEndpoint | undefined;
+
+  async function reopen(): Promise<void> {
+    endpoint?.dispose();
+    endpoint = new ToolEndpoint({
+      stateFolder: server.stateFolder,
+      directories: [server.directory],
+      server: server.url,
+      handle: (call, signal) => {
+        calls.push({ ...call, signal });
+        return handle(call, signal, () => carryOut(window.engine, call, signal));
+      },
+      clock: realClock,
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
+      ...entry,
+    });
+    await endpoint.open();
+  }
+
+  await reopen();
+  return {
+    ...window,
+    calls,
+    reopen,
+    close: () => endpoint?.dispose(),
+    dispose() {
+      endpoint?.dispose();
+      window.dispose();
+    },
+  };
+}
+
+async function carryOut(
+  engine: TaskEngine,
+  { tool: name, input, ...caller }: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const tool = TOOLS.find((one) => one.name === name);
+  if (!tool) throw new Error(`There is no tool ${name}`);
+  return tool.run(input, {
+    caller: { ...caller, by: "agent" },
+    known: engine,
+    commands: engine,
+    signal,
+    now: () => Date.now(),
+  });
+}
+
+/** A tool call as the server keeps it in the conversation. */
+export interface MadeCall {
+  readonly tool: string;
+  readonly callID: string;
+  /** The message that made it. */
+  readonly messageID: string;
+  readonly status: "pending" | "running" | "completed" | "error";
+  readonly input: unknown;
+  readonly title: string | undefined;
+  /** What the model receives: the output or the error; empty while it is open. */
+  readonly text: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** When the server began and ended to carry it out, in milliseconds since 1970; missing until then. */
+  readonly time: { readonly start?: number; readonly end?: number };
+}
+
+/** A turn of an agent that does as a script says. */
+export interface ScriptedTurn {
+  /** The calls that it made so far, in order. */
+  calls(): Promise<readonly MadeCall[]>;
+  /** The same once it has ended, however that was. */
+  ended(timeoutMs?: number): Promise<readonly MadeCall[]>;
+  abort(): Promise<void>;
+}
+
+/** Has the session's agent take these steps; see {@link ScriptStep}. Resolves when the server has the prompt. */
+export async function startTurn(
+  server: OpenCodeServer,
+  sessionID: string,
+  steps: readonly ScriptStep[],
+): Promise<ScriptedTurn> {
+  const promptID = freshID("msg", Date.now(), Math.random);
+  await server.fetch(`/session/${sessionID}/prompt_async`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      agent: "build",
+      messageID: promptID,
+      parts: [{ type: "text", text: script(steps) }],
+    }),
+  });
+
+  async function answers(): Promise<readonly StoredMessage[]> {
+    const messages = (await read(server, `/session/${sessionID}/message`)) as StoredMessage[];
+    const prompt = messages.findIndex(({ info }) => info.id === promptID);
+    return prompt < 0 ? [] : messages.slice(prompt + 1);
+  }
+
+  const calls = async (): Promise<readonly MadeCall[]> => (await answers()).flatMap(madeCalls);
+
+  return {
+    calls,
+    async ended(timeoutMs) {
+      await until(
+        "the end of the turn",
+        async () => {
+          const last = (await answers()).at(-1)?.info;
+          const isIdle = !(sessionID in ((await read(server, "/session/status")) as object));
+          return isIdle && last?.role === "assistant" && last.time.completed !== undefined;
+        },
+        timeoutMs,
+      );
+      return calls();
+    },
+    async abort() {
+      await server.fetch(`/session/${sessionID}/abort`, { method: "POST" });
+    },
+  };
+}
+
+/** Has the session's agent make these calls in one message, and waits until its turn has ended. */
+export async function callTools(
+  server: OpenCodeServer,
+  sessionID: string,
+  tools: NonNullable<ScriptStep["tools"]>,
+): Promise<readonly MadeCall[]> {
+  const turn = await startTurn(server, sessionID, [{ tools }, { text: "Seen." }]);
+  return turn.ended();
+}
+
+/** The same with one call. */
+export async function callTool(
+  server: OpenCodeServer,
+  sessionID: string,
+  name: ToolName,
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<MadeCall> {
+  const [call] = await callTools(server, sessionID, [{ name, args }]);
+  if (!call) throw new Error(`The agent made no call of ${name}`);
+  return call;
+}
+
+interface StoredMessage {
+  readonly info: {
+    readonly id: string;
+    readonly role: string;
+    readonly time: { readonly completed?: number };
+  };
+  readonly parts: readonly (StoredToolPart | { readonly type: "text" })[];
+}
+
+interface StoredToolPart extends Pick<MadeCall, "tool" | "callID" | "messageID"> {
+  readonly type: "tool";
+  readonly state: Pick<MadeCall, "status" | "input"> &
+    Partial<Pick<MadeCall, "title" | "metadata" | "time">> & {
+      readonly output?: string;
+      readonly error?: string;
+    };
+}
+
+function madeCalls({ parts }: StoredMessage): readonly MadeCall[] {
+  return parts
+    .filter((part) => part.type === "tool")
+    .map(({ tool, callID, messageID, state }) => ({
+      tool,
+      callID,
+      messageID,
+      status: state.status,
+      input: state.input,
+      title: state.title,
+      text: state.output ?? state.error ?? "",
+      metadata: state.metadata ?? {},
+      time: state.time ?? {},
+    }));
+}
+
+async function read(server: OpenCodeServer, path: string): Promise<unknown> {
+  return (await server.fetch(path)).json();
+}

@@ -1,0 +1,50 @@
+import type { Message } from "../../src/engine/server-model.ts";
+import { agent, call, file, inOrder, user } from "../unit/engine/fork/conversation.ts";
+
+/** A picture of one pixel. */
+export const PIXEL =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** So many answers of ten calls each, whose results have so many characters and begin with their call's ID. */
+export function manyResults(answers: number, chars: number): readonly Message[] {
+  const messages = Array.from({ length: answers }, (_, at) =>
+    agent(
+      `a${at}`,
+      { finish: "tool-calls" },
+      ...Array.from({ length: 10 }, (_, index) => {
+        const id = `call_${at}_${index}`;
+        return call(id, { output: `${id} `.padEnd(chars, "lorem ipsum ") });
+      }),
+    ),
+  );
+  return spoken(user("u", "Read all files."), ...messages, agent("end", {}, "All files are read."));
+}
+
+/** So many messages, turns of a prompt and three answers with a call each, of so many bytes together. */
+export function longHistory(count: number, bytes: number): readonly Message[] {
+  const size = Math.floor(bytes / count);
+  const line = '  const value = read("key"); // looks the same again, “naïve” or not\n';
+  return spoken(
+    ...Array.from({ length: count }, (_, at) =>
+      at % 4 === 0
+        ? user(`m${at}`, `Look at part ${at} and say what is wrong with it.`)
+        : agent(
+            `m${at}`,
+            { finish: at % 4 === 3 ? "stop" : "tool-calls" },
+            `Part ${at} throws in its first function, so I go on.`,
+            call(`call_${at}`, { output: line.repeat(Math.ceil((size * 4) / 3 / line.length)) }),
+          ),
+    ),
+  );
+}
+
+/** The messages as a server has them that took them from an hour ago on, a second apart. */
+export function spoken(...messages: readonly Message[]): readonly Message[] {
+  const began = Date.now() - 3_600_000;
+  return inOrder(...messages).map(({ info, parts }) => ({
+    info: { ...info, created: began + info.created, model: { providerID: "fake", modelID: "m" } },
+    parts,
+  }));
+}
+
+export { agent, call, file, user };

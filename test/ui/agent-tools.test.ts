@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+import { systemTheme, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const CONFIG = `{
+  // Ours: nothing leaves this machine.
+  "share": "disabled",
+  "plugin": [
+    "./house-rules.js", // see the wiki
+  ],
+}
+`;
+
+describe("the agent tools and OpenCode's configuration, in a real editor", () => {
+  const folder = tempDir("work");
+  const home = hermeticHome();
+  const file = join(folder, "opencode.jsonc");
+  const userFile = join(home, ".config", "opencode", "opencode.jsonc");
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    writeFileSync(file, CONFIG);
+    workbench = await startWorkbench({ folder, env: hermeticEnv(home), settings: systemTheme });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+  });
+
+  const config = (): string => readFileSync(file, "utf8");
+
+  /** Runs the command, chooses the configuration, and returns the question that follows. */
+  async function ask(command: string, scope: "This Folder" | "All Folders"): Promise<Locator> {
+    await workbench.runCommand(`Async Agents: ${command}`);
+    await workbench.quickInput.shows("Which configuration?");
+    await workbench.quickInput.choose(scope);
+    return workbench.dialog("agent tools");
+  }
+
+  async function answer(question: Locator, button: string): Promise<void> {
+    await question.getByRole("button", { name: button }).click();
+    await question.waitFor({ state: "detached" });
+  }
+
+  /** The message that says what was done; it is put away, so that the next one is not mistaken for it. */
+  async function isTold(text: string): Promise<void> {
+    const message = workbench.notification(text);
+    await message.waitFor();
+    await message.hover();
+    await message.getByRole("button", { name: /^Clear/ }).click();
+    await message.waitFor({ state: "detached" });
+  }
+
+  async function hasNothingToRemove(scope: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Remove Agent Tools");
+    await workbench.quickInput.choose(scope);
+    await isTold("Nothing was changed: the agent tools are not in this configuration.");
+  }
+
+  it("leaving the choice of the configuration, or the question, changes nothing", async () => {
+    await workbench.runCommand("Async Agents: Install Agent Tools");
+    await workbench.quickInput.shows("Which configuration?");
+    await takePictures(workbench, "agent-tools-scope");
+    await workbench.quickInput.cancel();
+    const question = await ask("Install Agent Tools", "This Folder");
+    await question.getByText(`Add the agent tools to ${file}?`).waitFor();
+    await question.getByText("opencode-plugin.js").waitFor();
+    await takePictures(workbench, "agent-tools-install");
+    await answer(question, "Cancel");
+    await hasNothingToRemove("This Folder");
+    assert.equal(config(), CONFIG);
+  });
+
+  it("installing adds the entry that was shown, keeps all else, and says what comes next", async () => {
+    const question = await ask("Install Agent Tools", "This Folder");
+    const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
+    assert.ok(entry);
+    await answer(question, "Install");
+    const message = workbench.notification(`The agent tools are in ${file}.`);
+    await message.getByText("offers them from its next start on").waitFor();
+    await takePictures(workbench, "agent-tools-installed");
+    await message.getByRole("button", { name: "Open File" }).click();
+    await workbench.tab("opencode.jsonc").waitFor();
+    const [plugin = ""] = JSON.parse(entry) as [string];
+    assert.ok(existsSync(new URL(plugin)));
+    assert.ok(config().includes(entry));
+    const isKept = (line: string): boolean => config().includes(line.trim());
+    assert.ok(CONFIG.split("\n").every(isKept), config());
+  });
+
+  it("what is installed already stays as it is", async () => {
+    const installed = config();
+    await workbench.runCommand("Async Agents: Install Agent Tools");
+    await workbench.quickInput.choose("This Folder");
+    await isTold(`Nothing was changed: the agent tools are in ${file} already.`);
+    assert.equal(config(), installed);
+  });
+
+  it("removing asks first as well, and takes out just what was put in", async () => {
+    let question = await ask("Remove Agent Tools", "This Folder");
+    await question.getByText(`Remove the agent tools from ${file}?`).waitFor();
+    await takePictures(workbench, "agent-tools-remove");
+    await answer(question, "Cancel");
+    question = await ask("Remove Agent Tools", "This Folder");
+    await answer(question, "Remove");
+    await isTold(`The agent tools are no longer in ${file}.`);
+    assert.equal(config(), CONFIG);
+  });
+
+  it("a configuration that there is not yet is made, and one without the tools has nothing to remove", async () => {
+    await hasNothingToRemove("All Folders");
+    assert.ok(!existsSync(userFile));
+    const question = await ask("Install Agent Tools", "All Folders");
+    await question.getByText(`Create ${userFile} with the agent tools?`).waitFor();
+    await takePictures(workbench, "agent-tools-create");
+    await answer(question, "Install");
+    await isTold(`The agent tools are in ${userFile}.`);
+    assert.match(readFileSync(userFile, "utf8"), /"plugin": \[\["file:.*opencode-plugin\.js"/);
+  });
+});

@@ -1,0 +1,22 @@
+import type { Settings } from "../../vscode/host.ts";
+import type { Workbench } from "./workbench.ts";
+
+/** With these settings a window wears the theme that the system prefers, so that it changes under what is open. */
+export const systemTheme: Settings = {
+  "window.autoDetectColorScheme": true,
+  "workbench.preferredDarkColorTheme": "Dark Modern",
+  "workbench.preferredLightColorTheme": "Light Modern",
+};
+
+const CLASSES = { light: "vs", dark: "vs-dark" } as const;
+
+/** Takes a picture in the light and one in the dark theme of a window with {@link systemTheme}, and leaves it dark. */
+export async function takePictures(workbench: Workbench, name: string): Promise<void> {
+  // Where it was left, the mouse may call up a hover.
+  await workbench.page.mouse.move(0, 0);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await workbench.page.emulateMedia({ colorScheme });
+    await workbench.page.locator(`.monaco-workbench.${CLASSES[colorScheme]}`).waitFor();
+    await workbench.screenshot(`${name}-${colorScheme}`);
+  }
+}

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TOOL_CALL_PATH, toolReply, type ToolReply } from "../../../src/bridge/tool-call.ts";
+import { ToolService } from "../../../src/bridge/tool-service.ts";
+import { publishEntry, readEntries, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { ConnectionError, type ConnectionState } from "../../../src/engine/connection.ts";
+import { Emitter } from "../../../src/engine/event.ts";
+import type { TaskEngine } from "../../../src/engine/engine.ts";
+import { addRunningTasks, memoryEngine } from "../../bench/support/memory-engine.ts";
+import { realClock } from "../../support/engine.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { spawnGroup } from "../../support/process.ts";
+import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
+
+const FIRST = "http://127.0.0.1:4001";
+const SECOND = "http://127.0.0.1:4002";
+const connected = (url: string): ConnectionState => ({
+  kind: "connected",
+  url,
+  version: "1.18.33",
+  own: false,
+});
+const connecting: ConnectionState = { kind: "connecting", detail: "" };
+const reconnecting: ConnectionState = { kind: "reconnecting", reason: "", attempt: 1, nextAttemptAt: 0 };
+const failure = { code: "unreachable", message: "It is gone.", remedy: "Connect again." } as const;
+
+describe("the tools of a window, served to OpenCode", () => {
+  let stateFolder: string;
+  let directory: string;
+  let service: ToolService | undefined;
+  let server: MemoryServer;
+  let engine: TaskEngine;
+  let enabled: boolean;
+  let errors: string[];
+  let changes: Emitter<void>;
+  let state: ConnectionState;
+  let ensureConnected: () => Promise<void>;
+
+  beforeEach(() => {
+    stateFolder = join(tempDir("state"), "state");
+    directory = tempDir("work");
+    server = new MemoryServer();
+    engine = memoryEngine(server);
+    enabled = true;
+    errors = [];
+    changes = new Emitter(() => undefined);
+    state = { kind: "disconnected" };
+    ensureConnected = () => Promise.resolve();
+  });
+
+  afterEach(() => {
+    service?.dispose();
+    engine.dispose();
+  });
+
+  const serve = (): void => {
+    service = new ToolService({
+      connection: {
+        get state() {
+          return state;
+        },
+        onDidChange: changes.event,
+        ensureConnected: () => ensureConnected(),
+      },
+      isEnabled: () => enabled,
+      known: engine,
+      commands: engine,
+      directory,
+      stateFolder,
+      clock: realClock,
+      logger: {
+        debug: () => undefined,
+        info: () => undefined,
+        warn: () => undefined,
+        error: (message) => void errors.push(message),
+      },
+    });
+  };
+  const become = (next: ConnectionState): void => {
+    state = next;
+    changes.fire();
+  };
+  const entryFor = (url: string): Promise<WindowEntry> =>
+    until("the entry", async () => (await readEntries(stateFolder)).find((entry) => entry.server === url));
+  const noEntry = async (): Promise<void> => assert.deepEqual(await readEntries(stateFolder), []);
+  const call = async (tool: string, sessionID: string, input: unknown = {}): Promise<ToolReply> => {
+    const { port, token } = (await readEntries(stateFolder))[0] ?? assert.fail("no entry");
+    const response = await fetch(`http://127.0.0.1:${port}${TOOL_CALL_PATH}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ tool, input, sessionID, messageID: "msg_1", callID: "call_1" }),
+    });
+    return toolReply.parse(JSON.parse((await response.text()).trim()));
+  };
+
+  it("can be found once the window is connected, by its server and its folder", async () => {
+    serve();
+    become(connecting);
+    await noEntry();
+    become(connected(FIRST));
+    assert.deepEqual((await entryFor(FIRST)).directories, [directory]);
+    service?.dispose();
+    await noEntry();
+  });
+
+  it("can be found at once in a window that is connected already", async () => {
+    state = connected(FIRST);
+    serve();
+    await entryFor(FIRST);
+  });
+
+  it("stay while the connection is made anew, and move with it to another address", async () => {
+    serve();
+    become(connected(FIRST));
+    const { port } = await entryFor(FIRST);
+    for (const passing of [reconnecting, connecting, connected(FIRST)]) {
+      become(passing);
+      assert.equal((await readEntries(stateFolder))[0]?.port, port);
+    }
+    become(connected(SECOND));
+    await entryFor(SECOND);
+    assert.equal((await readEntries(stateFolder)).length, 1);
+  });
+
+  it("are gone once the connection is", async () => {
+    serve();
+    for (const end of [{ kind: "disconnected" }, { kind: "failed", failure }] as const) {
+      become(connected(FIRST));
+      await entryFor(FIRST);
+      become(end);
+      await noEntry();
+    }
+  });
+
+  it("are not left behind by a connection that was lost while they opened", async () => {
+    serve();
+    become(connected(FIRST));
+    become({ kind: "disconnected" });
+    become(connected(SECOND));
+    await entryFor(SECOND);
+    assert.equal((await readEntries(stateFolder)).length, 1);
+  });
+
+  it("are there only while the settings allow them", async () => {
+    enabled = false;
+    serve();
+    become(connected(FIRST));
+    await noEntry();
+    enabled = true;
+    service?.update();
+    await entryFor(FIRST);
+    enabled = false;
+    service?.update();
+    await noEntry();
+  });
+
+  it("work on the tasks of the session that calls, as its agent", async () => {
+    const { parent, tasks } = await addRunningTasks(server, 1);
+    await engine.connect();
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    const none = await call("asyncagents_list", "ses_other");
+    assert.deepEqual(none, { type: "result", title: "0 tasks", text: "No background tasks found" });
+    assert.equal((await call("asyncagents_cancel", parent, { task_id: tasks[0] })).type, "result");
+    const task = engine.get(tasks[0] ?? "");
+    assert.equal(task?.status, "cancelled");
+    // A parent that cancelled a task itself is not told of it.
+    assert.equal(task.notice.state, "skipped");
+  });
+
+  it("wait until the window is up to date, and say why where it cannot be", async () => {
+    const { parent } = await addRunningTasks(server, 1);
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    ensureConnected = () => engine.connect();
+    const reply = await call("asyncagents_list", parent);
+    assert.ok(reply.type === "result");
+    assert.match(reply.text, /module 0/);
+    ensureConnected = () => Promise.reject(new ConnectionError(failure));
+    assert.deepEqual(await call("asyncagents_list", parent), {
+      type: "refused",
+      message: "It is gone. Connect again.",
+    });
+  });
+
+  it("refuse what they do not know", async () => {
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    for (const name of ["asyncagents_future", "toString", "__proto__"]) {
+      const reply = await call(name, "ses_1");
+      assert.ok(reply.type === "refused");
+      assert.match(reply.message, /has no tool/);
+    }
+  });
+
+  it("clear away the entries of windows that are gone", async () => {
+    const gone = await spawnGroup(process.execPath, ["-e", ""], { env: process.env });
+    await until("its end", () => !gone.running);
+    const entry = { directories: [], server: SECOND, port: 1, token: "t", pid: gone.pid, openedAt: 0 };
+    await publishEntry(stateFolder, entry);
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    await until("one entry", async () => (await readEntries(stateFolder)).length === 1);
+  });
+
+  it("try again with the next change where they could not be opened", async () => {
+    mkdirSync(join(stateFolder, ".."), { recursive: true });
+    writeFileSync(stateFolder, "");
+    serve();
+    become(connected(FIRST));
+    await until("the error", () => errors.length === 1);
+    assert.match(errors[0] ?? "", /cannot be served/);
+    rmSync(stateFolder);
+    become(connected(FIRST));
+    await entryFor(FIRST);
+  });
+});

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import type { Refusal } from "../../../../src/engine/errors.ts";
+import { ATTACHMENT_LENGTH } from "../../../../src/engine/fork/attachment.ts";
+import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/history.ts";
+import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
+import type { Message } from "../../../../src/engine/server-model.ts";
+import { recordedTurns } from "../../../support/recordings.ts";
+import { agent, call, file, ids, inOrder, mark, reasoning, text, user, words } from "./conversation.ts";
+
+const refused = { name: "Refusal", code: "invalid-argument" } satisfies Partial<Refusal>;
+
+describe("what a fork inherits", () => {
+  it("is nothing of an empty conversation", () => {
+    const history = inheritedHistory([]);
+    assert.deepEqual(history, {
+      messages: [],
+      openCalls: 0,
+      leftOutFiles: 0,
+      isWhole: true,
+      sourceEvents: 0,
+    });
+  });
+
+  it("is what the model sees: no marks, no ignored or empty texts, no reasoning", () => {
+    const { messages, isWhole, sourceEvents } = inheritedHistory(
+      inOrder(
+        user("u1", "Do it.", text("only for people", { ignored: true }), mark("agent")),
+        agent("a1", {}, mark("step-start"), reasoning("hm"), "", "Done.", mark("patch"), mark("snapshot")),
+        user("u2", text("a status line", { ignored: true })),
+        agent("a2", {}, mark("step-start"), reasoning("hm")),
+      ),
+    );
+    assert.deepEqual(messages.map(words), ["Do it.", "Done."]);
+    assert.ok(!isWhole, "the server's own copy would hold the reasoning");
+    assert.equal(sourceEvents, 4 + 12);
+  });
+
+  it("is whole where the server's own copy shows a model the same", () => {
+    const marks = agent("a1", {}, mark("step-start"), reasoning(""), "Done.", mark("step-finish"));
+    assert.ok(inheritedHistory(inOrder(user("u1", "Do it."), marks)).isWhole);
+  });
+
+  it("keeps the notices of background tasks", () => {
+    const notice = text("Task x completed.", { synthetic: true, metadata: { [NOTICE_MARK]: "ses_x" } });
+    assert.deepEqual(inheritedHistory([user("u1", notice)]).messages.map(words), ["Task x completed."]);
+  });
+
+  it("keeps what an aborted turn did, and leaves out an answer that broke off in an error", () => {
+    const aborted = { name: "MessageAbortedError", message: "Aborted" };
+    const failed = { name: "APIError", message: "Overloaded" };
+    const { messages } = inheritedHistory([
+      user("u1", "Go."),
+      agent("a1", { error: aborted }, "I was", call("c1", { error: "Tool execution aborted" })),
+      user("u2", "Again."),
+      agent("a2", { error: failed }, "half a sen"),
+      agent("a3", {}, "Done."),
+    ]);
+    assert.deepEqual(ids(messages), ["u1", "a1", "u2", "a3"]);
+  });
+
+  it("closes a call in flight as in progress, and keeps what its message has so far", () => {
+    const source = [
+      user("u1", "Go."),
+      agent(
+        "a1",
+        { completed: undefined },
+        "I look",
+        call("c1"),
+        call("c2", { status: "running" }),
+        call("c3", { status: "pending", input: {} }),
+      ),
+    ];
+    const { messages, openCalls, isWhole } = inheritedHistory(source);
+    assert.equal(openCalls, 2);
+    assert.ok(!isWhole);
+    const closed = { status: "error", error: IN_PROGRESS };
+    const states = messages[1]?.parts.map((part) => part.type === "tool" && part.state);
+    assert.deepEqual(states?.slice(2), [
+      { ...closed, input: { path: "c2.ts" }, start: 7, end: 7 },
+      { ...closed, input: {}, start: 0, end: 0 },
+    ]);
+    assert.deepEqual(messages[1]?.parts.slice(0, 2), source[1]?.parts.slice(0, 2));
+  });
+
+  it("is not the whole of a conversation whose last message is being written", () => {
+    const { isWhole } = inheritedHistory([user("u1", "Go."), agent("a1", { completed: undefined }, "I")]);
+    assert.ok(!isWhole);
+  });
+
+  it("ends with the message that is asked for", () => {
+    const source = [user("u1", "1"), agent("a1", {}, "2"), user("u2", "3")];
+    assert.deepEqual(ids(inheritedHistory(source, { upToMessageID: "a1" }).messages), ["u1", "a1"]);
+    assert.ok(!inheritedHistory(source, { upToMessageID: "a1" }).isWhole);
+    assert.ok(inheritedHistory(source, { upToMessageID: "u2" }).isWhole);
+  });
+
+  it("begins where a person chose, with the prompt of the chosen answer", () => {
+    const source = [
+      user("u1", "1"),
+      agent("a1", {}, "2"),
+      user("u2", "3"),
+      agent("a2", {}, "4"),
+      agent("a3", {}, "5"),
+    ];
+    assert.deepEqual(ids(inheritedHistory(source, { fromMessageID: "a3" }).messages), ["u2", "a2", "a3"]);
+    assert.deepEqual(ids(inheritedHistory(source, { fromMessageID: "u2", upToMessageID: "a2" }).messages), [
+      "u2",
+      "a2",
+    ]);
+    assert.ok(!inheritedHistory(source, { fromMessageID: "u1" }).isWhole);
+  });
+
+  it("refuses a range that is not there", () => {
+    const source = [user("u1", "1"), agent("a1", {}, "2")];
+    assert.throws(() => inheritedHistory(source, { upToMessageID: "u9" }), refused);
+    assert.throws(() => inheritedHistory(source, { fromMessageID: "u9" }), refused);
+    assert.throws(() => inheritedHistory(source, { fromMessageID: "a1", upToMessageID: "u1" }), refused);
+  });
+});
+
+describe("what a fork inherits of files", () => {
+  const image = "data:image/png;base64,iVBORw0KGgo=";
+  const large = `data:image/png;base64,${"A".repeat(ATTACHMENT_LENGTH)}`;
+
+  it("are small images as they are", () => {
+    const { messages, isWhole } = inheritedHistory([user("u1", "Look.", file("image/png", image, "a.png"))]);
+    assert.equal(messages[0]?.parts[1]?.type, "file");
+    assert.ok(isWhole);
+  });
+
+  it("are of large ones name, type and size", () => {
+    const { messages, leftOutFiles, isWhole } = inheritedHistory([
+      user("u1", "Look.", file("image/png", large, "shot\n1.png"), file("application/pdf", large)),
+    ]);
+    assert.deepEqual(messages.map(words), [
+      "Look.\n[File: shot 1.png, image/png, 786 kB] was too large to be inherited." +
+        "\n[File: unnamed, application/pdf, 786 kB] was too large to be inherited.",
+    ]);
+    assert.equal(leftOutFiles, 2);
+    assert.ok(!isWhole);
+  });
+
+  it("are none of those whose content stands beside them as text", () => {
+    const { messages } = inheritedHistory([
+      user(
+        "u1",
+        file("text/plain", "file:///a.ts", "a.ts"),
+        text("content of a.ts", { synthetic: true }),
+        file("application/x-directory", "file:///src", "src"),
+      ),
+    ]);
+    assert.deepEqual(messages.map(words), ["content of a.ts"]);
+  });
+
+  it("stay many where there are many", () => {
+    const files = Array.from({ length: 200 }, (_, n) => file("image/png", image, `${n}.png`));
+    assert.equal(inheritedHistory([user("u1", ...files)]).messages[0]?.parts.length, 200);
+  });
+});
+
+describe("what a fork inherits of a compacted conversation", () => {
+  const summary = (id: string, parentID: string, facts = {}): Message =>
+    agent(id, { parentID, summary: true, ...facts }, `Summary ${id}`);
+
+  it("is the last summary and what came after it", () => {
+    const { messages, isWhole, sourceEvents } = inheritedHistory(
+      inOrder(
+        user("u1", "old"),
+        user("k1", mark("compaction")),
+        summary("s1", "k1"),
+        agent("a1", {}, "older"),
+        user("k2", mark("compaction")),
+        summary("s2", "k2"),
+        user("u2", text("Continue.", { synthetic: true })),
+        agent("a2", {}, "new"),
+      ),
+    );
+    assert.deepEqual(messages.map(words), ["What did we do so far?", "Summary s2", "Continue.", "new"]);
+    assert.ok(isWhole);
+    assert.equal(sourceEvents, 16);
+  });
+
+  it("is everything where the summary was not finished, failed, or is being written", () => {
+    for (const facts of [
+      { finish: undefined, completed: undefined },
+      { finish: "error", error: { name: "ContextOverflowError", message: "Too large" } },
+    ]) {
+      const source = [user("u1", "old"), user("k1", mark("compaction")), summary("s1", "k1", facts)];
+      assert.equal(inheritedHistory(source).messages[0]?.info.id, "u1");
+    }
+  });
+
+  it("has the messages that were kept beside the summary after it, and dated after it", () => {
+    const { messages } = inheritedHistory(
+      inOrder(
+        user("u1", "old"),
+        agent("a1", {}, "older"),
+        user("u2", "kept"),
+        agent("a2", {}, "kept too"),
+        user("k1", mark("compaction", { tailStartID: "u2" })),
+        user("u3", "sent meanwhile"),
+        summary("s1", "k1"),
+        agent("a3", {}, "new"),
+      ),
+    );
+    assert.deepEqual(ids(messages), ["k1", "s1", "u2", "a2", "u3", "a3"]);
+    const times = messages.map(({ info }) => info.created);
+    assert.deepEqual(
+      times,
+      [...new Set(times)].sort((a, b) => a - b),
+    );
+  });
+
+  it("is the one before the last message that is asked for", () => {
+    const source = [
+      user("u1", "old"),
+      user("k1", mark("compaction")),
+      summary("s1", "k1"),
+      user("u2", "new"),
+      user("k2", mark("compaction")),
+      summary("s2", "k2"),
+    ];
+    assert.deepEqual(ids(inheritedHistory(source, { upToMessageID: "u2" }).messages), ["k1", "s1", "u2"]);
+    assert.deepEqual(ids(inheritedHistory(source, { fromMessageID: "u1" }).messages), ids(source));
+  });
+
+  it("is all of what the real server told of a compaction that failed", () => {
+    const [turn] = recordedTurns("errors").filter(({ events }) =>
+      events.some((event) => event.type === "part-changed" && isCompaction(event.part)),
+    );
+    assert.ok(turn);
+    const messages = new Map<string, Message>();
+    for (const event of turn.events) {
+      if (event.type === "message-changed")
+        messages.set(event.info.id, { info: event.info, parts: messages.get(event.info.id)?.parts ?? [] });
+      if (event.type !== "part-changed") continue;
+      const message = messages.get(event.part.messageID);
+      if (message) messages.set(message.info.id, { ...message, parts: [...message.parts, event.part] });
+    }
+    const inherited = inheritedHistory([...messages.values()]);
+    assert.match(inherited.messages.map(words).join("\n"), /overflow/);
+    assert.equal(inherited.messages.at(-1)?.info.role, "user");
+  });
+});
+
+function isCompaction(part: Message["parts"][number]): boolean {
+  return part.type === "other" && part.kind === "compaction";
+}

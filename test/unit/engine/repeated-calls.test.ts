@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { Refusal } from "../../../src/engine/errors.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+describe("Calls of agents that are made again", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = await open();
+  });
+
+  afterEach(() => window.kill());
+
+  /** A window as it is after a reload: it knows what the server knows. */
+  async function open(): Promise<MemoryWindow> {
+    const opened = memoryWindow(server, clock);
+    server.onEvent(() => opened.link.deliver());
+    await opened.engine.connect();
+    return opened;
+  }
+
+  const launch = (callID?: string): Promise<Task> =>
+    window.engine.launch({ prompt: "Work.", parentSessionID: parent, launchedBy: "agent", callID });
+
+  async function completed(): Promise<string> {
+    const { id } = await launch();
+    server.finish(id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
+    return id;
+  }
+
+  /** Of a resume, the session is asked for and the record written before the prompt is sent. */
+  const dieBeforeThePrompt = (): void => window.link.fail("late", 2);
+
+  const prompts = (id: string): readonly (string | undefined)[] =>
+    server.journal.flatMap(({ call, sessionID, messageID }) =>
+      call === "prompt" && sessionID === id ? [messageID] : [],
+    );
+
+  it("launch one task, at the same time or one after the other", async () => {
+    const [first, second] = await Promise.all([launch("msg/call"), launch("msg/call")]);
+    assert.equal(first.id, second.id);
+    assert.equal((await launch("msg/call")).id, first.id);
+    assert.notEqual((await launch("msg/other")).id, first.id);
+  });
+
+  it("give a task its prompt whose window died before it did", async () => {
+    // The calls before it: agents, the parent's newest message, the session.
+    window.link.fail("late", 3);
+    void launch("msg/call").catch(() => undefined);
+    await settled();
+    window.kill();
+    window = await open();
+    const [task] = window.engine.list(parent);
+    assert.ok(task);
+    assert.deepEqual(prompts(task.id), []);
+    assert.equal((await launch("msg/call")).id, task.id);
+    assert.deepEqual(prompts(task.id), [task.promptMessageID]);
+    assert.equal(window.engine.list(parent).length, 1);
+  });
+
+  it("resume once, though the window died before the prompt was sent", async () => {
+    const id = await completed();
+    const before = prompts(id).length;
+    dieBeforeThePrompt();
+    void window.engine.resume(id, "More.", "msg/resume").catch(() => undefined);
+    await settled();
+    window.kill();
+    window = await open();
+    const found = window.engine.get(id);
+    assert.equal(found?.status, "resumed");
+    assert.equal(prompts(id).length, before, "the prompt did not arrive");
+
+    const again = await window.engine.resume(id, "More.", "msg/resume");
+    assert.equal(again.status, "resumed");
+    assert.equal(again.resumeCount, 1);
+    assert.deepEqual(prompts(id).slice(before), [found.promptMessageID]);
+    await window.engine.resume(id, "More.", "msg/resume");
+    assert.equal(prompts(id).length, before + 1);
+    assert.equal(window.engine.get(id)?.resumeCount, 1);
+  });
+
+  it("resume anew once the first was undone", async () => {
+    const id = await completed();
+    dieBeforeThePrompt();
+    void window.engine.resume(id, "More.", "msg/resume").catch(() => undefined);
+    await settled();
+    window.kill();
+    window = await open();
+    await clock.advance(20_000);
+    assert.equal(window.engine.get(id)?.status, "completed");
+    assert.equal((await window.engine.resume(id, "More.", "msg/resume")).status, "resumed");
+  });
+
+  it("a resume that is refused sends nothing, not even the notice that waits", async () => {
+    const { id } = await window.engine.launch({
+      prompt: "Work.",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    // The parent works, so what a person's task has to tell waits.
+    await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
+    server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    assert.equal(window.engine.get(id)?.notice.state, "pending");
+    const before = prompts(parent).length;
+    await assert.rejects(window.engine.resume(id, "More."), Refusal);
+    assert.equal(prompts(parent).length, before);
+  });
+});

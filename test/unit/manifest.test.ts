@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
+
+const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+
+interface Manifest {
+  readonly contributes: {
+    readonly commands: readonly { readonly command: string }[];
+    readonly menus: Readonly<Record<string, readonly { readonly command: string }[]>>;
+    readonly languageModelTools: readonly {
+      readonly name: string;
+      readonly toolReferenceName: string;
+      readonly displayName: string;
+      readonly modelDescription: string;
+      readonly inputSchema: unknown;
+      readonly when: string;
+    }[];
+  };
+}
+
+describe("the extension's manifest", () => {
+  const text = read("package.json");
+  const manifest = JSON.parse(text) as Manifest;
+  const words = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
+  const { commands, menus, languageModelTools } = manifest.contributes;
+
+  it("tells the editor's agents of each tool what OpenCode's are told", () => {
+    assert.deepEqual(
+      languageModelTools.map(({ name, displayName, modelDescription, inputSchema }) => ({
+        name,
+        title: words[displayName.slice(1, -1)],
+        modelDescription,
+        inputSchema,
+      })),
+      TOOLS.map((tool) => ({
+        name: tool.name,
+        title: tool.title,
+        modelDescription: tool.description,
+        inputSchema: toolInputSchema(tool),
+      })),
+    );
+  });
+
+  it("offers the tools only while they are turned on, each by a name of its own", () => {
+    for (const { when } of languageModelTools) assert.equal(when, "config.asyncagents.agentTools.enabled");
+    const names = languageModelTools.map(({ toolReferenceName }) => toolReferenceName);
+    assert.equal(new Set(names).size, names.length);
+    for (const name of names) assert.match(name, /^[\w-]+$/);
+  });
+
+  it("has every text that it names, and no other", () => {
+    const named = [...text.matchAll(/"%([^"%]+)%"/g)].map(([, key]) => key ?? "");
+    assert.deepEqual([...new Set(named)].sort(), Object.keys(words).sort());
+  });
+
+  it("puts only commands into menus that there are", () => {
+    const known = commands.map(({ command }) => command);
+    for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
+  });
+});

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { configFiles } from "../../../src/opencode/config-file.ts";
+import { PluginConfig } from "../../../src/opencode/plugin-config.ts";
+import { tempDir } from "../../support/temp.ts";
+
+const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+describe("the files of OpenCode's configuration", () => {
+  let directory: string;
+  let home: string;
+  let plugin: PluginConfig;
+
+  beforeEach(() => {
+    directory = tempDir("work");
+    home = tempDir("home");
+    const stateFolder = join(tempDir("state"), "state");
+    const bundle = join(tempDir("ext"), "opencode-plugin.js");
+    writeFileSync(bundle, "export default {};");
+    plugin = new PluginConfig({ bundle, stateFolder, places: { directory, env: {}, home }, logger });
+  });
+
+  const write = (path: string, text: string | Buffer): string => {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  };
+  const read = (path: string): string => readFileSync(path, "utf8");
+  const run = async (
+    action: "install" | "remove",
+    scope: "project" | "user" = "project",
+  ): Promise<string> => {
+    const change = (await plugin.plan(action, scope)) ?? assert.fail("there is no file");
+    await plugin.apply(change);
+    return change.path;
+  };
+  const refusal = async (work: Promise<unknown>, message: RegExp): Promise<void> =>
+    assert.rejects(work, (error) => error instanceof Refusal && message.test(error.message));
+
+  it("of a folder: the one that is there, else a new one beside the person's files", async () => {
+    const path = await run("install");
+    assert.equal(path, join(directory, "opencode.json"));
+    assert.deepEqual(JSON.parse(read(path)), {
+      $schema: "https://opencode.ai/config.json",
+      plugin: [JSON.parse(plugin.entry)],
+    });
+    assert.deepEqual(readdirSync(directory), ["opencode.json"]);
+    rmSync(path);
+    const hidden = write(join(directory, ".opencode", "opencode.jsonc"), "{}");
+    assert.equal(await run("install"), hidden);
+    rmSync(hidden);
+    const jsonc = write(join(directory, "opencode.jsonc"), "{}");
+    assert.equal(await run("install"), jsonc);
+  });
+
+  it("of the user: as OpenCode looks for them", () => {
+    const files = (env: Record<string, string>): readonly string[] =>
+      configFiles("user", { directory, env, home });
+    assert.deepEqual(files({}), [
+      join(home, ".config", "opencode", "opencode.jsonc"),
+      join(home, ".config", "opencode", "opencode.json"),
+    ]);
+    assert.equal(files({ XDG_CONFIG_HOME: "relative" })[0], files({})[0]);
+    assert.equal(
+      files({ XDG_CONFIG_HOME: tempDir() })[0]?.endsWith(join("opencode", "opencode.jsonc")),
+      true,
+    );
+    assert.deepEqual(files({ OPENCODE_CONFIG: "my.json" }), [join(directory, "my.json")]);
+  });
+
+  it("of the user: folders that are missing are made", async () => {
+    const path = await run("install", "user");
+    assert.equal(path, join(home, ".config", "opencode", "opencode.jsonc"));
+    assert.match(read(path), /opencode-plugin\.js/);
+  });
+
+  it("installing puts the plugin where the entry says it is", async () => {
+    await run("install");
+    const [[url]] = JSON.parse(`[${plugin.entry}]`) as [[string]];
+    assert.equal(read(new URL(url).pathname), "export default {};");
+  });
+
+  it("installing twice changes nothing; removing gives back the very text", async () => {
+    const text =
+      '\uFEFF{\r\n\t// what I like\r\n\t"model": "a/b", /* this */\r\n\t"plugin": [\r\n\t\t"x",\r\n\t],\r\n}\r\n';
+    const path = write(join(directory, "opencode.json"), text);
+    await run("install");
+    const installed = read(path);
+    assert.ok(installed.startsWith("\uFEFF{\r\n\t// what I like\r\n"));
+    assert.equal(installed.replace(`\t\t${plugin.entry},\r\n`, ""), text);
+    const again = await plugin.plan("install", "project");
+    assert.equal(again?.after, again?.before);
+    await run("remove");
+    assert.equal(read(path), text);
+    const gone = await plugin.plan("remove", "project");
+    assert.equal(gone?.after, gone?.before);
+  });
+
+  it("removing takes it out of the file that has it, and makes none", async () => {
+    assert.equal(await plugin.plan("remove", "project"), undefined);
+    const jsonc = write(join(directory, "opencode.jsonc"), "{}");
+    await run("install");
+    const json = write(join(directory, "opencode.json"), "{}");
+    assert.equal((await plugin.plan("install", "project"))?.path, jsonc);
+    assert.equal(await run("remove"), jsonc);
+    assert.equal(read(json), "{}");
+    assert.doesNotMatch(read(jsonc), /plugin/);
+  });
+
+  it("a link stays a link, and a file's mode its mode", async () => {
+    const target = write(join(tempDir("dotfiles"), "config.json"), "{}");
+    chmodSync(target, 0o640);
+    symlinkSync(target, join(directory, "opencode.json"));
+    assert.equal(await run("install"), target);
+    assert.ok(lstatSync(join(directory, "opencode.json")).isSymbolicLink());
+    assert.match(read(target), /opencode-plugin\.js/);
+    if (process.platform !== "win32") assert.equal(statSync(target).mode & 0o777, 0o640);
+  });
+
+  it("what cannot be read is refused by its path", async () => {
+    const path = join(directory, "opencode.json");
+    const cases: readonly (readonly [make: () => void, message: RegExp])[] = [
+      [() => write(path, '{ "a": }'), /opencode\.json is not valid JSON \(line 1/],
+      [() => write(path, '{ "plugin": true }'), /opencode\.json holds a "plugin" that is no list/],
+      [() => write(path, `{ "a": ${"[".repeat(200_000)} }`), /opencode\.json is nested too deeply/],
+      [() => write(path, Buffer.from([0x7b, 0xff, 0x7d])), /is not UTF-8/],
+      [() => mkdirSync(path), /cannot be read \(EISDIR\)/],
+      [() => symlinkSync(join(directory, "nowhere"), path), /a link that leads nowhere/],
+      [() => symlinkSync(path, path), /cannot be read \(ELOOP\)/],
+    ];
+    for (const [make, message] of cases) {
+      make();
+      await refusal(plugin.plan("install", "project"), message);
+      rmSync(path, { recursive: true });
+    }
+  });
+
+  it("a file that changed since it was looked at is left alone", async () => {
+    const path = write(join(directory, "opencode.json"), "{}");
+    const change = (await plugin.plan("install", "project")) ?? assert.fail();
+    write(path, '{ "model": "a/b" }');
+    await refusal(plugin.apply(change), /was changed meanwhile/);
+    assert.equal(read(path), '{ "model": "a/b" }');
+    rmSync(path);
+    await refusal(plugin.apply(change), /was changed meanwhile/);
+    assert.ok(!existsSync(path));
+  });
+
+  it("a file that cannot be written is left alone, and nothing lies beside it", async function () {
+    // To the superuser everything is writable.
+    if (process.platform === "win32" || process.getuid?.() === 0) this.skip();
+    const path = write(join(directory, "opencode.json"), "{}");
+    chmodSync(path, 0o444);
+    await refusal(run("install"), /cannot be written \(EACCES\)/);
+    assert.equal(read(path), "{}");
+    chmodSync(path, 0o644);
+    chmodSync(directory, 0o555);
+    await refusal(run("install"), /cannot be written \(EACCES\)/);
+    chmodSync(directory, 0o755);
+    assert.deepEqual(readdirSync(directory), ["opencode.json"]);
+  });
+
+  it("a folder that turned into a file is no place to write", async () => {
+    const change = (await plugin.plan("install", "user")) ?? assert.fail();
+    write(join(home, ".config"), "");
+    await refusal(plugin.apply(change), /cannot be read \(ENOTDIR\)/);
+  });
+
+  it("without a folder there is no configuration of one", () => {
+    assert.throws(() => configFiles("project", { directory: undefined, env: {}, home }), /No folder is open/);
+  });
+});

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { ConnectionError } from "../../../src/engine/connection.ts";
+import { createClient } from "../../../src/opencode/client.ts";
+import { folderLoaded } from "../../../src/opencode/folder-loading.ts";
+import { until } from "../../support/wait.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+/** A server that answers for its folder when told to. */
+class FakeServer {
+  readonly questions: { readonly url: string; readonly response: ServerResponse }[] = [];
+  private constructor(private readonly server: Server) {
+    server.on("request", ({ url = "" }, response) => this.questions.push({ url, response }));
+  }
+  static async start() {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new FakeServer(server);
+  }
+  get url() {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+  stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+describe("Loading a folder", () => {
+  let server: FakeServer;
+  let clock: FakeClock;
+  let abort: AbortController;
+  let told: number;
+
+  beforeEach(async () => {
+    server = await FakeServer.start();
+    clock = new FakeClock();
+    abort = new AbortController();
+    told = 0;
+  });
+  afterEach(() => server.stop());
+
+  function loaded(): Promise<void> {
+    const client = createClient({ url: server.url, username: "opencode" }, "/work");
+    return folderLoaded(client, {
+      clock,
+      withinMs: 90_000,
+      signal: abort.signal,
+      onSlow: () => told++,
+    });
+  }
+  const asked = (times: number) => until(`question ${times}`, () => server.questions.length === times);
+  const answer = (index: number, status: number) =>
+    server.questions[index]?.response.writeHead(status, { "content-type": "application/json" }).end("{}");
+
+  for (const status of [200, 400])
+    it(`takes one question, which status ${status} answers`, async () => {
+      const loading = loaded();
+      await asked(1);
+      assert.equal(server.questions[0]?.url, "/session/status?directory=%2Fwork");
+      answer(0, status);
+      await loading;
+      assert.equal(clock.pending, 0);
+      assert.equal(told, 0);
+    });
+
+  for (const answered of [0, 1])
+    it(`asks a second time after 2 s, says so, and takes the answer to question ${answered + 1}`, async () => {
+      const loading = loaded();
+      await asked(1);
+      clock.advance(1_999);
+      assert.equal(told, 0);
+      clock.advance(1);
+      assert.equal(told, 1);
+      await asked(2);
+      clock.advance(80_000);
+      const other = server.questions[1 - answered]?.response as ServerResponse;
+      const closed = once(other, "close");
+      answer(answered, 200);
+      await loading;
+      await closed;
+      assert.equal(server.questions.length, 2);
+      assert.equal(told, 1);
+      assert.equal(clock.pending, 0);
+    });
+
+  it("does not wait for a server that went away", async () => {
+    const loading = loaded();
+    await asked(1);
+    server.stop();
+    await loading;
+    assert.equal(clock.pending, 0);
+  });
+
+  it("fails when there is no answer in time, and takes its questions back", async () => {
+    const loading = loaded();
+    await asked(1);
+    const closed = once(server.questions[0]?.response as ServerResponse, "close");
+    clock.advance(90_000);
+    await assert.rejects(
+      loading,
+      (error) => error instanceof ConnectionError && error.failure.code === "start-timeout",
+    );
+    await closed;
+    assert.equal(clock.pending, 0);
+  });
+
+  it("ends at once with the signal, and takes its questions back", async () => {
+    const loading = loaded();
+    await asked(1);
+    const closed = once(server.questions[0]?.response as ServerResponse, "close");
+    abort.abort();
+    await assert.rejects(loading, { name: "AbortError" });
+    await closed;
+    assert.equal(clock.pending, 0);
+    await assert.rejects(loaded(), { name: "AbortError" });
+  });
+});

@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { symlinkSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSocketServer, type AddressInfo, type Server } from "node:net";
+import { json } from "node:stream/consumers";
+import {
+  MAX_CALL_BYTES,
+  TOOL_CALL_PATH,
+  type ToolCall,
+  type ToolReply,
+} from "../../../src/bridge/tool-call.ts";
+import { publishEntry, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { forward, type Forwarding } from "../../../src/plugin/forward.ts";
+import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
+
+const call: ToolCall = {
+  tool: "asyncagents_list",
+  input: { status: "running" },
+  sessionID: "ses_1",
+  messageID: "msg_1",
+  callID: "call_1",
+};
+const opencode = new URL("http://127.0.0.1:4096");
+const reply = (text: string): ToolReply => ({ type: "result", title: "", text });
+
+const withoutTime = ({ waitedMs: _, ...rest }: ToolCall): ToolCall => rest;
+
+type Answer = (response: ServerResponse) => void;
+
+/** Says the same whenever it is asked. */
+interface StubWindow {
+  readonly port: number;
+  readonly calls: ToolCall[];
+  readonly requests: IncomingMessage[];
+}
+
+describe("Forwarding a call to a window", () => {
+  let stateFolder: string;
+  let directory: string;
+  let openedAt: number;
+  const listening: Server[] = [];
+
+  beforeEach(() => {
+    stateFolder = tempDir("state");
+    directory = tempDir("folder");
+    openedAt = 0;
+  });
+
+  afterEach(() => {
+    for (const server of listening.splice(0)) server.close();
+  });
+
+  function send(change: Partial<Forwarding> = {}, sent = call): Promise<ToolReply> {
+    return forward(sent, {
+      stateFolder,
+      directory,
+      server: opencode,
+      patience: { untakenMs: 0, takenMs: 0 },
+      signal: new AbortController().signal,
+      onWait: () => undefined,
+      ...change,
+    });
+  }
+
+  /** A patience that no test lives to see the end of. */
+  const patient = { patience: { untakenMs: 60_000, takenMs: 60_000 } };
+
+  async function listen(server: Server): Promise<number> {
+    listening.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** Each window is newer than those before. */
+  function publish(port: number, change: Partial<WindowEntry> = {}): Promise<unknown> {
+    return publishEntry(stateFolder, {
+      directories: [directory],
+      server: opencode.href,
+      port,
+      token: "secret",
+      pid: process.pid,
+      openedAt: ++openedAt,
+      ...change,
+    });
+  }
+
+  async function open(answer: Answer, change: Partial<WindowEntry> = {}): Promise<StubWindow> {
+    const calls: ToolCall[] = [];
+    const requests: IncomingMessage[] = [];
+    const server = createServer((request, response) => {
+      requests.push(request);
+      void json(request).then((received) => {
+        calls.push(received as ToolCall);
+        answer(response);
+      });
+    });
+    const port = await listen(server);
+    await publish(port, change);
+    return { port, calls, requests };
+  }
+
+  const replying =
+    (text: string): Answer =>
+    (response) =>
+      response.writeHead(200).end(`\n\n${JSON.stringify(reply(text))}\n`);
+  const rejecting =
+    (status: number): Answer =>
+    (response) =>
+      response.writeHead(status).end("No.");
+  const pending: Answer = (response) => response.writeHead(200).flushHeaders();
+  const breaking: Answer = (response) => void response.writeHead(200).write("\n", () => response.destroy());
+
+  /** Says it only after so long. */
+  const after =
+    (ms: number, answer: Answer): Answer =>
+    (response) =>
+      void setTimeout(() => answer(response), ms);
+
+  it("sends the call whole, with the window's token", async () => {
+    const prompt = 'Line 1\nLine 2 "ü" 🙂 \u2028'.repeat(50_000);
+    const { port, calls, requests } = await open(replying("Done."));
+    assert.deepEqual(await send({}, { ...call, input: { prompt } }), reply("Done."));
+    assert.deepEqual(calls.map(withoutTime), [{ ...call, input: { prompt } }]);
+    const [request] = requests;
+    assert.equal(request?.method, "POST");
+    assert.equal(request?.url, TOOL_CALL_PATH);
+    assert.equal(request?.headers.authorization, "Bearer secret");
+    assert.equal(request?.headers["content-type"], "application/json");
+    assert.equal(request?.headers.host, `127.0.0.1:${port}`);
+  });
+
+  it("puts a reply together that comes in pieces, even within a letter", async () => {
+    const text = "üß🙂\n".repeat(30_000);
+    const bytes = Buffer.from(`${JSON.stringify(reply(text))}\n`);
+    const inTheMiddle = bytes.indexOf("🙂") + 2;
+    await open((response) => {
+      response.writeHead(200).write(bytes.subarray(0, inTheMiddle), () => {
+        setImmediate(() => response.end(bytes.subarray(inTheMiddle)));
+      });
+    });
+    assert.deepEqual(await send(), reply(text));
+  });
+
+  it("asks the newest window first, and the next where one is gone or does not take the call", async () => {
+    const oldest = await open(replying("The oldest."));
+    await open(replying("The next."));
+    const gone = createSocketServer();
+    await publish(await listen(gone));
+    gone.close();
+    await open(rejecting(401));
+    const mute = createSocketServer((socket) => socket.end());
+    await publish(await listen(mute));
+    assert.deepEqual(await send(), reply("The next."));
+    assert.deepEqual(oldest.calls, []);
+  });
+
+  it("does not ask windows whose process has ended", async () => {
+    const { requests } = await open(replying("A stranger on its port."), {
+      pid: spawnSync(process.execPath, ["--version"]).pid,
+    });
+    await assert.rejects(send(), /need VS Code to be open/);
+    assert.deepEqual(requests, []);
+  });
+
+  it("tells each window how long ago the call was made", async () => {
+    const next = await open(replying("The next."));
+    const newest = await open(after(300, rejecting(401)));
+    assert.deepEqual(await send(), reply("The next."));
+    const [before, later] = [newest, next].map(({ calls }) => calls[0]?.waitedMs ?? NaN);
+    assert.ok(before !== undefined && later !== undefined && later - before >= 290, `${before} ${later}`);
+  });
+
+  it("counts as looking the time until windows answer that do not take the call", async () => {
+    const { calls } = await open(after(400, rejecting(401)));
+    await assert.rejects(send({ patience: { untakenMs: 350, takenMs: 60_000 } }), /HTTP status 401/);
+    assert.equal(calls.length, 1);
+  });
+
+  it("does not count as looking the time in which a window had the call", async () => {
+    const breakingLate: Answer = (response) => {
+      pending(response);
+      setTimeout(() => response.destroy(), 1_000);
+    };
+    const answers = [breakingLate, replying("From the next.")];
+    await open((response) => answers.shift()?.(response));
+    const patience = { untakenMs: 0, takenMs: 800 };
+    assert.deepEqual(await send({ patience }), reply("From the next."));
+  });
+
+  it("finds the window by the folder's real path", async () => {
+    await open(replying("Found."));
+    const link = `${tempDir("links")}/link`;
+    symlinkSync(directory, link, "junction");
+    assert.deepEqual(await send({ directory: link }), reply("Found."));
+  });
+
+  it("asks again, with the same ID, where the connection breaks after the call was taken", async () => {
+    const answers = [breaking, replying("At last.")];
+    const { calls } = await open((response) => answers.shift()?.(response));
+    const patience = { untakenMs: 0, takenMs: 60_000 };
+    assert.deepEqual(await send({ patience }), reply("At last."));
+    assert.deepEqual(calls.map(withoutTime), [call, call]);
+    const [first, again] = calls.map(({ waitedMs }) => waitedMs ?? 0);
+    assert.ok(first !== undefined && again !== undefined && again > first, `${first} ${again}`);
+  });
+
+  it("takes half a reply for none", async () => {
+    const half: Answer = (response) =>
+      void response.writeHead(200).write('{"type":"refused","message":"Hal', () => response.destroy());
+    const answers = [half, replying("Whole.")];
+    await open((response) => answers.shift()?.(response));
+    assert.deepEqual(await send(patient), reply("Whole."));
+  });
+
+  it("waits for a window to open, and says so once", async () => {
+    let waits = 0;
+    let ended = false;
+    const answer = send({ ...patient, onWait: () => void waits++ }).finally(() => (ended = true));
+    await until("the wait", () => waits === 1);
+    assert.equal(ended, false);
+    const answers = [rejecting(401), replying("Here now.")];
+    await open((response) => answers.shift()?.(response));
+    assert.deepEqual(await answer, reply("Here now."));
+    assert.equal(waits, 1);
+  });
+
+  it("stops at once when it is aborted while it waits for a window", async () => {
+    const abort = new AbortController();
+    const answer = send({ ...patient, signal: abort.signal, onWait: () => abort.abort() });
+    await assert.rejects(answer, { name: "AbortError" });
+  });
+
+  it("stops at once when it is aborted in mid-call", async () => {
+    const { requests } = await open(pending);
+    const abort = new AbortController();
+    const answer = send({ signal: abort.signal });
+    const [request] = await until("the call", () => requests.length === 1 && requests);
+    abort.abort();
+    await assert.rejects(answer, { name: "AbortError" });
+    await until("the end of the connection", () => request?.socket.destroyed);
+  });
+
+  it("asks no window for a call that is aborted already", async () => {
+    const { requests } = await open(replying("Not wanted."));
+    await assert.rejects(send({ signal: AbortSignal.abort() }), { name: "AbortError" });
+    assert.deepEqual(requests, []);
+  });
+
+  describe("gives up with a sentence that says what to do", () => {
+    it("where no window is open on the folder", async () => {
+      await open(replying("Elsewhere."), { directories: ["/elsewhere"] });
+      await assert.rejects(send(), ({ message }: Error) => message.includes(`open ${directory} there`));
+    });
+
+    it("where there is no state folder", async () => {
+      await assert.rejects(send({ stateFolder: `${stateFolder}/none` }), /need VS Code to be open/);
+    });
+
+    it("where windows of the folder are connected to another server", async () => {
+      const { calls } = await open(replying("Another."), { server: "http://127.0.0.1:4097" });
+      await assert.rejects(
+        send(),
+        /connected to another OpenCode server; .* \(http:\/\/127\.0\.0\.1:4096\)\.$/,
+      );
+      assert.deepEqual(calls, []);
+    });
+
+    it("where OpenCode has no server that a window could be connected to, at once", async () => {
+      const { requests } = await open(replying("Of another server."));
+      const server = new URL("http://localhost:4096/");
+      await assert.rejects(send({ ...patient, server }), /has no server .* `opencode serve` or .* --port N`/);
+      assert.deepEqual(requests, []);
+    });
+
+    it("where the window went away with the call", async () => {
+      await open(breaking);
+      const patience = { untakenMs: 60_000, takenMs: 0 };
+      await assert.rejects(send({ patience }), /went away before it replied.* asyncagents_list/);
+    });
+
+    for (const status of [401, 403, 404, 500])
+      it(`where the window answers ${status}`, async () => {
+        await open(rejecting(status));
+        await assert.rejects(send(), new RegExp(`HTTP status ${status}\\); reload that window`));
+      });
+
+    it("where the window does not understand the call, without asking again", async () => {
+      const { calls } = await open(rejecting(400));
+      await assert.rejects(send(patient), /versions that do not fit together; reload .* restart/);
+      assert.equal(calls.length, 1);
+    });
+
+    it("where the window finds the call too large, without asking again", async () => {
+      const { calls } = await open(rejecting(413));
+      await assert.rejects(send(patient), /too large \(over 8 MB\); shorten the prompt/);
+      assert.equal(calls.length, 1);
+    });
+
+    it("where the call is larger than any window takes, without asking at all", async () => {
+      const { requests } = await open(replying("Taken."));
+      const prompt = "ü".repeat(MAX_CALL_BYTES / 2);
+      await assert.rejects(send(patient, { ...call, input: { prompt } }), /too large/);
+      assert.deepEqual(requests, []);
+    });
+  });
+});

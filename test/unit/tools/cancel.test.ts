@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { settled } from "../../support/manual-clock.ts";
+import { ToolWindow } from "./tool-window.ts";
+
+describe("asyncagents_cancel", () => {
+  let window: ToolWindow;
+
+  beforeEach(async () => {
+    window = await ToolWindow.open();
+  });
+
+  afterEach(() => window.dispose());
+
+  it("stops a task and names it", async () => {
+    const { id } = await window.launch({ description: "Look around" });
+    assert.deepEqual(await window.call("cancel", { task_id: ` ${id}\n`, batch_id: null, why: "done" }), {
+      title: "Cancelled 1 task",
+      text: 'Cancelled memory "Look around".',
+    });
+    assert.equal(window.task(id).status, "cancelled");
+    assert.equal(window.server.running().size, 0);
+  });
+
+  it("a parent that cancels itself is not told of it, a person's cancel is", async () => {
+    for (const by of ["agent", "person"] as const) {
+      const { id } = await window.launch();
+      await window.call("cancel", { task_id: id }, { by });
+      await settled();
+      assert.equal(window.task(id).notice.state, by === "agent" ? "skipped" : "delivered");
+    }
+  });
+
+  it("stops what is at work of a batch, of its own session, and names that", async () => {
+    const { id: done } = await window.launchDone("42", 0, { batchID: "docs" });
+    const { id: one } = await window.launch({ description: "One", batchID: "docs" });
+    const { id: two } = await window.launch({ description: "Two", batchID: "docs" });
+    const { id: else_ } = await window.launch({ batchID: "tests" });
+    const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
+    const { title, text } = await window.call("cancel", '{"batch_id": " docs "}');
+    assert.equal(title, "Cancelled 2 tasks");
+    assert.match(text, /^Cancelled \w+memory "One", \w+memory "Two"\.$/);
+    const statuses = [done, one, two, else_, other].map((id) => window.task(id).status);
+    assert.deepEqual(statuses, ["completed", "cancelled", "cancelled", "running", "running"]);
+  });
+
+  it("says where nothing of a batch is at work", async () => {
+    await window.launchDone("42", 0, { batchID: "docs" });
+    assert.deepEqual(await window.call("cancel", { batch_id: "docs" }), {
+      title: "Cancelled 0 tasks",
+      text: "None of these tasks is at work any more; there is nothing to cancel.",
+    });
+  });
+
+  it("names what ended by itself in the same moment", async () => {
+    const { id } = await window.launch();
+    const completed = { ...window.task(id), status: "completed" as const };
+    window.commands = { ...window.commands, cancel: async () => completed };
+    assert.deepEqual(await window.call("cancel", { task_id: id }), {
+      title: "Cancelled 0 tasks",
+      text: 'Ended by itself before it could be cancelled: memory "Work.".',
+    });
+  });
+
+  it("names what of a batch could not be cancelled, and why", async () => {
+    const { id: one } = await window.launch({ description: "One", batchID: "docs" });
+    const { id: two } = await window.launch({ description: "Two", batchID: "docs" });
+    const { engine } = window;
+    window.commands = {
+      ...window.commands,
+      cancel: async (id, by) => {
+        if (id === two) throw new Error("The server is away.");
+        return engine.cancel(id, by);
+      },
+    };
+    const text = await window.text("cancel", { batch_id: "docs" });
+    assert.match(text, /^Cancelled \w+memory "One"\.\nNot cancelled: \w+memory \(The server is away\.\)\.$/);
+    assert.equal(window.task(one).status, "cancelled");
+  });
+
+  it("rejects with the reason where nothing could be cancelled", async () => {
+    await window.launch({ batchID: "docs" });
+    await window.launch({ batchID: "docs" });
+    window.commands = {
+      ...window.commands,
+      cancel: async () => {
+        throw new Refusal("unavailable", "Not now.");
+      },
+    };
+    await window.refuses("cancel", { batch_id: "docs" }, "Not now.", "unavailable");
+  });
+
+  for (const [input, sentence] of [
+    [{}, 'Give "task_id" or "batch_id": asyncagents_list shows the IDs.'],
+    [{ task_id: "", batch_id: null }, /^Give "task_id" or "batch_id"/],
+    [{ task_id: "a", batch_id: "b" }, 'Give either "task_id" or "batch_id", not both.'],
+    [{ task_id: {} }, /"task_id" must be one ID/],
+    [{ batch_id: ["docs"] }, /"batch_id" must be one ID/],
+    [[], /one JSON object/],
+  ] as const)
+    it(`${JSON.stringify(input)} is refused`, async () => {
+      await window.launch();
+      await window.refuses("cancel", input, sentence);
+    });
+
+  it("refuses what is not there, not its own or not at work", async () => {
+    await window.refuses("cancel", { task_id: "zzzzzz" }, /no task zzzzzz/, "unknown-task");
+    await window.refuses("cancel", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
+    await window.refuses("cancel", { task_id: other }, /no task/, "unknown-task");
+    await window.refuses("cancel", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    const { id: done } = await window.launchDone();
+    await window.refuses("cancel", { task_id: done }, /not running/, "wrong-status");
+  });
+});

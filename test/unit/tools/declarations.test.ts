@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import * as z from "zod/mini";
+import { TASK_STATUSES } from "../../../src/engine/task.ts";
+import { RUNS } from "../../../src/tools/runs.ts";
+import { toolInputSchema, TOOLS } from "../../../src/tools/tools.ts";
+
+interface Schema {
+  readonly type: string;
+  readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly required?: readonly string[];
+}
+
+function schemaOf(name: string): Schema {
+  const tool = TOOLS.find((each) => each.name === `asyncagents_${name}`);
+  assert.ok(tool);
+  return toolInputSchema(tool) as unknown as Schema;
+}
+
+describe("what models are told of the tools", () => {
+  it("there are five tools, each with what it does", () => {
+    assert.deepEqual(
+      TOOLS.map(({ name }) => name),
+      ["task", "output", "cancel", "list", "clear"].map((name) => `asyncagents_${name}`),
+    );
+    for (const { name, run } of TOOLS) assert.equal(run, RUNS[name]);
+  });
+
+  for (const { name, title, description, input } of TOOLS) {
+    it(`${name} is described briefly, and so is each of its parameters`, () => {
+      assert.ok(title.length < 40);
+      const words = description.split(/\s+/).length;
+      assert.ok(words > 20 && words <= 120, `${words} words`);
+      for (const [field, schema] of Object.entries(input)) {
+        const told = z.toJSONSchema(schema).description;
+        assert.ok(told && told.length > 20, `${field}: ${told}`);
+      }
+    });
+  }
+
+  it("each tool takes the parameters that it is to take, and needs no others than it must", () => {
+    const taken = TOOLS.map((tool) => {
+      const { type, properties, required = [] } = schemaOf(tool.name.replace("asyncagents_", ""));
+      assert.equal(type, "object");
+      return [Object.keys(properties), required];
+    });
+    assert.deepEqual(taken, [
+      [["description", "prompt", "agent", "fork", "resume", "batch_id", "model"], ["prompt"]],
+      [["task_id", "block", "timeout"], ["task_id"]],
+      [["task_id", "batch_id"], []],
+      [["status", "batch_id"], []],
+      [["task_id", "batch_id"], []],
+    ]);
+  });
+
+  it("the schemas are plain JSON: types, limits and descriptions", () => {
+    assert.deepEqual(schemaOf("output").properties["timeout"], {
+      type: "number",
+      minimum: 0,
+      description: "With block: the seconds after which to come back anyway; by default 30, at most 600.",
+    });
+    assert.deepEqual(schemaOf("list").properties["status"]?.["enum"], [...TASK_STATUSES]);
+    for (const tool of TOOLS) {
+      const schema = toolInputSchema(tool);
+      assert.deepEqual(JSON.parse(JSON.stringify(schema)), { ...schema });
+      assert.equal("$schema" in schema, false);
+    }
+  });
+});

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { TASK_STATUSES } from "../../../src/engine/task.ts";
+import { ToolWindow } from "./tool-window.ts";
+
+const HEAD = [
+  "",
+  "| ID | Status | Agent | Batch | Time | Description |",
+  "| --- | --- | --- | --- | --- | --- |",
+];
+
+describe("asyncagents_list", () => {
+  let window: ToolWindow;
+
+  beforeEach(async () => {
+    window = await ToolWindow.open();
+  });
+
+  afterEach(() => window.dispose());
+
+  it("says where there is nothing", async () => {
+    assert.deepEqual(await window.call("list"), { title: "0 tasks", text: "No background tasks found" });
+    assert.equal(await window.text("list", { status: "completed" }), "No background tasks found");
+  });
+
+  it("counts the tasks by status and names each, oldest first", async () => {
+    const first = await window.launchDone("42", 200_000, { description: "First", batchID: "docs" });
+    const second = await window.launch({ description: "Second", batchID: "docs" });
+    await window.engine.cancel(second.id);
+    const third = await window.launch({ description: "Third", batchID: "tests" });
+    window.server.ask(third.id);
+    await window.clock.advance(61_000);
+    const [a, b, c] = [first, second, third].map(({ id }) => id.slice(-7));
+    const { title, text } = await window.call("list");
+    assert.equal(title, "3 tasks");
+    assert.deepEqual(text.split("\n"), [
+      "3 tasks: 1 running, 1 completed, 1 cancelled",
+      ...HEAD,
+      `| ${a} | completed | general | docs | 3 m 20 s | First |`,
+      `| ${b} | cancelled | general | docs | 0 ms | Second |`,
+      `| ${c} | running (waiting for a person's permission) | general | tests | 1 m 1 s | Third |`,
+    ]);
+  });
+
+  it("marks what was resumed and what was forked, and nothing else", async () => {
+    const { id } = await window.launchDone();
+    await window.engine.resume(id, "And 43?");
+    assert.match(await window.text("list"), /^\| memory \(resumed\) \| resumed \(thinking\) \|/m);
+    await window.server.saveRecord({ ...window.task(id), isForked: true, revision: 100 });
+    assert.match(await window.text("list"), /^\| memory \(resumed\) \(forked\) \|/m);
+    await window.server.saveRecord({ ...window.task(id), resumeCount: 0, revision: 101 });
+    assert.match(await window.text("list"), /^\| memory \(forked\) \|/m);
+    await window.server.saveRecord({ ...window.task(id), isForked: false, revision: 102 });
+    assert.match(await window.text("list"), /^\| memory \|/m);
+  });
+
+  it("the IDs that it gives can be given back", async () => {
+    for (let count = 0; count < 20; count++) await window.launch({ description: `Task ${count}` });
+    const rows = (await window.text("list")).matchAll(/^\| (\w+memory) .*\| (Task \d+) \|$/gm);
+    const descriptions = [...rows].map(([, id, description]) => {
+      assert.equal(window.engine.find(id ?? "", window.parent).description, description);
+      return description;
+    });
+    assert.equal(new Set(descriptions).size, 20);
+  });
+
+  it("holds the tasks of its own session only, without those that were cleared", async () => {
+    await window.launch({ description: "Other", parent: await window.otherSession() });
+    const { id } = await window.launchDone("42", 0, { description: "Cleared" });
+    await window.engine.clear(id);
+    await window.launch({ description: "Mine" });
+    const text = await window.text("list");
+    assert.match(text, /^1 task: 1 running\n/);
+    assert.match(text, /\| Mine \|$/);
+  });
+
+  it("filters by status, however it is written, and by batch", async () => {
+    await window.launchDone("42", 0, { description: "A", batchID: "docs" });
+    await window.launchDone("42", 0, { description: "B", batchID: "7" });
+    await window.launch({ description: "C", batchID: "docs" });
+    const found = async (input: unknown): Promise<readonly string[]> =>
+      [...(await window.text("list", input)).matchAll(/ ([A-C]) \|$/gm)].map(([, name]) => name ?? "");
+    assert.deepEqual(await found({ status: " Completed" }), ["A", "B"]);
+    assert.deepEqual(await found({ batch_id: " docs " }), ["A", "C"]);
+    assert.deepEqual(await found({ batch_id: 7 }), ["B"]);
+    assert.deepEqual(await found({ status: "completed", batch_id: "docs" }), ["A"]);
+    assert.deepEqual(await found('{"status": "running", "batch_id": null, "limit": 1}'), ["C"]);
+    assert.deepEqual(await found({ status: "", batch_id: "" }), ["A", "B", "C"]);
+  });
+
+  it("says which filter found nothing", async () => {
+    await window.launch();
+    assert.equal(
+      await window.text("list", { status: "error", batch_id: "docs" }),
+      "No background tasks found with status error and batch docs",
+    );
+    assert.equal(
+      await window.text("list", { batch_id: "a\nb\u202e" }),
+      "No background tasks found with batch a b",
+    );
+  });
+
+  for (const [input, sentence] of [
+    [{ status: "done" }, `The parameter "status" must be one of ${TASK_STATUSES.join(", ")}, or left out.`],
+    [{ status: ["running"] }, /"status" must be one of/],
+    [{ batch_id: {} }, /"batch_id" must be one ID/],
+    ["running", /one JSON object/],
+  ] as const)
+    it(`${JSON.stringify(input)} is refused`, async () => {
+      await window.launch();
+      await window.refuses("list", input, sentence);
+    });
+
+  it("descriptions and batches cannot break the table, and long ones are cut", async () => {
+    await window.launch({ description: "a | b\u2028`c` **d** <e> [f](g)\u202e\u0007", batchID: "x | y\nz" });
+    await window.launch({ description: "é".repeat(200), batchID: "docs" });
+    const [hostile = "", long = "", ...rest] = (await window.text("list")).split("\n").slice(4);
+    assert.deepEqual(rest, []);
+    assert.match(
+      hostile,
+      / \| x \\\| y z \| 0 ms \| a \\\| b \\`c\\` \\\*\\\*d\\\*\\\* \\<e\\> \\\[f\\\]\(g\) \|$/,
+    );
+    assert.ok(long.endsWith(`| ${"é".repeat(79)}… |`), long);
+  });
+
+  it("what cannot be read is named beneath, unless it was filtered", async () => {
+    const metadata = { asyncagents: { v: 999 } };
+    const session = await window.server.createSession({ title: "From | later", parentID: window.parent });
+    window.server.put(session, metadata);
+    const [unreadable] = window.engine.unreadable(window.parent);
+    assert.ok(unreadable);
+    const line = new RegExp(
+      `^Not readable, so not in the table: session ${session.id} "From \\\\\\| later" \\(.+\\)$`,
+    );
+    const [nothing, beneath = ""] = (await window.text("list")).split("\n\n");
+    assert.equal(nothing, "No background tasks found");
+    assert.match(beneath, line);
+    await window.launch();
+    assert.match((await window.text("list")).split("\n\n").at(-1) ?? "", line);
+    assert.doesNotMatch(await window.text("list", { status: "running" }), /Not readable/);
+  });
+});

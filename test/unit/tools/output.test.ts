@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import { RESULT_MARK } from "../../../src/engine/notices.ts";
+import type { QuestionRequest } from "../../../src/engine/server-model.ts";
+import { settled } from "../../support/manual-clock.ts";
+import { ToolWindow } from "./tool-window.ts";
+
+describe("asyncagents_output", () => {
+  let window: ToolWindow;
+
+  beforeEach(async () => {
+    window = await ToolWindow.open();
+  });
+
+  afterEach(() => window.dispose());
+
+  it("of a completed task gives the facts and the whole result", async () => {
+    const answer = `All *well*.\n\n${"x".repeat(60_000)}\n| end |`;
+    const { id } = await window.launchDone(answer, 200_000, { description: "Look around" });
+    const { title, text, metadata } = await window.call("output", { task_id: id });
+    assert.equal(title, "Task memory: completed");
+    assert.equal(
+      text,
+      [
+        "Task memory: Look around",
+        "Status: completed",
+        "Agent: general",
+        "Duration: 3 m 20 s",
+        "Tool calls: 0",
+        "",
+        "Result:",
+        answer,
+      ].join("\n"),
+    );
+    assert.equal(metadata, undefined);
+    assert.notEqual(window.task(id).retrievedAt, undefined);
+  });
+
+  it("says where there is no answer", async () => {
+    const { id } = await window.launchDone("");
+    assert.match(
+      await window.text("output", { task_id: id }),
+      /\n\nIt finished without writing an answer\.$/,
+    );
+  });
+
+  it("of a failed task gives the error and what it wrote before", async () => {
+    const { id } = await window.launch();
+    window.server.write(id, "Half of it.");
+    window.server.end(id, { type: "failed", error: { name: "APIError", message: "The model is gone." } });
+    await window.clock.advance(1_000);
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Status: error$/m);
+    assert.match(
+      text,
+      /\n\nIt failed \(APIError\): The model is gone\.\n\nThe last that it wrote:\nHalf of it\.$/,
+    );
+  });
+
+  it("of a cancelled task says that it was", async () => {
+    const { id } = await window.launch();
+    await window.engine.cancel(id);
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Status: cancelled$/m);
+    assert.match(text, /\n\nIt was cancelled before it finished\.$/);
+  });
+
+  it("of a running task gives what it is doing, its tools and its last sign of life", async () => {
+    const { id } = await window.launch();
+    await window.clock.advance(56_000);
+    window.server.useTool(id, "read");
+    window.server.useTool(id, "bash");
+    window.server.write(id, "So far…");
+    await window.clock.advance(4_000);
+    assert.equal(
+      await window.text("output", { task_id: id }),
+      [
+        "Task memory: Work.",
+        "Status: running (writing its answer)",
+        "Agent: general",
+        "Elapsed: 1 m",
+        "Tool calls: 2",
+        "Recent tools: read (done), bash (done)",
+        "Last update: 4 s ago (2023-11-14T22:14:16.000Z)",
+        "",
+        "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
+      ].join("\n"),
+    );
+  });
+
+  it("says plainly that a task waits for a permission, and for which", async () => {
+    const { id } = await window.launch();
+    window.server.ask(id, "bash");
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Status: running \(waiting for a person's permission\)$/m);
+    assert.match(text, /^Recent tools: bash \(running\)$/m);
+    assert.match(text, /waits for a person to answer in VS Code: it asks for the permission bash \(\*\)\./);
+  });
+
+  it("says plainly that a task waits for an answer, and to which question", async () => {
+    const { id } = await window.launch();
+    const request: QuestionRequest = {
+      type: "question",
+      id: "que_1",
+      sessionID: id,
+      questions: [
+        { question: "Tabs or\nspaces?", header: "Style", options: [], multiple: false, custom: true },
+      ],
+    };
+    window.server.emit({ type: "request-asked", request });
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Status: running \(waiting for a person's answer\)$/m);
+    assert.match(text, /it asks "Tabs or spaces\?"\./);
+  });
+
+  it("says when a model that refused is asked again", async () => {
+    const { id } = await window.launch();
+    window.server.retry(id);
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Status: running \(waiting to ask its model again\)$/m);
+    assert.match(
+      text,
+      /\n\nIts model refused \(attempt 1: Too many requests\) and is asked again in 2 s\.\nYou will/,
+    );
+  });
+
+  it("counts the tool calls of all turns", async () => {
+    const { id } = await window.launch();
+    window.server.useTool(id);
+    window.server.finish(id, "42");
+    await settled();
+    await window.engine.resume(id, "And 43?");
+    window.server.useTool(id);
+    assert.match(await window.text("output", { task_id: id }), /^Tool calls: 2$/m);
+  });
+
+  it("with block waits for the end, in the same form, and marks that the caller has it", async () => {
+    const { id } = await window.launch();
+    const call = window.call("output", { task_id: id, block: "true", timeout: "60" });
+    await window.clock.advance(10_000);
+    window.server.finish(id, "42");
+    const { text, metadata } = await call;
+    assert.deepEqual(metadata, { [RESULT_MARK]: { taskID: id, endedAt: window.task(id).endedAt } });
+    assert.equal(await window.text("output", { task_id: id, block: false }), text);
+  });
+
+  it("with block on what has ended already marks that the caller has it, too", async () => {
+    const { id } = await window.launchDone();
+    const { metadata } = await window.call("output", { task_id: id, block: true });
+    assert.deepEqual(metadata, { [RESULT_MARK]: { taskID: id, endedAt: window.task(id).endedAt } });
+  });
+
+  it("with block on a task that is resumed marks nothing before its answer is there", async () => {
+    const { id } = await window.launchDone();
+    await window.engine.resume(id, "And 43?");
+    const { text, metadata } = await window.call("output", { task_id: id, block: true, timeout: 0 });
+    assert.match(text, /^Status: resumed/m);
+    assert.equal(metadata, undefined);
+  });
+
+  for (const [timeout, seconds] of [
+    [undefined, 30],
+    [null, 30],
+    [5, 5],
+    [" 1.5", 1.5],
+    [0, 0],
+    [601, 600],
+    ["1e9", 600],
+    ["Infinity", 600],
+  ] as const)
+    it(`with block and a timeout of ${JSON.stringify(timeout)} comes back after ${seconds} s`, async () => {
+      const { id } = await window.launch();
+      let isBack = false;
+      const call = window.call("output", { task_id: id, block: true, timeout });
+      void call.then(() => (isBack = true));
+      if (seconds > 0) {
+        await window.clock.advance(seconds * 1_000 - 1);
+        await settled();
+        assert.equal(isBack, false);
+      }
+      await window.clock.advance(1);
+      const { text, metadata } = await call;
+      assert.match(text, /^Status: running/m);
+      assert.equal(metadata, undefined, "there is no result yet");
+    });
+
+  it("a call that was made again waits for the rest of its time", async () => {
+    const { id } = await window.launch();
+    let isBack = false;
+    const input = { task_id: id, block: true, timeout: 60 };
+    const call = window.call("output", input, { waitedMs: 50_000 });
+    void call.then(() => (isBack = true));
+    await window.clock.advance(9_999);
+    await settled();
+    assert.equal(isBack, false);
+    await window.clock.advance(1);
+    assert.match((await call).text, /^Status: running/m);
+    assert.match(await window.text("output", input, { waitedMs: 70_000 }), /^Status: running/m);
+  });
+
+  it("without block ignores the timeout, whatever it is", async () => {
+    const { id } = await window.launch();
+    for (const timeout of [-1, "soon", {}, 600])
+      for (const block of [undefined, false, "false"])
+        assert.match(await window.text("output", { task_id: id, block, timeout }), /^Status: running/m);
+  });
+
+  it("a caller that no longer waits ends the call", async () => {
+    const { id } = await window.launch();
+    const { signal, abort } = aborter();
+    const call = window.call("output", { task_id: id, block: true }, { signal });
+    abort();
+    await assert.rejects(call, /Waiting was cancelled/);
+    assert.equal(window.task(id).status, "running");
+  });
+
+  it("takes parameters as sloppily as models send them", async () => {
+    const { id } = await window.launchDone();
+    const facts = await window.text("output", { task_id: id });
+    for (const input of [
+      { task_id: `  ${id}\n`, block: null, timeout: "", verbose: true },
+      { task_id: `${id} (resumed)` },
+      JSON.stringify({ task_id: id, block: "FALSE" }),
+    ])
+      assert.equal(await window.text("output", input), facts);
+  });
+
+  for (const [input, sentence] of [
+    [{}, 'The parameter "task_id" is missing; give the ID of the task, as asyncagents_list shows it.'],
+    [{ task_id: "" }, /"task_id" is missing/],
+    [{ task_id: ["a"] }, /"task_id" must be one ID/],
+    [{ task_id: "memory", block: "sure" }, /"block" must be true or false/],
+    [
+      { task_id: "memory", block: true, timeout: "soon" },
+      /"timeout" must be a number of seconds from 0 to 600/,
+    ],
+    [{ task_id: "memory", block: true, timeout: -1 }, /timeout must be a number of seconds from 0 to 600/],
+    [
+      { task_id: "memory", block: true, timeout: "-0.5" },
+      /timeout must be a number of seconds from 0 to 600/,
+    ],
+    [7, /one JSON object/],
+  ] as const)
+    it(`${JSON.stringify(input)} is refused`, async () => {
+      await window.launch();
+      await window.refuses("output", input, sentence);
+    });
+
+  it("knows the tasks of its own session only", async () => {
+    await window.refuses("output", { task_id: "zzzzzz" }, /no task zzzzzz/, "unknown-task");
+    const { id } = await window.launch({ parent: await window.otherSession() });
+    await window.refuses("output", { task_id: id }, /no task/, "unknown-task");
+    const { id: own } = await window.launchDone();
+    await window.engine.clear(own);
+    await window.refuses("output", { task_id: own, block: true }, /was cleared/, "unknown-task");
+  });
+
+  it("an ID that fits several tasks is refused with those it fits", async () => {
+    await window.launch();
+    await window.launch();
+    await window.refuses("output", { task_id: "memory" }, /^Several tasks match/, "ambiguous-task");
+  });
+});
+
+function aborter(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { oneLine, tableCell } from "../../../src/tools/plain-text.ts";
+
+const anyText = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({
+    unit: fc.constantFrom(..."|\\`*_[]<>~#\r\n\t\u0000\u001b\u0085\u2028\u202e\u200b\ud83d😀 aß"),
+  }),
+);
+
+describe("text of unknown origin", () => {
+  it("becomes one line without what cannot be seen", () => {
+    assert.equal(oneLine(" a\r\nb\tc\u0000d\u2028e\u0085f ", 80), "a b c d e f");
+    assert.equal(oneLine("a\u202eb\u200bc\u{e0041}d\ud83d", 80), "abcd");
+    assert.equal(oneLine("👩‍💻 at work", 80), "👩‍💻 at work");
+  });
+
+  it("is cut between characters, and says so", () => {
+    assert.equal(oneLine("12345", 5), "12345");
+    assert.equal(oneLine("123456", 5), "1234…");
+    assert.equal(oneLine("123 56", 5), "123…");
+    assert.equal(oneLine("😀😀😀", 2), "😀…");
+  });
+
+  it("shows in a table as it was written", () => {
+    assert.equal(tableCell("a | b", 80), "a \\| b");
+    assert.equal(
+      tableCell("`code` *b* ~s~ # <i> [l](u) \\|", 80),
+      "\\`code\\` \\*b\\* \\~s\\~ \\# \\<i\\> \\[l\\](u) \\\\\\|",
+    );
+    assert.equal(tableCell("_em_ __b__ snake_case_name", 80), "\\_em\\_ \\_\\_b\\_\\_ snake_case_name");
+  });
+
+  it("never breaks a row, whatever it is", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const cell = tableCell(text, 20);
+        assert.doesNotMatch(cell, /[\p{Cc}\p{Cs}\u2028\u2029]/u);
+        assert.equal(cell, cell.trim());
+        // What is left without escaped characters holds nothing that Markdown could take up.
+        assert.doesNotMatch(cell.replace(/\\[^\p{L}\p{N}\s]/gu, ""), /[\\|`*<>[\]~#]/);
+        assert.ok([...oneLine(text, 20)].length <= 20);
+      }),
+      { seed: 1, numRuns: 1_000 },
+    );
+  });
+});
