@@ -1,7 +1,7 @@
 import { hasArrived } from "./arrival.ts";
 import { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
-import type { CancelSignal, Disposable, Event } from "./event.ts";
+import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
 import type { ForkPreview } from "./fork/preview.ts";
@@ -27,6 +27,7 @@ import {
   type Session,
 } from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
+import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
@@ -75,6 +76,12 @@ export interface ClearOptions {
   readonly deleteSession?: boolean | undefined;
 }
 
+/** A permission or a question that waits for a person, and who asks. */
+export interface OpenRequest {
+  readonly request: PendingRequest;
+  readonly child: Child;
+}
+
 /** Who asks: a parent that cancelled a task itself need not be told that it was. */
 export type Caller = TaskRecord["launchedBy"];
 
@@ -107,6 +114,11 @@ export class TaskEngine implements Disposable {
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone. */
   readonly onDidChangeSession: Event<string>;
+  private readonly subagentChanges = new Emitter<SubagentChange>(() => undefined);
+  readonly onDidChangeSubagent: Event<SubagentChange> = this.subagentChanges.event;
+  private readonly requestChanges = new Emitter<void>(() => undefined);
+  /** What waits for a person is not what it was. */
+  readonly onDidChangeRequests: Event<void> = this.requestChanges.event;
 
   constructor(private readonly ports: EnginePorts) {
     const { server, clock, logger, settings } = ports;
@@ -193,6 +205,29 @@ export class TaskEngine implements Disposable {
   /** The tasks of a session, oldest first. */
   list(parentSessionID: string): readonly Task[] {
     return this.registry.childrenOf(parentSessionID).map((entry) => this.registry.snapshot(entry));
+  }
+
+  /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
+  children(sessionID: string): readonly Child[] {
+    return this.list(sessionID);
+  }
+
+  /** The task or subagent that this session is; undefined: neither. */
+  child(sessionID: string): Child | undefined {
+    return this.get(sessionID);
+  }
+
+  /** Everything that waits for a person now, in any session of the folder, the oldest first. */
+  openRequests(): readonly OpenRequest[] {
+    return [...this.requests.values()].flatMap((request) => {
+      const child = this.child(request.sessionID);
+      return child && isAtWork(child) ? [{ request, child }] : [];
+    });
+  }
+
+  /** Stops a subagent of others and all that works below it; what is at rest stays as it is. */
+  async stopSubagent(_subagentID: string): Promise<void> {
+    return Promise.reject(new Error("Not built yet."));
   }
 
   /** Sessions of a parent whose task record cannot be used. */
@@ -549,6 +584,7 @@ export class TaskEngine implements Disposable {
     }
     if (event.type === "request-asked") this.requests.set(event.request.id, event.request);
     else if (event.type === "request-closed") this.requests.delete(event.requestID);
+    if (event.type === "request-asked" || event.type === "request-closed") this.requestChanges.fire();
     this.transcripts.accept(event);
     this.notices.accept(event);
     const entry = this.registry.entry(sessionOf(event));
