@@ -1,4 +1,5 @@
-import { rmSync } from "node:fs";
+import { readFileSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { context, build } from "esbuild";
 
 const production = process.argv.includes("--production");
@@ -22,10 +23,50 @@ const node = {
   mainFields: ["module", "main"],
 };
 
+const LATER = "later";
+
+/**
+ * Puts all that is imported dynamically into one chunk. Left to itself, the bundler makes one of each import and of each
+ * combination that shares code, and the editor reads them one after the other at the start of a window.
+ */
+const oneChunkForLater = {
+  name: "one-chunk-for-later",
+  setup(setup) {
+    const dynamicImport = /\bimport\("(\.[^"]+)"\)/g;
+    const files = new Map();
+    const nameOf = (file) => {
+      if (!files.has(file)) files.set(file, `later${files.size}`);
+      return files.get(file);
+    };
+    // The whole of the source is read first, as the chunk is made of what all of it imports.
+    setup.onStart(() => {
+      const sources = readdirSync("src", { recursive: true }).filter((file) => file.endsWith(".ts"));
+      for (const file of sources.map((path) => join("src", path)))
+        for (const [, path] of readFileSync(file, "utf8").matchAll(dynamicImport))
+          nameOf(resolve(dirname(file), path));
+    });
+    setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path: file }) => {
+      const contents = readFileSync(file, "utf8").replace(
+        dynamicImport,
+        (_, path) => `import("${LATER}").then((later) => later.${nameOf(resolve(dirname(file), path))})`,
+      );
+      return { contents, loader: "ts" };
+    });
+    setup.onResolve({ filter: /^later$/ }, () => ({ path: LATER, namespace: LATER }));
+    setup.onLoad({ filter: /^later$/, namespace: LATER }, () => ({
+      contents: [...files]
+        .map(([file, name]) => `export * as ${name} from ${JSON.stringify(file)};`)
+        .join("\n"),
+      resolveDir: ".",
+    }));
+  },
+};
+
 const bundles = [
   {
-    // What is not needed at the start is in chunks that are loaded when it is.
+    // What is not needed at the start is in a chunk that is loaded when it is.
     ...node,
+    plugins: [oneChunkForLater],
     format: "esm",
     splitting: true,
     external: ["vscode"],
@@ -92,7 +133,9 @@ function problemMatcher() {
 rmSync("dist/chunks", { recursive: true, force: true });
 if (watch) {
   const plugins = [problemMatcher()];
-  const contexts = await Promise.all(bundles.map((bundle) => context({ ...bundle, plugins })));
+  const contexts = await Promise.all(
+    bundles.map((bundle) => context({ ...bundle, plugins: [...(bundle.plugins ?? []), ...plugins] })),
+  );
   await Promise.all(contexts.map((each) => each.watch()));
 } else {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
