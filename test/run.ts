@@ -3,9 +3,10 @@
  * and runs these suites alone. The last line says how many tests passed and how many failed; a check, or a suite that
  * did not get to its end, counts as one failure.
  */
-import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { spawn, spawnSync, type StdioOptions } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { readResults } from "./support/results.ts";
 import { ensureChromium } from "./vscode/ensure.ts";
 
@@ -23,11 +24,14 @@ interface Suite {
   readonly editor?: boolean;
 }
 
-const suites: readonly Suite[] = [
-  { name: "unit", timeout: 5_000 },
-  { name: "server", timeout: 60_000 },
-  { name: "host", timeout: 60_000, editor: true },
-  { name: "ui", timeout: 120_000, editor: true },
+/** One after the other, but for those of one row: they wait more than they work. */
+const suites: readonly (readonly Suite[])[] = [
+  [{ name: "unit", timeout: 5_000 }],
+  [{ name: "host", timeout: 60_000, editor: true }],
+  [
+    { name: "ui", timeout: 120_000, editor: true },
+    { name: "server", timeout: 60_000 },
+  ],
 ];
 const checks = ["check", "lint", "spec"];
 
@@ -39,20 +43,26 @@ interface Outcome {
 }
 
 const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !suites.some((suite) => suite.name === name));
+const names = suites.flat().map(({ name }) => name);
+const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
-  console.error(
-    `No such suite: ${unknown.join(", ")}. There are: ${suites.map(({ name }) => name).join(", ")}.`,
-  );
+  console.error(`No such suite: ${unknown.join(", ")}. There are: ${names.join(", ")}.`);
   process.exit(2);
 }
 
-const outcomes: Outcome[] = wanted.length === 0 ? checks.map(npmScript) : [];
+const outcomes: Outcome[] = wanted.length === 0 ? checks.map((check) => npmScript(check)) : [];
 const build = npmScript("build");
 prepareBrowser();
 outcomes.push(build);
-for (const suite of suites)
-  if (wanted.length === 0 || wanted.includes(suite.name)) outcomes.push(runSuite(suite, build.failed === 0));
+for (const row of suites) {
+  const chosen = row.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  // Packaging builds anew, which must not happen under the tests beside.
+  if (chosen.length > 1 && !process.env["TEST_VSIX"]) outcomes.push(packageForTests());
+  const [first, ...others] = chosen.map(
+    (suite, index) => () => runSuite(suite, build.failed === 0, index === 0),
+  );
+  if (first) outcomes.push(...(await Promise.all([first(), ...others.map((run) => run())])));
+}
 
 heading("summary");
 for (const { what, passed, failed, note } of outcomes)
@@ -71,20 +81,32 @@ function prepareBrowser(): void {
   }
 }
 
-function npmScript(script: string): Outcome {
+function npmScript(script: string, ...args: readonly string[]): Outcome {
   heading(script);
-  const succeeded = run("npm", ["run", "--silent", script]);
+  const succeeded = run("npm", ["run", "--silent", script, ...args]);
   return { what: script, passed: 0, failed: succeeded ? 0 : 1, note: succeeded ? "ok" : "failed" };
 }
 
-function runSuite(suite: Suite, built: boolean): Outcome {
+function packageForTests(): Outcome {
+  const vsix = resolve(results, "extension.vsix");
+  mkdirSync(results, { recursive: true });
+  const outcome = npmScript("package", "--", "--out", vsix);
+  process.env["TEST_VSIX"] = vsix;
+  return outcome;
+}
+
+/** @param live its output is shown as it comes; else in one piece at the end */
+async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Outcome> {
   const { name } = suite;
-  heading(name);
   rmSync(join(results, `${name}.json`), { force: true });
   if (!hasTests(join("test", name)))
     return { what: name, passed: 0, failed: 0, note: "skipped, no tests yet" };
   if (suite.editor && !built) return { what: name, passed: 0, failed: 1, note: "not run, the build failed" };
-  const succeeded = name === "host" ? run("tsx", ["test/host/run.ts"]) : run("mocha", mochaArguments(suite));
+  if (live) heading(name);
+  const [program, args] = name === "host" ? ["tsx", ["test/host/run.ts"]] : ["mocha", mochaArguments(suite)];
+  const { succeeded, output } = await runBeside(program, args, live ? "inherit" : "pipe");
+  if (!live) heading(name);
+  process.stdout.write(output);
   const tests = readResults(results, name);
   if (!tests) return { what: name, passed: 0, failed: 1, note: "did not get to its end" };
   const count = (state: string): number => tests.filter((test) => test.state === state).length;
@@ -109,13 +131,32 @@ function hasTests(directory: string): boolean {
   );
 }
 
+// On Windows the programs of npm and of the dependencies are scripts, which only a shell can start; no argument needs quoting.
+const shell = process.platform === "win32";
+
 /** Runs a program of npm's or of the dependencies, which npm put on PATH, and tells whether it succeeded. */
 function run(program: string, args: readonly string[]): boolean {
-  // On Windows these programs are scripts, which only a shell can start; no argument needs quoting.
-  const shell = process.platform === "win32";
   const { status, error } = spawnSync(program, args, { stdio: "inherit", shell, timeout: longestSuite });
   if (error) console.error(`${program}: ${error.message}`);
   return status === 0;
+}
+
+/** As {@link run}, beside others. */
+async function runBeside(
+  program: string,
+  args: readonly string[],
+  stdio: StdioOptions,
+): Promise<{ readonly succeeded: boolean; readonly output: string }> {
+  const child = spawn(program, args, { stdio, shell, timeout: longestSuite });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding("utf8").on("data", (text: string) => (output += text));
+  try {
+    const [status] = (await once(child, "close")) as [number | null];
+    return { succeeded: status === 0, output };
+  } catch (error) {
+    return { succeeded: false, output: `${output}${program}: ${String(error)}\n` };
+  }
 }
 
 function heading(text: string): void {
