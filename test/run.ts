@@ -13,6 +13,9 @@ import { ensureChromium } from "./vscode/ensure.ts";
 // The specification's checker would send statistics of its use.
 process.env["OPENSPEC_TELEMETRY"] = "0";
 
+// On Windows the programs of npm and of the dependencies are scripts, which only a shell can start; no argument needs quoting.
+const shell = process.platform === "win32";
+
 const results = "test-results";
 const longestSuite = 30 * 60_000;
 
@@ -130,9 +133,6 @@ function hasTests(directory: string): boolean {
     file.endsWith(".test.ts"),
   );
 }
-
-// On Windows the programs of npm and of the dependencies are scripts, which only a shell can start; no argument needs quoting.
-const shell = process.platform === "win32";
 
 /** Runs a program of npm's or of the dependencies, which npm put on PATH, and tells whether it succeeded. */
 function run(program: string, args: readonly string[]): boolean {
