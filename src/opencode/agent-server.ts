@@ -259,7 +259,7 @@ export class OpenCodeAgentServer implements AgentServer {
       ),
       this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
     ]);
-    return [...permissions, ...questions];
+    return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -301,6 +301,11 @@ function ignoreAnswer(): void {}
 function noneIfUnlistable(error: unknown): [] {
   if (error instanceof ServerFailure && error.status === 400) return [];
   throw error;
+}
+
+/** The part of an ID by which those of different kinds sort in the order in which they were given. */
+function timeOf(id: string): string {
+  return id.slice(id.indexOf("_"));
 }
 
 function newSessionBody(

@@ -235,7 +235,7 @@ describe("requests of agents in a real editor", () => {
     await button(text, "Answer…").click();
     const { quickInput, page } = workbench;
     await quickInput.shows("Database (1/2)");
-    await option("SQLite, Only for a $(bug) demo").waitFor();
+    await option("SQLite").filter({ hasText: "Only for a $(bug) demo" }).waitFor();
     await takePictures(workbench, "request-question");
     await option("PostgreSQL").click();
     await quickInput.shows("Checks (2/2)");
@@ -269,7 +269,12 @@ describe("requests of agents in a real editor", () => {
   it("a request of a subagent is told as its own, and answered from the palette", async () => {
     const prompt = script([bash("pwd", "See the folder"), DONE]);
     const args = { description: "Look around", prompt, subagent_type: "general" };
-    const task = await launch("Lead the work", [{ tools: [{ name: "task", args }] }], "build");
+    const lead = script([{ tools: [{ name: "task", args }] }, DONE]);
+    await server.fetch(`/session/${parent}/prompt_async`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ agent: "build", parts: [{ type: "text", text: lead }] }),
+    });
     await workbench.notification(/general of "Look around.*" wants to run: pwd/).waitFor();
     assert.match(
       (await statusBar().locator("a").getAttribute("aria-label")) ?? "",
