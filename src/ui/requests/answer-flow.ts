@@ -167,15 +167,19 @@ async function askPermission(
     },
     { label: vscode.l10n.t("Your answer"), kind: vscode.QuickPickItemKind.Separator, does: "show" },
     { label: vscode.l10n.t("$(check) Allow Once"), does: "once" },
-    { label: vscode.l10n.t("$(close) Reject"), detail: vscode.l10n.t("The agent stops."), does: "reject" },
+    {
+      label: vscode.l10n.t("$(close) Reject"),
+      description: vscode.l10n.t("The agent stops."),
+      does: "reject",
+    },
     {
       label: vscode.l10n.t("$(comment) Reject and Say Why…"),
-      detail: vscode.l10n.t("The agent goes on another way."),
+      description: vscode.l10n.t("The agent goes on another way."),
       does: "explain",
     },
     {
       label: vscode.l10n.t("$(check-all) Always Allow"),
-      detail: withoutIcons(alwaysWords(request)),
+      description: withoutIcons(alwaysWords(request)),
       does: "always",
     },
   ] as const;

@@ -44,7 +44,7 @@ export function pickSome<T extends vscode.QuickPickItem, B = never>(
     list.selectedItems = options.chosen;
     return () => {
       if (list.selectedItems.length > 0) return list.selectedItems;
-      list.placeholder = vscode.l10n.t("Choose at least one.");
+      list.placeholder = vscode.l10n.t("Choose at least one: {0}", options.placeholder);
       return undefined;
     };
   });
