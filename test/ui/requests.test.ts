@@ -105,9 +105,12 @@ describe("requests of agents in a real editor", () => {
     await statusBar().waitFor({ state: "hidden" });
   });
 
-  it("Reject in the notification ends the task", async () => {
-    const task = await launch("Remove the files", [bash("rm nothing-here")]);
-    await button("wants to run: rm nothing-here", "Reject").click();
+  it("Reject in the notification ends the task; what the agent wrote there makes no link", async () => {
+    const task = await launch("Remove the files", [bash('rm "[x](command:workbench.action.closeWindow)"')]);
+    const told = workbench.notification('wants to run: rm "[x] (command:workbench.action.closeWindow)"');
+    await told.waitFor();
+    assert.equal(await told.locator("a[href], a[data-href]").count(), 0);
+    await told.getByRole("button", { name: "Reject" }).click();
     assert.equal((await ended(launcher, task.id)).status, "error");
     await workbench.notification('Task "Remove the files" failed').waitFor();
   });
@@ -339,6 +342,37 @@ describe("requests of agents in a real editor", () => {
     assert.equal(await workbench.notification("The key was refused").count(), 0);
   });
 
+  it("what takes long is said to be going on", async () => {
+    await ended(launcher, (await launch("Be quick", [])).id);
+    await workbench.treeItem("Be quick").waitFor();
+    process.kill(server.pid, "SIGSTOP");
+    try {
+      await workbench.runCommand("Async Agents: Clear Finished Tasks");
+      await workbench.notification("Clearing").waitFor();
+      await takePictures(workbench, "clearing-many");
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    await workbench.notification("Cleared").waitFor();
+    await workbench.notification("Clearing").waitFor({ state: "hidden" });
+  });
+
+  it("a long command is not allowed unread, and is shown in full", async () => {
+    const command = Array.from({ length: 12 }, (_, at) => `true STEP_${at}_${"x".repeat(30)}`).join("\n");
+    const task = await launch("Set up", [bash(command)]);
+    const told = workbench.notification('general of "Set up" wants to run: true STEP_0');
+    await told.getByRole("button", { name: "More…" }).waitFor();
+    await takePictures(workbench, "request-long");
+    assert.equal(await told.getByRole("button", { name: "Allow Once" }).count(), 0);
+    await told.getByRole("button", { name: "More…" }).click();
+    await option(/^true STEP_0/).click();
+    await workbench.page.locator(".view-line", { hasText: "true STEP_11_" }).waitFor();
+    await takePictures(workbench, "request-long-shown");
+    await option("Allow Once").click();
+    assert.equal((await ended(launcher, task.id)).status, "completed");
+    await workbench.runCommand("View: Close Editor");
+  });
+
   it("high contrast", async () => {
     await workbench.setTheme("hc");
     await launch("Push the branch", [bash("env", "See the environment")]);
@@ -348,6 +382,20 @@ describe("requests of agents in a real editor", () => {
     await option("Allow Once").waitFor();
     await workbench.screenshot("request-permission-hc");
     await workbench.quickInput.cancel();
+  });
+
+  it("the status bar says when the connection is lost while agents work", async () => {
+    await launch("Go on", [{ text: "x", gate: "lost" }]);
+    await statusBar().filter({ hasText: "1" }).waitFor();
+    await server.kill();
+    const label = "Async Agents: the connection to OpenCode was lost, 1 agent works";
+    await until(
+      "the loss",
+      async () => (await statusBar().locator("a").getAttribute("aria-label")) === label,
+    );
+    await workbench.screenshot("status-bar-lost-hc");
+    await server.restart();
+    await statusBar().waitFor({ state: "hidden", timeout: 20_000 });
   });
 
   async function takePicturesOf(notification: string, name: string): Promise<void> {

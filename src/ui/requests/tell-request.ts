@@ -69,7 +69,7 @@ function choices(request: PendingRequest): readonly Choice[] {
   if (request.type === "question")
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
-    // What is not shown whole is not allowed unread.
+    // A command of which a part is not shown is not allowed unread.
     ...(isShownWhole(requestWords(request).subject)
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),
