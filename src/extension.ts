@@ -23,7 +23,9 @@ import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { PasswordStore } from "./ui/passwords.ts";
+import { RequestNotifications } from "./ui/requests/request-notifications.ts";
 import { Settings } from "./ui/settings.ts";
+import { StatusBar } from "./ui/status-bar.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
@@ -110,14 +112,19 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   own(panels.registerSerializer());
+  const isShown = (id: string): boolean => panels.isShown(id);
   own(
-    new Notifications(
+    new Notifications({
       engine,
-      settings,
-      (id) => panels.show(id),
-      (id) => panels.isShown(id),
-    ),
+      tasks: role.commands,
+      logger,
+      notifyUser: () => settings.notifyUser(),
+      showOutput: (id) => panels.show(id),
+      showTasks: () => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`),
+      isShown,
+    }),
   );
+  own(new StatusBar(engine, connector, TASK_VIEW));
 
   const commandContext: CommandContext = {
     engine,
@@ -136,6 +143,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     selectedTaskID: () => view.selectedTaskID,
   };
   own(registerCommands(commandContext, COMMANDS));
+  own(new RequestNotifications(commandContext, isShown));
 
   const ensureConnected = (): Promise<void> => connector.ensureConnected();
   own(new AgentTools({ known: engine, commands: role.commands, session, ensureConnected, logger }, settings));

@@ -521,6 +521,15 @@ export class TaskEngine implements Disposable {
     return isAtWork(child) ? this.requests.of(child.id) : [];
   }
 
+  /** What the tool was called with that asks for this; undefined: not known. */
+  async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
+    if (request.type !== "permission" || !request.call) return undefined;
+    const { messageID, callID } = request.call;
+    const message = await this.ports.server.message(request.sessionID, messageID);
+    const part = message?.parts.find((one) => one.type === "tool" && one.callID === callID);
+    return part?.type === "tool" ? part.state.input : undefined;
+  }
+
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
     await this.ports.server.answer(request, answer);
     this.accept({ type: "request-closed", sessionID: request.sessionID, requestID: request.id });

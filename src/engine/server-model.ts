@@ -194,6 +194,8 @@ export interface PermissionRequest {
   /** The patterns that the answer "always" would allow from now on. */
   readonly always: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The tool call that asks. */
+  readonly call?: { readonly messageID: string; readonly callID: string } | undefined;
 }
 
 export interface Question {

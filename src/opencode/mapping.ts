@@ -200,8 +200,8 @@ export function toPermissionRequests(raw: unknown): PermissionRequest[] {
   return wire.fit(wire.permissionRequests, raw).map(mapPermission);
 }
 
-function mapPermission(request: WirePermissionRequest): PermissionRequest {
-  return { type: "permission", ...request, metadata: request.metadata ?? {} };
+function mapPermission({ tool, ...request }: WirePermissionRequest): PermissionRequest {
+  return { type: "permission", ...request, metadata: request.metadata ?? {}, call: tool ?? undefined };
 }
 
 export function toQuestionRequest(raw: unknown, at?: string): QuestionRequest {

@@ -168,6 +168,7 @@ export const permissionRequest = z.object({
   patterns: z.array(z.string()),
   always: z.array(z.string()),
   metadata: z.optional(unknownRecord),
+  tool: z.nullish(z.object({ messageID: z.string(), callID: z.string() })),
 });
 export type WirePermissionRequest = z.infer<typeof permissionRequest>;
 export const permissionRequests = z.array(permissionRequest);

@@ -44,6 +44,18 @@ function failing(reason: ServerFailure["reason"], message: RegExp) {
   };
 }
 
+/** What the pattern's group matches first in a stream. */
+async function firstMatch({ body }: Response, pattern: RegExp): Promise<string> {
+  const decoder = new TextDecoder();
+  let read = "";
+  for await (const bytes of body ?? []) {
+    read += decoder.decode(bytes, { stream: true });
+    const found = pattern.exec(read)?.[1];
+    if (found !== undefined) return found;
+  }
+  return assert.fail(`Nothing matches ${String(pattern)}.`);
+}
+
 describe("Agent server", function () {
   this.timeout(60_000);
   let model: ScriptedModel;
@@ -229,6 +241,22 @@ describe("Agent server", function () {
     assert.equal(error.name, "MessageAbortedError");
   });
 
+  it("lists questions also while OpenCode cannot list its permissions", async () => {
+    const permission = [{ permission: "glob", pattern: "*", action: "ask" as const }];
+    const { id } = await server.createSession({ title: "t", permission });
+    const events = await opencode.fetch("/event");
+    const parts = [
+      { text: script([{ tools: [{ name: "glob", args: { pattern: "*.ts" } }] }, { text: "done" }]) },
+    ];
+    await server.prompt(id, { messageID: "msg_glob", agent: "build", model: MODEL, parts });
+    const requestID = await firstMatch(events, /"permission\.asked","properties":\{"id":"(\w+)"/);
+    assert.equal((await opencode.fetch("/permission")).status, 400);
+    assert.deepEqual(await server.pendingRequests(), []);
+    const body = JSON.stringify({ reply: "once" });
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+    assert.ok((await opencode.fetch(`/permission/${requestID}/reply`, init)).ok);
+  });
+
   it("answers permissions and questions, and lets them be dismissed", async () => {
     let asked = 0;
     const ask = async (name: string, args: Readonly<Record<string, unknown>>) => {
@@ -249,6 +277,7 @@ describe("Agent server", function () {
     assert.ok(permission.type === "permission");
     assert.equal(permission.permission, "bash");
     assert.deepEqual(permission.patterns, ["echo hi"]);
+    assert.match(permission.call?.callID ?? "", /^call_/);
     await assert.rejects(server.answer(permission, { type: "question", answers: [] }), TypeError);
     await server.answer(permission, { type: "permission", reply: "once" });
     await closed(permission.id);

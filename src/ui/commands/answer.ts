@@ -1,78 +1,118 @@
 import * as vscode from "vscode";
-import type { PermissionRequest, Question, RequestAnswer } from "../../engine/server-model.ts";
-import type { Command } from "./command.ts";
-import { pickTask } from "./pick-task.ts";
+import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { Refusal } from "../../engine/errors.ts";
+import type { PendingRequest, QuestionRequest, RequestAnswer } from "../../engine/server-model.ts";
+import { shortID } from "../../engine/task.ts";
+import { answerOneOf, answerRequest } from "../requests/answer-flow.ts";
+import { BACK } from "../requests/steps.ts";
+import { isFromCode, type Command } from "./command.ts";
+import { taskReference } from "./pick-task.ts";
 
-/** Lets the person answer what a task waits for. Nothing is ever allowed by itself. */
+/**
+ * Lets the person answer what an agent waits for; nothing is ever allowed by itself. A program names who waits, and may
+ * give the answer: `{reply, message?}` to a permission, `{answers}` to a question, `{dismiss: true}` to either, with a
+ * `requestID` where it means one of several.
+ */
 export const answer: Command = {
   id: "asyncagents.answer",
   isAboutTask: true,
-  async run(context, argument) {
+  async run(context, argument, given) {
     const { engine, tasks } = context;
-    const task = await pickTask(context, argument, {
-      title: vscode.l10n.t("Answer Request"),
-      accepts: ({ id }) => engine.pendingRequests(id).length > 0,
-      none: vscode.l10n.t("No task waits for you."),
-    });
-    const [request] = task ? engine.pendingRequests(task.id) : [];
-    if (!request) return undefined;
-    const given =
-      request.type === "permission" ? await askPermission(request) : await askQuestions(request.questions);
-    if (given) await tasks.answer(request, given);
-    return given;
+    if (argument === undefined) return answerOneOf(context, () => engine.openRequests());
+    const id = childID(engine, argument);
+    const waiting = requestsBelow(engine, id);
+    if (isFromCode([argument]) && given !== undefined) {
+      const { request } = chooseRequest(waiting, id, given);
+      const answered = readAnswer(request, given);
+      await tasks.answer(request, answered);
+      return answered;
+    }
+    const [oldest] = waiting;
+    if (!oldest)
+      return void vscode.window.showInformationMessage(vscode.l10n.t("This agent does not wait for you."));
+    const answered = await answerRequest(context, oldest);
+    return answered === BACK ? undefined : answered;
   },
 };
 
-async function askPermission(request: PermissionRequest): Promise<RequestAnswer | undefined> {
-  const what = request.patterns.join(", ") || request.permission;
-  const items = [
-    { label: vscode.l10n.t("$(check) Allow Once"), detail: what, reply: "once" },
-    { label: vscode.l10n.t("$(check-all) Always Allow"), detail: request.always.join(", "), reply: "always" },
-    { label: vscode.l10n.t("$(close) Reject"), detail: vscode.l10n.t("The task ends."), reply: "reject" },
-    {
-      label: vscode.l10n.t("$(comment) Reject and Say Why…"),
-      detail: vscode.l10n.t("The task goes on another way."),
-      reply: "explain",
-    },
-  ] as const;
-  const picked = await vscode.window.showQuickPick(items, {
-    title: vscode.l10n.t("Permission: {0}", request.permission),
-    placeHolder: what,
-    ignoreFocusOut: true,
-  });
-  if (!picked) return undefined;
-  if (picked.reply !== "explain") return { type: "permission", reply: picked.reply };
-  const message = await vscode.window.showInputBox({
-    title: vscode.l10n.t("Reject: {0}", what),
-    prompt: vscode.l10n.t("What is the task to do instead?"),
-    ignoreFocusOut: true,
-  });
-  return message === undefined ? undefined : { type: "permission", reply: "reject", message };
+/** The ID of the task or subagent that is named: as a row of the tree, itself or by its ID. */
+function childID(engine: TaskEngine, argument: unknown): string {
+  const reference = taskReference(argument);
+  return engine.child(reference)?.id ?? engine.find(reference).id;
 }
 
-async function askQuestions(questions: readonly Question[]): Promise<RequestAnswer | undefined> {
-  const answers: string[][] = [];
-  for (const question of questions) {
-    const given = await askQuestion(question);
-    if (!given) return undefined;
-    answers.push(given);
+/** What waits for a person at this agent, or at one that works for it. */
+function requestsBelow(engine: TaskEngine, id: string): readonly OpenRequest[] {
+  const own = engine.openRequests().filter(({ child }) => child.id === id);
+  return own.length > 0
+    ? own
+    : engine.openRequests().filter(({ child }) => isBelow(engine, child.parentSessionID, id));
+}
+
+function isBelow(engine: TaskEngine, sessionID: string, id: string): boolean {
+  // A set, as broken metadata can make a session its own ancestor.
+  const seen = new Set<string>();
+  for (
+    let at: string | undefined = sessionID;
+    at !== undefined && !seen.has(at);
+    at = engine.child(at)?.parentSessionID
+  ) {
+    if (at === id) return true;
+    seen.add(at);
   }
-  return { type: "question", answers };
+  return false;
 }
 
-async function askQuestion(question: Question): Promise<string[] | undefined> {
-  const own = { label: vscode.l10n.t("$(edit) Another answer…"), description: "", isOwn: true };
-  const items = [
-    ...question.options.map(({ label, description }) => ({ label, description, isOwn: false })),
-    ...(question.custom ? [own] : []),
-  ];
-  const options = { title: question.header, placeHolder: question.question, ignoreFocusOut: true };
-  const picked = question.multiple
-    ? await vscode.window.showQuickPick(items, { ...options, canPickMany: true })
-    : await vscode.window.showQuickPick(items, options).then((item) => item && [item]);
-  if (!picked) return undefined;
-  const labels = picked.filter(({ isOwn }) => !isOwn).map(({ label }) => label);
-  if (!picked.some(({ isOwn }) => isOwn)) return labels;
-  const text = await vscode.window.showInputBox({ ...options, prompt: question.question });
-  return text === undefined ? undefined : [...labels, text];
+function chooseRequest(waiting: readonly OpenRequest[], id: string, given: unknown): OpenRequest {
+  const requestID = field(given, "requestID");
+  if (requestID !== undefined && typeof requestID !== "string")
+    throw invalid('"requestID" must be a string.');
+  const chosen = waiting.find(({ request }) => requestID === undefined || request.id === requestID);
+  if (chosen) return chosen;
+  throw new Refusal(
+    "wrong-status",
+    requestID === undefined
+      ? `Agent ${shortID(id)} waits for no answer now.`
+      : `Agent ${shortID(id)} does not wait for an answer to ${requestID} now.`,
+  );
+}
+
+function readAnswer(request: PendingRequest, given: unknown): RequestAnswer {
+  const [reply, message, answers] = ["reply", "message", "answers"].map((name) => field(given, name));
+  if (field(given, "dismiss") === true) return { type: "dismiss" };
+  if (request.type === "question") return { type: "question", answers: readAnswers(request, answers) };
+  if (reply !== "once" && reply !== "always" && reply !== "reject")
+    throw invalid('The answer to a permission is {reply: "once", "always" or "reject"}, or {dismiss: true}.');
+  if (message !== undefined && (typeof message !== "string" || reply !== "reject"))
+    throw invalid('"message" must be a string, and goes with the reply "reject" alone.');
+  return { type: "permission", reply, message };
+}
+
+function readAnswers({ questions }: QuestionRequest, given: unknown): readonly (readonly string[])[] {
+  if (!Array.isArray(given) || given.length !== questions.length)
+    throw invalid(`"answers" must hold one list for each of the ${questions.length} questions.`);
+  return questions.map(({ question, options, multiple, custom }, at) => {
+    const labels: unknown = given[at];
+    if (
+      !Array.isArray(labels) ||
+      !labels.every((label): label is string => typeof label === "string" && label !== "")
+    )
+      throw invalid(`The answer to "${question}" must be a list of texts.`);
+    if (labels.length === 0 || (labels.length > 1 && !multiple))
+      throw invalid(`The question "${question}" takes ${multiple ? "at least one answer" : "one answer"}.`);
+    const unknown = labels.find((label) => !options.some((option) => option.label === label));
+    if (unknown !== undefined && !custom)
+      throw invalid(`The question "${question}" has no option "${unknown}".`);
+    return labels;
+  });
+}
+
+function field(given: unknown, name: string): unknown {
+  if (typeof given !== "object" || given === null)
+    throw invalid("The answer must be an object: {reply}, {answers} or {dismiss: true}.");
+  return (given as Readonly<Record<string, unknown>>)[name];
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal("invalid-argument", message);
 }

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { AgentInfo } from "../../engine/server-model.ts";
 import { isActive, type Task } from "../../engine/task.ts";
+import { showIfLong } from "../long-work.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
 import { pickTask } from "./pick-task.ts";
@@ -34,7 +35,10 @@ export const cancelBatch: Command = {
       accepts: isActive,
       none: vscode.l10n.t("No task is running."),
     });
-    return task && tasks.cancelBatch(task.batchID, task.parentSessionID);
+    return (
+      task &&
+      showIfLong(vscode.l10n.t("Cancelling the batch"), tasks.cancelBatch(task.batchID, task.parentSessionID))
+    );
   },
 };
 

@@ -19,7 +19,6 @@ export async function pickTask(
   argument: unknown,
   { title, accepts, none }: PickOptions,
 ): Promise<Task | undefined> {
-  if (argument instanceof TaskNode) return engine.find(argument.taskID);
   if (argument !== undefined) return engine.find(taskReference(argument));
 
   const tasks = session.id === undefined ? [] : engine.list(session.id).filter(accepts);
@@ -43,7 +42,9 @@ export function selectedTaskIDs(clicked: unknown, selection: unknown): readonly 
   return (nodes.includes(clicked) ? nodes : [clicked]).map(({ taskID }) => taskID);
 }
 
-function taskReference(argument: unknown): string {
+/** The ID, or the beginning or end of one, that an argument names. */
+export function taskReference(argument: unknown): string {
+  if (argument instanceof TaskNode) return argument.taskID;
   if (typeof argument === "string") return argument;
   if (
     typeof argument === "object" &&

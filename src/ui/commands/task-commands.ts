@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { isActive, isUntold, type Task } from "../../engine/task.ts";
 import { isFromCode, type Command, type CommandContext } from "./command.ts";
 import { showError } from "../human-error.ts";
+import { showIfLong } from "../long-work.ts";
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
 import { pickTask, selectedTaskIDs } from "./pick-task.ts";
 
@@ -57,7 +58,11 @@ export const cancel: Command = {
       const task = context.engine.get(id);
       return task && isActive(task);
     });
-    if (selected && selected.length > 1) return Promise.all(selected.map((id) => context.tasks.cancel(id)));
+    if (selected && selected.length > 1)
+      return showIfLong(
+        vscode.l10n.t("Cancelling {0} tasks", selected.length),
+        Promise.all(selected.map((id) => context.tasks.cancel(id))),
+      );
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Cancel Task"),
       accepts: isActive,
@@ -159,7 +164,10 @@ async function clearAll(
           );
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
   }
-  const cleared = await Promise.all(ids.map((id) => tasks.clear(id, { cancelRunning: true })));
+  const cleared = await showIfLong(
+    ids.length === 1 ? vscode.l10n.t("Clearing a task") : vscode.l10n.t("Clearing {0} tasks", ids.length),
+    Promise.all(ids.map((id) => tasks.clear(id, { cancelRunning: true }))),
+  );
   if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
   return cleared;
 }

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { formatDuration } from "../../engine/notice-text.ts";
+import type { Child } from "../../engine/subagent.ts";
 import { isActive, isUntold, shortID, type Phase, type Task, type TaskStatus } from "../../engine/task.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
@@ -104,8 +105,8 @@ function marks(task: Task): readonly string[] {
   ];
 }
 
-function activity(task: Task, now: number): string | undefined {
-  const { progress } = task;
+/** What a child at work is doing, in words. */
+export function activity({ progress }: Pick<Child, "progress">, now: number): string | undefined {
   if (!progress) return undefined;
   switch (progress.phase) {
     case "queued":

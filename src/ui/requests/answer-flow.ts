@@ -1,0 +1,318 @@
+import * as vscode from "vscode";
+import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { ServerFailure } from "../../engine/ports.ts";
+import type {
+  PermissionRequest,
+  Question,
+  QuestionRequest,
+  RequestAnswer,
+} from "../../engine/server-model.ts";
+import type { CommandContext } from "../commands/command.ts";
+import { showError } from "../human-error.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { alwaysWords, asker, proposedDiff, requestReason, requestWords } from "./request-words.ts";
+import { BACK, pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
+
+/** What answering takes. */
+export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "openText" | "logger">;
+
+/** Longer questions are cut by the list that asks them. */
+const QUESTION_SHOWN = 90;
+/** Longer subjects are cut by a row of a list. */
+const SUBJECT_SHOWN = 200;
+
+/** What the person wrote and chose so far: kept while the steps change, and when an answer could not be sent. */
+interface Drafts {
+  reason: string;
+  readonly answers: { labels: readonly string[]; own: string }[];
+}
+
+/** One of several answers to whatever is open: the person picks the request first, the oldest on top. */
+export async function answerOneOf(
+  context: FlowContext,
+  requests: () => readonly OpenRequest[],
+): Promise<RequestAnswer | undefined> {
+  for (;;) {
+    const open = requests();
+    const only = open.length === 1 ? open[0] : undefined;
+    const picked = only ?? (await pickRequest(context.engine, open));
+    if (picked === "changed") continue;
+    if (!picked || picked === BACK) return undefined;
+    const given = await answerRequest(context, picked, !only);
+    if (given !== BACK) return given;
+  }
+}
+
+/** Lets the person answer a request, and sends the answer. Undefined: they left, or it needs no answer any more. */
+export async function answerRequest(
+  context: FlowContext,
+  open: OpenRequest,
+  canGoBack = false,
+): Promise<Step<RequestAnswer>> {
+  const { engine, tasks, logger } = context;
+  const { request } = open;
+  const drafts: Drafts = { reason: "", answers: [] };
+  for (;;) {
+    const watch = watchRequest(engine, request.id);
+    const given = await ask(context, open, { over: watch.over, canGoBack }, drafts);
+    watch.dispose();
+    if (watch.over.aborted) return void tellOver(drafts);
+    if (given === undefined || given === BACK) return given;
+    try {
+      await tasks.answer(request, given);
+      return given;
+    } catch (error) {
+      if (isUnknown(error)) return void tellOver(drafts);
+      void showError(error, logger);
+    }
+  }
+}
+
+/** Whether the server no longer knows the request that was answered. */
+export function isUnknown(error: unknown): boolean {
+  return error instanceof ServerFailure && error.reason === "not-found";
+}
+
+/** Says that a request needs no answer any more, and hands back what was written for it. */
+export function tellOver(drafts?: Pick<Drafts, "reason" | "answers">): void {
+  const written = [drafts?.reason ?? "", ...(drafts?.answers ?? []).map(({ own }) => own)].filter(Boolean);
+  const message = vscode.l10n.t(
+    "This needs no answer any more: it was given elsewhere, or the agent has stopped.",
+  );
+  if (written.length === 0) return void vscode.window.showInformationMessage(message);
+  const copy = vscode.l10n.t("Copy What You Wrote");
+  void vscode.window.showInformationMessage(message, copy).then((choice) => {
+    if (choice === copy) void vscode.env.clipboard.writeText(written.join("\n"));
+  });
+}
+
+/** Says when a request is open no more; `dispose` ends the watch. */
+function watchRequest(
+  engine: TaskEngine,
+  requestID: string,
+): { readonly over: AbortSignal; readonly dispose: () => void } {
+  const over = new AbortController();
+  const check = (): void => {
+    if (!engine.openRequests().some(({ request }) => request.id === requestID)) over.abort();
+  };
+  const subscription = engine.onDidChangeRequests(check);
+  check();
+  return { over: over.signal, dispose: () => subscription.dispose() };
+}
+
+async function pickRequest(
+  engine: TaskEngine,
+  open: readonly OpenRequest[],
+): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
+  if (open.length === 0)
+    return void vscode.window.showInformationMessage(vscode.l10n.t("No agent waits for you."));
+  const changed = new AbortController();
+  const subscription = engine.onDidChangeRequests(() => changed.abort());
+  const picked = await pickOne({
+    title: vscode.l10n.t("Waiting for You ({0})", open.length),
+    placeholder: vscode.l10n.t("Which one do you want to answer? The oldest is on top."),
+    canGoBack: false,
+    over: changed.signal,
+    items: open.map((one) => {
+      const { icon, title, subject } = requestWords(one.request);
+      return {
+        label: `$(${icon}) ${shown(subject)}`,
+        description: withoutIcons(asker(one.child)),
+        detail: withoutIcons(title),
+        open: one,
+      };
+    }),
+  });
+  subscription.dispose();
+  if (changed.signal.aborted) return "changed";
+  return picked === BACK ? BACK : picked?.open;
+}
+
+interface AskOptions {
+  readonly over: AbortSignal;
+  readonly canGoBack: boolean;
+}
+
+function ask(
+  context: FlowContext,
+  { request, child }: OpenRequest,
+  options: AskOptions,
+  drafts: Drafts,
+): Promise<Step<RequestAnswer>> {
+  const who = asker(child);
+  return request.type === "permission"
+    ? askPermission(context, request, who, options, drafts)
+    : askQuestions(context, request, who, options, drafts);
+}
+
+async function askPermission(
+  context: FlowContext,
+  request: PermissionRequest,
+  who: string,
+  options: AskOptions,
+  drafts: Drafts,
+): Promise<Step<RequestAnswer>> {
+  const { title, icon, subject } = requestWords(request);
+  const input = await context.engine.toolInput(request).catch(() => undefined);
+  const reason = requestReason(request, input);
+  const diff = proposedDiff(request);
+  // The first row is what Enter takes, and it allows nothing. What allows most is the furthest away.
+  const items = [
+    {
+      label: `$(${icon}) ${shown(subject)}`,
+      description: diff === undefined ? vscode.l10n.t("Show in Full…") : vscode.l10n.t("Show the Change…"),
+      detail: reason === undefined ? "" : withoutIcons(vscode.l10n.t("Reason: {0}", oneLine(reason))),
+      does: "show",
+    },
+    { label: vscode.l10n.t("Your answer"), kind: vscode.QuickPickItemKind.Separator, does: "show" },
+    { label: vscode.l10n.t("$(check) Allow Once"), does: "once" },
+    {
+      label: vscode.l10n.t("$(close) Reject"),
+      description: vscode.l10n.t("The agent stops."),
+      does: "reject",
+    },
+    {
+      label: vscode.l10n.t("$(comment) Reject and Say Why…"),
+      description: vscode.l10n.t("The agent goes on another way."),
+      does: "explain",
+    },
+    {
+      label: vscode.l10n.t("$(check-all) Always Allow"),
+      description: withoutIcons(alwaysWords(request)),
+      does: "always",
+    },
+  ] as const;
+  let active: (typeof items)[number] | undefined;
+  for (;;) {
+    const picked = await pickOne({
+      title: vscode.l10n.t("{0}: {1}", title, who),
+      placeholder: vscode.l10n.t("Read what it asks for, then answer."),
+      items,
+      active,
+      ...options,
+    });
+    if (!picked || picked === BACK) return picked;
+    active = picked;
+    switch (picked.does) {
+      case "show":
+        await (diff === undefined
+          ? context.openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
+          : context.openText(`${subject}.diff`, diff));
+        continue;
+      case "explain": {
+        const message = await write({
+          title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
+          placeholder: vscode.l10n.t("For example: only look, change nothing"),
+          prompt: vscode.l10n.t("What is the agent to do instead? It is told, and goes on."),
+          empty: vscode.l10n.t("Say what the agent is to do instead."),
+          text: drafts.reason,
+          draft: (text) => (drafts.reason = text),
+          over: options.over,
+          canGoBack: true,
+        });
+        if (message === BACK) continue;
+        return message === undefined ? undefined : { type: "permission", reply: "reject", message };
+      }
+      default:
+        return { type: "permission", reply: picked.does };
+    }
+  }
+}
+
+async function askQuestions(
+  context: FlowContext,
+  { questions }: QuestionRequest,
+  who: string,
+  options: AskOptions,
+  drafts: Drafts,
+): Promise<Step<RequestAnswer>> {
+  const answers: (readonly string[])[] = [];
+  for (let at = 0; at < questions.length;) {
+    const question = questions[at];
+    if (!question) break;
+    const header = question.header || vscode.l10n.t("Question");
+    const title =
+      questions.length === 1
+        ? vscode.l10n.t("{0}: {1}", header, who)
+        : vscode.l10n.t("{0} ({1}/{2}): {3}", header, at + 1, questions.length, who);
+    const draft = (drafts.answers[at] ??= { labels: [], own: "" });
+    const canGoBack = at > 0 || options.canGoBack;
+    const given = await askQuestion(context, question, draft, { title, over: options.over, canGoBack });
+    if (given === "dismiss") return { type: "dismiss" };
+    if (given === undefined || (given === BACK && at === 0)) return given;
+    if (given === BACK) at--;
+    else answers[at++] = given;
+  }
+  return { type: "question", answers };
+}
+
+type QuestionButton = StepButton<"dismiss" | "show">;
+
+async function askQuestion(
+  context: FlowContext,
+  { question, options, multiple, custom }: Question,
+  draft: Drafts["answers"][number],
+  step: { readonly title: string; readonly over: AbortSignal; readonly canGoBack: boolean },
+): Promise<Step<readonly string[] | "dismiss">> {
+  const isOwnAlone = options.length === 0;
+  const placeholder = oneLine(question);
+  const own = {
+    label: vscode.l10n.t("$(edit) Another Answer…"),
+    description: withoutIcons(draft.own),
+    answer: undefined,
+  };
+  const items = [
+    ...options.map(({ label, description }) => ({
+      label: withoutIcons(label),
+      description: withoutIcons(oneLine(description)),
+      answer: label,
+    })),
+    ...(custom ? [own] : []),
+  ];
+  const buttons: readonly QuestionButton[] = [
+    ...(placeholder.length > QUESTION_SHOWN || question.includes("\n")
+      ? [button("eye", vscode.l10n.t("Read the Whole Question"), "show" as const)]
+      : []),
+    button("circle-slash", vscode.l10n.t("Dismiss the Question; the Agent Stops"), "dismiss"),
+  ];
+  for (;;) {
+    const chosen = items.filter(({ answer }) =>
+      answer === undefined ? draft.own !== "" : draft.labels.includes(answer),
+    );
+    const list = { ...step, placeholder, items, buttons };
+    const picked = isOwnAlone
+      ? [own]
+      : multiple
+        ? await pickSome({ ...list, chosen })
+        : await pickOne({ ...list, active: chosen[0] });
+    if (picked === undefined || picked === BACK || picked === "dismiss") return picked;
+    if (picked === "show") {
+      await context.openText(`${step.title}.md`, question);
+      continue;
+    }
+    const rows = "label" in picked ? [picked] : picked;
+    draft.labels = rows.flatMap(({ answer }) => answer ?? []);
+    if (!rows.includes(own)) return draft.labels;
+    const text = await write({
+      ...step,
+      placeholder: "",
+      prompt: question,
+      empty: vscode.l10n.t("Write your answer, or go back."),
+      text: draft.own,
+      draft: (written) => (draft.own = written),
+      canGoBack: step.canGoBack || !isOwnAlone,
+    });
+    if (text === BACK && !isOwnAlone) continue;
+    return text === undefined || text === BACK ? text : [...draft.labels, text];
+  }
+}
+
+function button<B>(icon: string, tooltip: string, gives: B): StepButton<B> {
+  return { iconPath: new vscode.ThemeIcon(icon), tooltip, gives };
+}
+
+/** As much of a command or file as a row shows; all of it opens as a document. */
+function shown(subject: string): string {
+  return withoutIcons(excerpt(oneLine(subject), SUBJECT_SHOWN));
+}

@@ -1,0 +1,187 @@
+import { l10n, workspace } from "vscode";
+import type { PendingRequest, PermissionRequest, QuestionRequest } from "../../engine/server-model.ts";
+import type { Child } from "../../engine/subagent.ts";
+import { visible } from "../plain-text.ts";
+
+/**
+ * A permission or a question in words. All are plain texts that hold what agents and models wrote: who shows them where
+ * links or icons are made of text takes those out.
+ */
+export interface RequestWords {
+  /** The kind of thing that is wanted, as a heading: `Run a Command`. */
+  readonly title: string;
+  /** A codicon's name. */
+  readonly icon: string;
+  /** What it is about, whole: the command, the file, the address or the question. */
+  readonly subject: string;
+  /** The sentence that `who` wants this, with the subject or what is shown of it. */
+  readonly sentence: (who: string, subject: string) => string;
+}
+
+export function requestWords(request: PendingRequest): RequestWords {
+  const words = request.type === "permission" ? permissionWords(request) : questionWords(request);
+  return { ...words, subject: visible(words.subject) };
+}
+
+/** Who asks: `general of "Push the branch"`. */
+export function asker({ agent, description }: Pick<Child, "agent" | "description">): string {
+  return agent === undefined
+    ? l10n.t('The agent of "{0}"', description)
+    : l10n.t('{0} of "{1}"', agent, description);
+}
+
+/**
+ * Why the agent wants it, in its own words, where it gave a reason.
+ * @param input what the tool that asks was called with
+ */
+export function requestReason(
+  request: PendingRequest,
+  input?: Readonly<Record<string, unknown>>,
+): string | undefined {
+  if (request.type === "question") return undefined;
+  const { metadata } = request;
+  const reason = text(metadata["reason"]) ?? text(metadata["description"]) ?? text(input?.["description"]);
+  return reason === undefined || requestWords(request).subject.includes(reason) ? undefined : visible(reason);
+}
+
+/** What the answer "always" covers, and for how long: measured on the server, which keeps it in memory for the folder. */
+export function alwaysWords({ always }: PermissionRequest): string {
+  return always.every((pattern) => pattern === "*")
+    ? l10n.t("Everything of this kind, for every agent in this folder, until the server restarts")
+    : l10n.t("{0}: for every agent in this folder, until the server restarts", visible(always.join(", ")));
+}
+
+/** The change that an agent wants to make, as a unified diff. */
+export function proposedDiff(request: PendingRequest): string | undefined {
+  return request.type === "permission" ? text(request.metadata["diff"]) : undefined;
+}
+
+function questionWords({ questions }: QuestionRequest): RequestWords {
+  const [first] = questions;
+  const title = text(first?.header) ?? l10n.t("Question");
+  const more = questions.length - 1;
+  return {
+    title,
+    icon: "question",
+    subject: first?.question ?? title,
+    sentence: (who, subject) => {
+      if (more === 0) return l10n.t("{0} asks: {1}", who, subject);
+      return more === 1
+        ? l10n.t("{0} asks: {1} (and 1 more question)", who, subject)
+        : l10n.t("{0} asks: {1} (and {2} more questions)", who, subject, more);
+    },
+  };
+}
+
+function permissionWords(request: PermissionRequest): RequestWords {
+  const { permission, patterns, metadata } = request;
+  const listed = patterns.join(", ") || permission;
+  switch (permission) {
+    case "bash":
+      return {
+        title: l10n.t("Run a Command"),
+        icon: "terminal",
+        subject: text(metadata["command"]) ?? patterns.join(" && "),
+        sentence: (who, subject) => l10n.t("{0} wants to run: {1}", who, subject),
+      };
+    case "edit":
+      return {
+        title: l10n.t("Change a File"),
+        icon: "edit",
+        subject: file(metadata["filepath"]) ?? files(patterns),
+        sentence: (who, subject) => l10n.t("{0} wants to change {1}", who, subject),
+      };
+    case "read":
+      return {
+        title: l10n.t("Read a File"),
+        icon: "file",
+        subject: files(patterns),
+        sentence: (who, subject) => l10n.t("{0} wants to read {1}", who, subject),
+      };
+    case "external_directory":
+      return {
+        title: l10n.t("Reach Outside the Folder"),
+        icon: "folder-opened",
+        subject: text(metadata["command"]) ?? text(metadata["filepath"]) ?? listed,
+        sentence: (who, subject) => l10n.t("{0} wants to reach outside the folder: {1}", who, subject),
+      };
+    case "webfetch":
+      return {
+        title: l10n.t("Fetch from the Web"),
+        icon: "globe",
+        subject: text(metadata["url"]) ?? listed,
+        sentence: (who, subject) => l10n.t("{0} wants to fetch {1}", who, subject),
+      };
+    case "websearch":
+    case "codesearch":
+      return {
+        title: l10n.t("Search the Web"),
+        icon: "globe",
+        subject: text(metadata["query"]) ?? listed,
+        sentence: (who, subject) => l10n.t("{0} wants to search the web for: {1}", who, subject),
+      };
+    case "glob":
+    case "grep":
+    case "list":
+      return {
+        title: l10n.t("Search the Files"),
+        icon: "search",
+        subject: listed,
+        sentence: (who, subject) => l10n.t("{0} wants to search the files for: {1}", who, subject),
+      };
+    case "task":
+      return {
+        title: l10n.t("Launch a Subagent"),
+        icon: "hubot",
+        subject: [text(metadata["subagent_type"]) ?? listed, text(metadata["description"])]
+          .filter(Boolean)
+          .join(": "),
+        sentence: (who, subject) => l10n.t("{0} wants to launch a subagent, {1}", who, subject),
+      };
+    case "skill":
+      return {
+        title: l10n.t("Use a Skill"),
+        icon: "lightbulb",
+        subject: listed,
+        sentence: (who, subject) => l10n.t("{0} wants to use the skill {1}", who, subject),
+      };
+    case "doom_loop":
+      return {
+        title: l10n.t("Repeat Itself"),
+        icon: "warning",
+        subject: [text(metadata["tool"]) ?? listed, callInput(metadata["input"])].filter(Boolean).join(" "),
+        sentence: (who, subject) =>
+          l10n.t("{0} has made the same call several times and wants to go on: {1}", who, subject),
+      };
+    default:
+      return {
+        title: l10n.t("Use a Tool"),
+        icon: "tools",
+        subject: patterns.every((pattern) => pattern === "*") ? permission : `${permission}: ${listed}`,
+        sentence: (who, subject) => l10n.t("{0} wants to use the tool {1}", who, subject),
+      };
+  }
+}
+
+function files(patterns: readonly string[]): string {
+  return patterns.map((pattern) => file(pattern) ?? pattern).join(", ");
+}
+
+/** A path as the person knows it: from the folder, if it is in there. */
+function file(path: unknown): string | undefined {
+  const known = text(path);
+  if (known === undefined) return undefined;
+  const relative = workspace.asRelativePath(known, false);
+  if (relative !== known) return relative;
+  // Without a repository the server gives paths from the root of the file system, less its slash.
+  const fromRoot = workspace.asRelativePath(`/${known}`, false);
+  return fromRoot === `/${known}` ? known : fromRoot;
+}
+
+function callInput(input: unknown): string | undefined {
+  return typeof input === "object" && input !== null ? JSON.stringify(input) : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value : undefined;
+}

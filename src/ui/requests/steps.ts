@@ -1,0 +1,131 @@
+import * as vscode from "vscode";
+
+/** The person wants the step before. */
+export const BACK = Symbol("back");
+
+/** What came of a step; undefined: the person left, or `over` said that it has no more use. */
+export type Step<T> = T | typeof BACK | undefined;
+
+export interface StepOptions {
+  readonly title: string;
+  readonly placeholder: string;
+  readonly canGoBack: boolean;
+  /** Closes the step. */
+  readonly over: AbortSignal;
+}
+
+/** A button beside the title, and what its click gives. */
+export interface StepButton<B> extends vscode.QuickInputButton {
+  readonly gives: B;
+}
+
+export interface ListOptions<T extends vscode.QuickPickItem, B> extends StepOptions {
+  readonly items: readonly T[];
+  readonly buttons?: readonly StepButton<B>[];
+}
+
+/** Lets the person pick one of several, beginning at `active`. */
+export function pickOne<T extends vscode.QuickPickItem, B = never>(
+  options: ListOptions<T, B> & { readonly active?: T | undefined },
+): Promise<Step<T | B>> {
+  const { active } = options;
+  return pick<T, B, T>(options, (list) => {
+    if (active) list.activeItems = [active];
+    return () => list.selectedItems[0];
+  });
+}
+
+/** Lets the person pick at least one of several, `chosen` to begin with. */
+export function pickSome<T extends vscode.QuickPickItem, B = never>(
+  options: ListOptions<T, B> & { readonly chosen: readonly T[] },
+): Promise<Step<readonly T[] | B>> {
+  return pick<T, B, readonly T[]>(options, (list) => {
+    list.canSelectMany = true;
+    list.selectedItems = options.chosen;
+    return () => {
+      if (list.selectedItems.length > 0) return list.selectedItems;
+      list.placeholder = vscode.l10n.t("Choose at least one: {0}", options.placeholder);
+      return undefined;
+    };
+  });
+}
+
+function pick<T extends vscode.QuickPickItem, B, R>(
+  { title, placeholder, canGoBack, over, items, buttons = [] }: ListOptions<T, B>,
+  /** Gives how to read what is chosen; undefined: not enough yet. */
+  prepare: (list: vscode.QuickPick<T>) => () => R | undefined,
+): Promise<Step<R | B>> {
+  const list = vscode.window.createQuickPick<T>();
+  list.title = title;
+  list.placeholder = placeholder;
+  list.matchOnDescription = true;
+  list.matchOnDetail = true;
+  list.items = items;
+  list.buttons = [...(canGoBack ? [vscode.QuickInputButtons.Back] : []), ...buttons];
+  const chosen = prepare(list);
+  return show(list, over, (finish) => {
+    list.onDidAccept(() => {
+      const result = chosen();
+      if (result !== undefined) finish(result);
+    });
+    list.onDidTriggerButton((button) => {
+      const own = buttons.find((one) => one === button);
+      finish(own ? own.gives : BACK);
+    });
+  });
+}
+
+/** Lets the person write; `draft` is told each change, so that nothing is lost with the step. */
+export function write(
+  options: StepOptions & {
+    readonly prompt: string;
+    readonly text: string;
+    readonly draft: (text: string) => void;
+    /** Said where nothing is written. */
+    readonly empty: string;
+  },
+): Promise<Step<string>> {
+  const input = vscode.window.createInputBox();
+  input.title = options.title;
+  input.placeholder = options.placeholder;
+  input.prompt = options.prompt;
+  input.value = options.text;
+  input.valueSelection = [options.text.length, options.text.length];
+  input.buttons = options.canGoBack ? [vscode.QuickInputButtons.Back] : [];
+  return show<string>(input, options.over, (finish) => {
+    input.onDidChangeValue((value) => {
+      input.validationMessage = "";
+      options.draft(value);
+    });
+    input.onDidAccept(() => {
+      if (input.value.trim() === "") input.validationMessage = options.empty;
+      else finish(input.value.trim());
+    });
+    input.onDidTriggerButton(() => finish(BACK));
+  });
+}
+
+function show<R>(
+  input: vscode.QuickInput,
+  over: AbortSignal,
+  listen: (finish: (result: R | typeof BACK) => void) => void,
+): Promise<Step<R>> {
+  return new Promise((resolve) => {
+    let result: Step<R>;
+    const close = (): void => input.hide();
+    // What someone else does meanwhile must not take the question away.
+    input.ignoreFocusOut = true;
+    listen((given) => {
+      result = given;
+      input.hide();
+    });
+    input.onDidHide(() => {
+      over.removeEventListener("abort", close);
+      input.dispose();
+      resolve(result);
+    });
+    over.addEventListener("abort", close);
+    input.show();
+    if (over.aborted) close();
+  });
+}

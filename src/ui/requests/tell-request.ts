@@ -1,0 +1,97 @@
+import * as vscode from "vscode";
+import type { OpenRequest } from "../../engine/engine.ts";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
+import { showError } from "../human-error.ts";
+import { withoutLinks } from "../plain-text.ts";
+import { answerOneOf, answerRequest, isUnknown, tellOver, type FlowContext } from "./answer-flow.ts";
+import { asker, requestReason, requestWords } from "./request-words.ts";
+
+/** As much of a command, file or question as a notification shows. */
+const SUBJECT_SHOWN = 300;
+const TASK_SHOWN = 60;
+const REASON_SHOWN = 120;
+/** Questions with so many answers, each so short, are answered by a button. */
+const BUTTONS = 3;
+const BUTTON_LENGTH = 24;
+
+/** A button and the answer it gives; without one it opens the dialog. */
+interface Choice extends vscode.MessageItem {
+  readonly answer?: RequestAnswer;
+}
+
+/** Shows one request with its answers, and does what the person chose. */
+export async function tellRequest(context: FlowContext, open: OpenRequest): Promise<void> {
+  const { engine, tasks, logger } = context;
+  const { request } = open;
+  const input = await engine.toolInput(request).catch(() => undefined);
+  const isOpen = (): boolean => engine.openRequests().some((one) => one.request.id === request.id);
+  if (!isOpen()) return;
+  const choice = await vscode.window.showWarningMessage<Choice>(message(open, input), ...choices(request));
+  if (!choice) return;
+  if (!isOpen()) return tellOver();
+  try {
+    await (choice.answer ? tasks.answer(request, choice.answer) : answerRequest(context, open));
+  } catch (error) {
+    if (isUnknown(error)) tellOver();
+    else await showError(error, logger);
+  }
+}
+
+/** Shows that many requests wait. */
+export async function tellSeveral(context: FlowContext, count: number): Promise<void> {
+  const answer = vscode.l10n.t("Answer…");
+  const message = vscode.l10n.t("{0} requests of agents wait for you.", count);
+  if ((await vscode.window.showWarningMessage(message, answer)) !== answer) return;
+  try {
+    await answerOneOf(context, () => context.engine.openRequests());
+  } catch (error) {
+    await showError(error, context.logger);
+  }
+}
+
+function message(
+  { request, child }: OpenRequest,
+  input: Readonly<Record<string, unknown>> | undefined,
+): string {
+  const { subject, sentence } = requestWords(request);
+  const who = asker({ ...child, description: excerpt(oneLine(child.description), TASK_SHOWN) });
+  const wish = sentence(who, excerpt(oneLine(subject), SUBJECT_SHOWN));
+  const reason = requestReason(request, input);
+  return withoutLinks(
+    reason === undefined
+      ? wish
+      : vscode.l10n.t("{0} (reason: {1})", wish, excerpt(oneLine(reason), REASON_SHOWN)),
+  );
+}
+
+function choices(request: PendingRequest): readonly Choice[] {
+  if (request.type === "question")
+    return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
+  return [
+    // A command of which a part is not shown is not allowed unread.
+    ...(isShownWhole(requestWords(request).subject)
+      ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
+      : []),
+    { title: vscode.l10n.t("Reject"), answer: { type: "permission", reply: "reject" } },
+    { title: vscode.l10n.t("More…") },
+  ];
+}
+
+function questionChoices([question, ...others]: Extract<
+  PendingRequest,
+  { type: "question" }
+>["questions"]): readonly Choice[] {
+  if (!question || others.length > 0 || question.multiple || !isShownWhole(question.question)) return [];
+  const { options } = question;
+  if (options.length > BUTTONS || !options.every(({ label }) => fitsButton(label))) return [];
+  return options.map(({ label }) => ({ title: label, answer: { type: "question", answers: [[label]] } }));
+}
+
+function isShownWhole(text: string): boolean {
+  return text.trim().length <= SUBJECT_SHOWN && !/[\r\n]/.test(text.trim());
+}
+
+function fitsButton(label: string): boolean {
+  return label.length <= BUTTON_LENGTH && !/\$\(|[\r\n]/.test(label);
+}

@@ -1,0 +1,91 @@
+import * as vscode from "vscode";
+import type { Task } from "../engine/task.ts";
+import { showError } from "./human-error.ts";
+import type { EndContext } from "./notifications.ts";
+import { withoutLinks } from "./plain-text.ts";
+
+/** Tasks of a batch that were created this close to one another, in milliseconds, were launched as one. */
+const LAUNCHED_AS_ONE_MS = 5_000;
+
+/**
+ * Tells of the end of a task, or of those launched as one with it when it was the last of them.
+ * @param siblings the tasks of its parent at that moment, where it may have been launched with others
+ */
+export async function tellEnd(context: EndContext, task: Task, siblings: readonly Task[]): Promise<void> {
+  const batch = launchedWith(siblings, task);
+  if (batch.length > 1) {
+    const isOver = !batch.some(({ status }) => status === "running");
+    if (isOver && isWanted(context, batch)) await tellBatch(context, batch);
+  } else if (!context.isShown(task.id) && isWanted(context, [task])) {
+    await tellTask(context, task);
+  }
+}
+
+function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
+  const setting = notifyUser();
+  if (setting === "never") return false;
+  const failed = tasks.some(({ status }) => status === "error");
+  // Whoever cancelled a task knows that it ended.
+  return failed || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
+}
+
+async function tellTask({ showOutput, tasks, logger }: EndContext, task: Task): Promise<void> {
+  const show = vscode.l10n.t("Show Output");
+  const retry = vscode.l10n.t("Retry");
+  const choice =
+    task.status === "error"
+      ? await vscode.window.showErrorMessage(failure(task), show, retry)
+      : await vscode.window.showInformationMessage(
+          vscode.l10n.t('Task "{0}" completed.', withoutLinks(task.description)),
+          show,
+        );
+  if (choice === show) showOutput(task.id);
+  if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
+}
+
+async function tellBatch({ showTasks }: EndContext, batch: readonly Task[]): Promise<void> {
+  const show = vscode.l10n.t("Show Tasks");
+  const failed = batch.some(({ status }) => status === "error");
+  const choice = await (failed
+    ? vscode.window.showErrorMessage(outcome(batch), show)
+    : vscode.window.showInformationMessage(outcome(batch), show));
+  if (choice === show) showTasks();
+}
+
+/**
+ * A task and those launched as one with it. A batch alone does not say: it also holds what was launched later while
+ * another of its tasks was at work, of which the person wants to hear by itself.
+ */
+function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
+  const batch = siblings.filter(
+    ({ batchID, launchedBy }) => batchID === task.batchID && launchedBy === "person",
+  );
+  const isApart = (one: Task | undefined, other: Task | undefined): boolean =>
+    !one || !other || other.createdAt - one.createdAt > LAUNCHED_AS_ONE_MS;
+  const at = batch.findIndex(({ id }) => id === task.id);
+  if (at < 0) return [];
+  let [from, to] = [at, at];
+  while (!isApart(batch[from - 1], batch[from])) from--;
+  while (!isApart(batch[to], batch[to + 1])) to++;
+  return batch.slice(from, to + 1);
+}
+
+function failure({ description, error }: Task): string {
+  const reason = error?.message ?? vscode.l10n.t("no reason was given");
+  return withoutLinks(vscode.l10n.t('Task "{0}" failed: {1}', description, reason));
+}
+
+/** `Batch of 5: 4 completed, 1 failed`. */
+function outcome(batch: readonly Task[]): string {
+  const count = (...statuses: readonly Task["status"][]): number =>
+    batch.filter(({ status }) => statuses.includes(status)).length;
+  // One that was resumed since has completed before.
+  const completed = count("completed", "resumed");
+  const [failed, cancelled] = [count("error"), count("cancelled")];
+  const parts = [
+    completed > 0 && vscode.l10n.t("{0} completed", completed),
+    failed > 0 && vscode.l10n.t("{0} failed", failed),
+    cancelled > 0 && vscode.l10n.t("{0} cancelled", cancelled),
+  ];
+  return vscode.l10n.t("Batch of {0}: {1}", batch.length, parts.filter(Boolean).join(", "));
+}

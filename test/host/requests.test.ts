@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { PermissionRequest, QuestionRequest } from "../../src/engine/server-model.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { visible, withoutIcons, withoutLinks } from "../../src/ui/plain-text.ts";
+import { alwaysWords, asker, requestReason, requestWords } from "../../src/ui/requests/request-words.ts";
+import { ModelClient } from "../support/model-client.ts";
+import { script } from "../support/script.ts";
+import { until } from "../support/wait.ts";
+
+function permission(
+  kind: string,
+  metadata: Readonly<Record<string, unknown>> = {},
+  patterns: readonly string[] = ["*"],
+  always: readonly string[] = ["*"],
+): PermissionRequest {
+  return {
+    type: "permission",
+    id: "per_1",
+    sessionID: "ses_1",
+    permission: kind,
+    patterns,
+    always,
+    metadata,
+  };
+}
+
+const folder = (): string => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? assert.fail("no folder");
+
+describe("a request in words", () => {
+  /** What OpenCode sends for each kind, and what a person reads of it. */
+  const kinds: readonly (readonly [() => PermissionRequest, string])[] = [
+    [
+      () => permission("bash", { command: "git push && ls" }, ["git push", "ls"]),
+      "W wants to run: git push && ls",
+    ],
+    [
+      () => permission("edit", { filepath: join(folder(), "src", "a.ts"), diff: "…" }),
+      "W wants to change src/a.ts",
+    ],
+    [() => permission("read", {}, [join(folder(), ".env").slice(1)]), "W wants to read .env"],
+    [() => permission("read", {}, ["src/a.ts"]), "W wants to read src/a.ts"],
+    [
+      () => permission("external_directory", { filepath: "/etc/hostname", parentDir: "/etc" }, ["/etc/*"]),
+      "W wants to reach outside the folder: /etc/hostname",
+    ],
+    [
+      () => permission("external_directory", { command: "rm -r /etc/x", directories: ["/etc"] }, ["/etc/*"]),
+      "W wants to reach outside the folder: rm -r /etc/x",
+    ],
+    [
+      () =>
+        permission("webfetch", { url: "https://example.org/x", format: "text" }, ["https://example.org/x"]),
+      "W wants to fetch https://example.org/x",
+    ],
+    [() => permission("grep", { pattern: "two" }, ["two"]), "W wants to search the files for: two"],
+    [
+      () => permission("task", { description: "Look", subagent_type: "general" }, ["general"]),
+      "W wants to launch a subagent, general: Look",
+    ],
+    [
+      () => permission("doom_loop", { tool: "read", input: { a: 1 } }, ["read"]),
+      'W has made the same call several times and wants to go on: read {"a":1}',
+    ],
+    [() => permission("github_create_issue"), "W wants to use the tool github_create_issue"],
+  ];
+  for (const [request, sentence] of kinds)
+    it(sentence, () => {
+      const words = requestWords(request());
+      assert.equal(words.sentence("W", words.subject), sentence);
+      assert.ok(words.title.length > 0 && words.icon.length > 0);
+    });
+
+  it("a question is told with how many follow", () => {
+    const question = { question: "Which?", header: "Pick", options: [], multiple: false, custom: true };
+    const request: QuestionRequest = {
+      type: "question",
+      id: "que_1",
+      sessionID: "ses_1",
+      questions: [question, question],
+    };
+    assert.equal(requestWords(request).title, "Pick");
+    assert.equal(requestWords(request).sentence("W", "Which?"), "W asks: Which? (and 1 more question)");
+  });
+
+  it("the reason is the request's own, else that of the tool's call, and never the subject again", () => {
+    assert.equal(requestReason(permission("bash", { command: "ls" }), { description: "Look" }), "Look");
+    assert.equal(requestReason(permission("deploy", { reason: "Ship" }), { description: "x" }), "Ship");
+    assert.equal(
+      requestReason(permission("task", { subagent_type: "general", description: "Look" })),
+      undefined,
+    );
+    assert.equal(requestReason(permission("edit", { filepath: "a" })), undefined);
+  });
+
+  it("who asks, and what always covers", () => {
+    assert.equal(asker({ agent: "build", description: "Ship" }), 'build of "Ship"');
+    assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
+    assert.match(alwaysWords(permission("edit")), /^Everything of this kind, .* until the server restarts$/);
+    assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*: /);
+  });
+
+  it("what agents write makes no link and no icon, and hides nothing", () => {
+    assert.equal(withoutLinks("[x](command:y)"), "[x] (command:y)");
+    assert.equal(withoutIcons("$(bug) $(sync~spin)"), "\\$(bug) \\$(sync~spin)");
+    assert.equal(visible("rm a\u202e\u200b\u0007\n\tb"), "rm a\\u{202e}\\u{200b}\\u{7}\n\tb");
+    assert.equal(requestWords(permission("bash", { command: "a\u202eb" })).subject, "a\\u{202e}b");
+  });
+});
+
+describe("requests answered from code", () => {
+  const model = ModelClient.fromEnv();
+  let api: AsyncAgentsApi;
+
+  before(async function () {
+    this.timeout(120_000);
+    api = await (
+      vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents") ?? assert.fail()
+    ).activate();
+    await api.ready();
+  });
+
+  /** A task that asks two questions, the second of which takes several answers. */
+  async function asking(): Promise<Task> {
+    const options = ["A", "B"].map((label) => ({ label, description: "" }));
+    const questions = [
+      { header: "One", question: "Which one?", options },
+      { header: "Several", question: "Which ones?", options, multiple: true },
+    ];
+    const task = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+      prompt: script([{ tools: [{ name: "question", args: { questions } }] }, { text: "Done." }]),
+      agent: "build",
+    });
+    await until("the question", () => api.tasks.get(task.id)?.progress?.phase === "needs-answer");
+    return task;
+  }
+
+  const answer = (...args: readonly unknown[]): Thenable<unknown> =>
+    vscode.commands.executeCommand("asyncagents.answer", ...args);
+
+  it("an answer that does not fit is refused and changes nothing; one that does is given", async () => {
+    const task = await asking();
+    const refusals: readonly (readonly [unknown, RegExp])[] = [
+      ["A", /must be an object/],
+      [{}, /one list for each of the 2 questions/],
+      [{ answers: [["A"]] }, /one list for each/],
+      [{ answers: [["A", "B"], ["A"]] }, /"Which one\?" takes one answer/],
+      [{ answers: [["A"], []] }, /"Which ones\?" takes at least one answer/],
+      [{ answers: [["A"], "B"] }, /list of texts/],
+      [{ requestID: "que_other", dismiss: true }, /does not wait for an answer to que_other/],
+    ];
+    for (const [given, message] of refusals)
+      await assert.rejects(async () => answer(task.id, given), message);
+    assert.equal(api.tasks.get(task.id)?.progress?.phase, "needs-answer");
+    const given = { answers: [["my own"], ["A", "B"]] };
+    assert.deepEqual(await answer(task, given), { type: "question", ...given });
+    assert.equal((await api.tasks.wait(task.id, { timeoutMs: 30_000 }))?.status, "completed");
+    await model.waitForRequest(
+      ({ sessionID, messages }) => sessionID === task.id && JSON.stringify(messages).includes("my own"),
+    );
+    await assert.rejects(async () => answer(task.id, given), /waits for no answer now/);
+  });
+
+  it("a question that is dismissed ends the task", async () => {
+    const task = await asking();
+    assert.deepEqual(await answer(task.id.slice(-6), { dismiss: true }), { type: "dismiss" });
+    assert.equal((await api.tasks.wait(task.id, { timeoutMs: 30_000 }))?.status, "error");
+  });
+});

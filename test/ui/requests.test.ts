@@ -1,0 +1,405 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  messageText,
+  script,
+  startScriptedModel,
+  type ModelRequest,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const bash = (command: string, description = "Try it"): ScriptStep => ({
+  tools: [{ name: "bash", args: { command, description } }],
+});
+const DONE: ScriptStep = { text: "Done." };
+
+describe("requests of agents in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let launcher: EngineWindow;
+  let parent: string;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel();
+    const folder = tempDir("work");
+    writeFileSync(join(folder, "greet.js"), 'console.log("Hello");\n');
+    const permission = { bash: "ask", edit: "ask", question: "allow" };
+    server = await startOpenCode({ model, directory: folder, password: null, config: { permission } });
+    parent = await createSession(server, "Ship the release");
+    launcher = await openWindow(server, { notifyParent: false }, undefined, undefined, "follows");
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "workbench.colorTheme": "Dark Modern",
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "failures",
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
+    for (const { id } of launcher.engine.active()) await launcher.engine.cancel(id);
+    await workbench.runCommand("Notifications: Clear All Notifications");
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    launcher?.dispose();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const launch = (description: string, steps: readonly ScriptStep[], agent = "general"): Promise<Task> =>
+    launcher.engine.launch({
+      prompt: script([...steps, DONE]),
+      description,
+      agent,
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+
+  /** A row of the list that is open, by what a screen reader says of it. */
+  const option = (name: string | RegExp): Locator =>
+    workbench.quickInput.widget.getByRole("option", { name });
+  const button = (notification: string | RegExp, name: string): Locator =>
+    workbench.notification(notification).getByRole("button", { name, exact: true });
+  const statusBar = (): Locator => workbench.page.locator('.statusbar-item[id$="asyncagents.status"]');
+
+  /** What the tools gave the model of this task, once it is asked to go on. */
+  async function toolResults(task: Task): Promise<readonly string[]> {
+    const isNext = ({ sessionID, messages }: ModelRequest): boolean =>
+      sessionID === task.id && messages.at(-1)?.role === "tool";
+    const { messages } = await model.waitForRequest(isNext);
+    return messages.filter(({ role }) => role === "tool").map(messageText);
+  }
+
+  it("a notification tells agent, command and reason, and Allow Once lets the agent go on", async () => {
+    const task = await launch("Push the branch", [bash("date +%Y", "Find the year")]);
+    const text = 'general of "Push the branch" wants to run: date +%Y (reason: Find the year)';
+    await workbench.notification(text).waitFor();
+    await takePictures(workbench, "request-notification");
+    await button(text, "Allow Once").click();
+    assert.match((await toolResults(task))[0] ?? "", /^\d{4}/);
+    assert.equal((await ended(launcher, task.id)).status, "completed");
+    await statusBar().waitFor({ state: "hidden" });
+  });
+
+  it("Reject in the notification ends the task; what the agent wrote there makes no link", async () => {
+    const task = await launch("Remove the files", [bash('rm "[x](command:workbench.action.closeWindow)"')]);
+    const told = workbench.notification('wants to run: rm "[x] (command:workbench.action.closeWindow)"');
+    await told.waitFor();
+    assert.equal(await told.locator("a[href], a[data-href]").count(), 0);
+    await told.getByRole("button", { name: "Reject" }).click();
+    assert.equal((await ended(launcher, task.id)).status, "error");
+    await workbench.notification('Task "Remove the files" failed').waitFor();
+  });
+
+  it("the status bar counts what works and what waits; a click asks, and Enter alone allows nothing", async () => {
+    await launch("Read the logs", [{ text: "Reading", gate: "logs", gateAfterText: true }]);
+    await statusBar().filter({ hasText: "1" }).waitFor();
+    assert.equal(await statusBar().locator("a").getAttribute("aria-label"), "Async Agents: 1 agent works");
+    await takePictures(workbench, "status-bar-working");
+    const task = await launch("Clean up", [bash("rm -r out", "Make room")]);
+    const label = "Async Agents: 1 agent works, 1 request waits for you";
+    await until(
+      "the count",
+      async () => (await statusBar().locator("a").getAttribute("aria-label")) === label,
+    );
+    await workbench.runCommand("Notifications: Clear All Notifications");
+    await statusBar().hover();
+    await workbench.page
+      .locator(".monaco-hover", { hasText: "Clean up · general · needs permission" })
+      .waitFor();
+    await workbench.screenshot("status-bar-hover-dark");
+    await statusBar().click();
+    await option("rm -r out, Show in Full…, Reason: Make room").waitFor();
+    await takePictures(workbench, "request-permission");
+    await workbench.quickInput.accept();
+    await workbench.tab("command.sh").waitFor();
+    await option("Allow Once").waitFor();
+    assert.equal(launcher.engine.openRequests()[0]?.child.id, task.id);
+    await workbench.quickInput.cancel();
+    await workbench.runCommand("View: Close Editor");
+    model.release("logs");
+  });
+
+  it("from the palette by keyboard alone: one of two, rejected with a reason that the agent gets", async () => {
+    const { page, quickInput } = workbench;
+    await launch("First", [bash("uname -a")]);
+    await workbench.notification("uname -a").waitFor();
+    const second = await launch("Second", [bash("hostname", "See where it runs")]);
+    await workbench.notification("hostname").waitFor();
+    await page.keyboard.press("F1");
+    await page.keyboard.type("Async Agents: Answer Request");
+    await quickInput.items.filter({ hasText: "Answer Request" }).first().waitFor();
+    await page.keyboard.press("Enter");
+    await option('uname -a, general of "First", Run a Command').waitFor();
+    await takePictures(workbench, "requests-list");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await option("Reject and Say Why…").waitFor();
+    await page.keyboard.type("Say Why");
+    await page.keyboard.press("Enter");
+    await quickInput.shows("What is the agent to do instead?");
+    await page.keyboard.press("Enter");
+    await quickInput.shows("Say what the agent is to do instead.");
+    await page.keyboard.type("Only look");
+    await takePictures(workbench, "request-reason");
+    await page.keyboard.press("Control+Alt+Minus");
+    await option("Reject and Say Why…").waitFor();
+    await page.keyboard.press("Enter");
+    await quickInput.shows("What is the agent to do instead?");
+    await page.keyboard.type(" at the folder.");
+    await page.keyboard.press("Enter");
+    assert.match((await toolResults(second))[0] ?? "", /feedback: Only look at the folder\./);
+    assert.equal((await ended(launcher, second.id)).status, "completed");
+  });
+
+  it("from the tree: Always Allow says what it covers, and covers it", async () => {
+    const task = await launch("Print twice", [bash("printf one"), bash("printf two")]);
+    const row = workbench.treeItem("Print twice").filter({ hasText: "needs permission" });
+    await row.waitFor();
+    await row.hover();
+    await row.getByRole("button", { name: "Answer Request" }).click();
+    await option("Always Allow, printf *: for every agent in this folder, until the server restarts").click();
+    assert.equal((await ended(launcher, task.id)).status, "completed");
+    const sibling = await launch("Print again", [bash("printf three")]);
+    assert.equal((await ended(launcher, sibling.id)).status, "completed");
+  });
+
+  it("a change is shown as a diff before it is allowed", async () => {
+    const file = join(server.directory, "greet.js");
+    const args = { filePath: file, oldString: '"Hello"', newString: '"Good evening"' };
+    const task = await launch("Greet politely", [
+      { tools: [{ name: "read", args: { filePath: file } }] },
+      { tools: [{ name: "edit", args }] },
+    ]);
+    const text = 'general of "Greet politely" wants to change greet.js';
+    await button(text, "More…").click();
+    await option("greet.js, Show the Change…").click();
+    await workbench.tab("greet.js.diff").waitFor();
+    await workbench.page.locator(".view-line", { hasText: 'console.log("Good evening")' }).waitFor();
+    await option("Allow Once").waitFor();
+    await takePictures(workbench, "request-change");
+    assert.match(readFileSync(file, "utf8"), /Hello/);
+    await option("Allow Once").click();
+    await ended(launcher, task.id);
+    assert.match(readFileSync(file, "utf8"), /Good evening/);
+    await workbench.runCommand("View: Close Editor");
+  });
+
+  it("questions are asked one after the other: a choice, several and an own answer, with a way back", async () => {
+    const questions = [
+      {
+        header: "Database",
+        question: "Which database is the release for?",
+        options: [
+          { label: "PostgreSQL", description: "What production runs on" },
+          { label: "SQLite", description: "Only for a $(bug) demo" },
+        ],
+      },
+      {
+        header: "Checks",
+        question: "Which checks are to run before it?",
+        multiple: true,
+        options: [
+          { label: "Lint", description: "" },
+          { label: "Tests", description: "Takes ten minutes" },
+        ],
+      },
+    ];
+    const task = await launch(
+      "Prepare it",
+      [{ tools: [{ name: "question", args: { questions } }] }],
+      "build",
+    );
+    const text = 'build of "Prepare it" asks: Which database is the release for? (and 1 more question)';
+    await button(text, "Answer…").click();
+    const { quickInput, page } = workbench;
+    await quickInput.shows("Database (1/2)");
+    await option("SQLite").filter({ hasText: "Only for a $(bug) demo" }).waitFor();
+    await takePictures(workbench, "request-question");
+    await option("PostgreSQL").click();
+    await quickInput.shows("Checks (2/2)");
+    await quickInput.widget.getByRole("button", { name: "Back" }).click();
+    await option("SQLite").click();
+    await quickInput.shows("Checks (2/2)");
+    await quickInput.accept();
+    await quickInput.shows("Choose at least one: Which checks");
+    await quickInput.choose("Tests");
+    await quickInput.choose("Another Answer…");
+    await takePictures(workbench, "request-question-several");
+    await quickInput.accept();
+    await quickInput.shows("Which checks are to run before it?");
+    await page.keyboard.type("And a dry run");
+    await takePictures(workbench, "request-question-own");
+    await quickInput.accept();
+    const [result] = await toolResults(task);
+    assert.match(result ?? "", /database is the release for\?"="SQLite"/);
+    assert.match(result ?? "", /run before it\?"="Tests, And a dry run"/);
+  });
+
+  it("a short question is answered by a button of its notification", async () => {
+    const options = ["Yes", "No"].map((label) => ({ label, description: "" }));
+    const questions = [{ header: "Sure?", question: "Is main the right branch?", options }];
+    const task = await launch("Merge", [{ tools: [{ name: "question", args: { questions } }] }], "build");
+    await takePicturesOf("asks: Is main the right branch?", "request-question-notification");
+    await button("asks: Is main the right branch?", "No").click();
+    assert.match((await toolResults(task))[0] ?? "", /right branch\?"="No"/);
+  });
+
+  it("a request of a subagent is told as its own, and answered from the palette", async () => {
+    const prompt = script([bash("pwd", "See the folder"), DONE]);
+    const args = { description: "Look around", prompt, subagent_type: "general" };
+    const lead = script([{ tools: [{ name: "task", args }] }, DONE]);
+    await server.fetch(`/session/${parent}/prompt_async`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ agent: "build", parts: [{ type: "text", text: lead }] }),
+    });
+    await workbench.notification(/general of "Look around.*" wants to run: pwd/).waitFor();
+    assert.equal(
+      await statusBar().locator("a").getAttribute("aria-label"),
+      "Async Agents: 1 request waits for you",
+    );
+    await workbench.runCommand("Async Agents: Answer Request");
+    await option("Allow Once").click();
+    await model.waitForRequest(
+      ({ sessionID, messages }) =>
+        sessionID !== parent && messageText(messages.at(-1)).includes(server.directory),
+    );
+  });
+
+  it("what was cancelled needs no answer: the dialog closes, the notification does nothing, the palette has none", async () => {
+    const task = await launch("Be stopped", [bash("touch stopped.txt")]);
+    await workbench.notification("touch stopped.txt").waitFor();
+    await workbench.runCommand("Async Agents: Answer Request");
+    await option("Reject and Say Why…").click();
+    await workbench.quickInput.shows("What is the agent to do instead?");
+    await workbench.page.keyboard.type("Use another name");
+    await launcher.engine.cancel(task.id);
+    await workbench.quickInput.widget.waitFor({ state: "hidden" });
+    const over = workbench.notification("This needs no answer any more");
+    await over.getByRole("button", { name: "Copy What You Wrote" }).waitFor();
+    await takePictures(workbench, "request-over");
+    await button("touch stopped.txt", "Allow Once").click();
+    await until("the second message", async () => (await over.count()) === 2);
+    assert.equal(existsSync(join(server.directory, "stopped.txt")), false);
+    await workbench.runCommand("Async Agents: Answer Request");
+    await workbench.notification("No agent waits for you.").waitFor();
+  });
+
+  it("many requests are told in one notification", async () => {
+    await Promise.all([1, 2, 3, 4, 5].map((at) => launch(`Task ${at}`, [bash(`sleep 0.0${at}`)])));
+    await workbench.notification(/\d requests of agents wait for you/).waitFor();
+    await until("all to wait", () => launcher.engine.openRequests().length === 5);
+    await takePictures(workbench, "requests-many");
+    await button("requests of agents wait for you", "Answer…").click();
+    await workbench.quickInput.shows("Waiting for You (5)");
+    await workbench.quickInput.cancel();
+  });
+
+  it("after a reload of the window, what still waits is told again", async () => {
+    const task = await launch("Survive", [bash("id -u")]);
+    await workbench.notification("id -u").waitFor();
+    await workbench.reload();
+    await button("wants to run: id -u", "Allow Once").click({ timeout: 30_000 });
+    assert.equal((await ended(launcher, task.id)).status, "completed");
+  });
+
+  it("tasks launched as one are told as one when the last has ended", async () => {
+    const refused: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
+    const tasks = await Promise.all([
+      launch("One", [{ text: "x", gate: "batch" }]),
+      launch("Two", [{ text: "x", gate: "batch" }]),
+      launch("Three", [refused]),
+    ]);
+    await ended(launcher, tasks[2].id);
+    model.release("batch");
+    await workbench.notification("Batch of 3: 2 completed, 1 failed").waitFor();
+    await takePictures(workbench, "batch-ended");
+    assert.equal(await workbench.notification("The key was refused").count(), 0);
+  });
+
+  it("what takes long is said to be going on", async () => {
+    await ended(launcher, (await launch("Be quick", [])).id);
+    await workbench.treeItem("Be quick").waitFor();
+    process.kill(server.pid, "SIGSTOP");
+    try {
+      await workbench.runCommand("Async Agents: Clear Finished Tasks");
+      await workbench.notification("Clearing").waitFor();
+      await takePictures(workbench, "clearing-many");
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    await workbench.notification("Cleared").waitFor();
+    await workbench.notification("Clearing").waitFor({ state: "hidden" });
+  });
+
+  it("a long command is not allowed unread, and is shown in full", async () => {
+    const command = Array.from({ length: 12 }, (_, at) => `true STEP_${at}_${"x".repeat(30)}`).join("\n");
+    const task = await launch("Set up", [bash(command)]);
+    const told = workbench.notification('general of "Set up" wants to run: true STEP_0');
+    await told.getByRole("button", { name: "More…" }).waitFor();
+    await takePictures(workbench, "request-long");
+    assert.equal(await told.getByRole("button", { name: "Allow Once" }).count(), 0);
+    await told.getByRole("button", { name: "More…" }).click();
+    await option(/^true STEP_0/).click();
+    await workbench.page.locator(".view-line", { hasText: "true STEP_11_" }).waitFor();
+    await takePictures(workbench, "request-long-shown");
+    await option("Allow Once").click();
+    assert.equal((await ended(launcher, task.id)).status, "completed");
+    await workbench.runCommand("View: Close Editor");
+  });
+
+  it("high contrast", async () => {
+    await workbench.setTheme("hc");
+    await launch("Push the branch", [bash("env", "See the environment")]);
+    await workbench.notification("wants to run: env").waitFor();
+    await workbench.screenshot("request-notification-hc");
+    await workbench.runCommand("Async Agents: Answer Request");
+    await option("Allow Once").waitFor();
+    await workbench.screenshot("request-permission-hc");
+    await workbench.quickInput.cancel();
+  });
+
+  it("the status bar says when the connection is lost while agents work", async () => {
+    await launch("Go on", [{ text: "x", gate: "lost" }]);
+    await statusBar().filter({ hasText: "1" }).waitFor();
+    await server.kill();
+    const label = "Async Agents: the connection to OpenCode was lost, 1 agent works";
+    await until(
+      "the loss",
+      async () => (await statusBar().locator("a").getAttribute("aria-label")) === label,
+    );
+    await workbench.screenshot("status-bar-lost-hc");
+    await server.restart();
+    await statusBar().waitFor({ state: "hidden", timeout: 20_000 });
+  });
+
+  async function takePicturesOf(notification: string, name: string): Promise<void> {
+    await workbench.notification(notification).waitFor();
+    await takePictures(workbench, name);
+  }
+});
