@@ -24,6 +24,7 @@ import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { PasswordStore } from "./ui/passwords.ts";
 import { Settings } from "./ui/settings.ts";
+import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
@@ -97,7 +98,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
 
-  const view = own(new TaskView(engine, session, connector, new ContextKeys()));
+  const list = own(new ListOptions(context.workspaceState));
+  const view = own(new TaskView(engine, session, connector, list, new ContextKeys()));
   const documents = own(new TextDocuments());
   const source = createOutputSource(engine, connector);
   const panels = own(
@@ -133,7 +135,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     openText: (name, text) => documents.open(name, text),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
-    selectedTaskID: () => view.selectedTaskID,
+    list,
+    selectedID: () => view.selectedID,
   };
   own(registerCommands(commandContext, COMMANDS));
 

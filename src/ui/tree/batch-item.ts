@@ -1,0 +1,58 @@
+import * as vscode from "vscode";
+import type { Task } from "../../engine/task.ts";
+import { CHILD_STATES, countStates } from "./child-state.ts";
+import type { BatchNode } from "./nodes.ts";
+import { STATE_ICON } from "./task-item.ts";
+import { costWord, oneLine, stateWord } from "./words.ts";
+
+/** Words that all descriptions begin with, for them to name the batch. */
+const COMMON_WORDS = 2;
+
+/** How a batch looks in the tree, by all of its tasks, those too that a filter hides. */
+export function batchItem(
+  { batchID, parentSessionID }: BatchNode,
+  tasks: readonly Task[],
+  isBusyBelow: boolean,
+): vscode.TreeItem {
+  const counts = countStates(tasks);
+  const atWork = counts.waiting + counts.running;
+  const label = batchLabel(tasks);
+  const item = new vscode.TreeItem(
+    label,
+    atWork > 0 || isBusyBelow
+      ? vscode.TreeItemCollapsibleState.Expanded
+      : vscode.TreeItemCollapsibleState.Collapsed,
+  );
+  item.id = `${parentSessionID}/${batchID}`;
+  const facts = [
+    counts.waiting === 0
+      ? undefined
+      : counts.waiting === 1
+        ? vscode.l10n.t("1 needs you")
+        : vscode.l10n.t("{0} need you", counts.waiting),
+    vscode.l10n.t("{0} of {1} done", tasks.length - atWork, tasks.length),
+    ...(["error", "cancelled"] as const).map(
+      (state) => counts[state] > 0 && `${counts[state]} ${stateWord(state)}`,
+    ),
+    // While they work it would change with every answer, and the row be drawn anew with all those below it.
+    atWork === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
+  ].filter(Boolean);
+  item.description = facts.join(" · ");
+  item.iconPath = STATE_ICON[CHILD_STATES.find((state) => counts[state] > 0) ?? "completed"];
+  item.contextValue = [
+    "batch",
+    atWork > 0 ? "active" : "ended",
+    ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
+  ].join(" ");
+  item.accessibilityInformation = { label: [vscode.l10n.t("Batch"), label, ...facts].join(", ") };
+  return item;
+}
+
+/** How the descriptions begin where they do so alike, else how many they are. */
+export function batchLabel(tasks: readonly Task[]): string {
+  const [first = [], ...others] = tasks.map(({ description }) => oneLine(description).split(" "));
+  const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
+  const common = differs === -1 ? first : first.slice(0, differs);
+  if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
+  return differs === -1 ? common.join(" ") : `${common.join(" ")} …`;
+}
