@@ -54,9 +54,13 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   );
   item.id = child.id;
   const below = belowWords(child, waitingBelow, atWorkBelow);
-  const who = [...marks(child), child.agent, isTask(child) ? undefined : "OpenCode", activity(child, now)];
+  const doing = activity(child, now);
+  const who = [child.agent, isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
-  item.description = [below, ...who, ...numbers, elapsed(child, now)].filter(Boolean).join(" · ");
+  // Views are narrow: what changes what a person does next comes first.
+  item.description = [below, ...marks(child), doing, ...who, ...numbers, elapsed(child, now)]
+    .filter(Boolean)
+    .join(" · ");
   item.iconPath = childIcon(child);
   item.contextValue = contextWords(child, around).join(" ");
   if (isTask(child)) item.resourceUri = taskUri(child);
@@ -66,7 +70,9 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       child.description,
       statusWord(child),
       below,
+      ...marks(child),
       ...who,
+      doing,
       ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),
     ]
       .filter(Boolean)
