@@ -55,6 +55,8 @@ export class ProgressTracker {
     const woke = this.alive(now);
     if (part.type === "tool") {
       const before = this.tools.get(part.id);
+      // What was read may be older than what was told meanwhile.
+      if (before?.status === "completed" || before?.status === "error") return woke;
       const title = "title" in part.state && part.state.title ? part.state.title : before?.title;
       const { status } = part.state;
       this.tools.set(part.id, { tool: part.tool, title, status });
