@@ -1,5 +1,6 @@
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Groups } from "./groups.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
@@ -17,9 +18,12 @@ type Ending =
   | { readonly status: "idle" | "cancelled"; readonly at: number; readonly error?: undefined }
   | { readonly status: "error"; readonly at: number; readonly error: AgentError };
 
+/** A session that the server links to a parent. */
+type ChildSession = Session & { readonly parentID: string };
+
 /** A subagent as the engine holds it. */
 interface Held {
-  session: Session;
+  session: ChildSession;
   /** Of the present or last turn; undefined: none was seen. */
   startedAt: number | undefined;
   /** Present while it works. */
@@ -36,6 +40,7 @@ interface Held {
 /** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
 export class Subagents implements Disposable {
   private readonly held = new Map<string, Held>();
+  private readonly heldBelow = new Groups<string, Held>();
   private readonly subscription: Disposable;
   private readonly changes: Emitter<SubagentChange>;
   readonly onDidChange: Event<SubagentChange>;
@@ -57,7 +62,7 @@ export class Subagents implements Disposable {
 
   /** Those directly below a session, in no order. */
   childrenOf(sessionID: string): readonly Subagent[] {
-    return this.registry.linkedTo(sessionID).flatMap(({ id }) => this.get(id) ?? []);
+    return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
   }
 
   isEmpty(): boolean {
@@ -98,20 +103,22 @@ export class Subagents implements Disposable {
     const held = this.held.get(id);
     if (!session || !this.isSubagent(session)) {
       if (held) this.drop(held);
-    } else if (!held) {
+    } else if (held?.session.parentID !== session.parentID) {
+      if (held) this.drop(held);
       this.add(session);
     } else if (looksDifferent(held.session, session)) {
       this.change(held, () => (held.session = session));
     }
   }
 
-  private isSubagent({ id, parentID, archived, task }: Session): boolean {
+  private isSubagent(session: Session): session is ChildSession {
+    const { id, parentID, archived, task } = session;
     return (
       parentID !== undefined && archived === undefined && task.kind === "none" && !this.registry.entry(id)
     );
   }
 
-  private add(session: Session): void {
+  private add(session: ChildSession): void {
     const facts = {
       session,
       startedAt: undefined,
@@ -120,13 +127,19 @@ export class Subagents implements Disposable {
       ending: undefined,
       toolCalls: 0,
     };
-    const after = snapshotOf(facts);
-    this.held.set(session.id, { ...facts, snapshot: after });
-    this.changes.fire({ id: session.id, before: undefined, after });
+    const held = { ...facts, snapshot: snapshotOf(facts) };
+    this.held.set(session.id, held);
+    this.heldBelow.add(session.parentID, held);
+    this.changes.fire({ id: session.id, before: undefined, after: held.snapshot });
   }
 
-  private drop({ session: { id }, snapshot }: Held): void {
+  private drop(held: Held): void {
+    const {
+      session: { id, parentID },
+      snapshot,
+    } = held;
     this.held.delete(id);
+    this.heldBelow.delete(parentID, held);
     this.changes.fire({ id, before: snapshot, after: undefined });
   }
 
@@ -200,7 +213,7 @@ function snapshotOf({
   ending,
   toolCalls,
 }: Omit<Held, "snapshot" | "lastError">): Subagent {
-  const { id, parentID = "", title, agent, model, created, updated, cost, tokens } = session;
+  const { id, parentID, title, agent, model, created, updated, cost, tokens } = session;
   return {
     launchedBy: "other",
     id,
@@ -225,7 +238,6 @@ function looksDifferent(before: Session, after: Session): boolean {
   return (
     before.title !== after.title ||
     before.updated !== after.updated ||
-    before.parentID !== after.parentID ||
     before.agent !== after.agent ||
     before.cost !== after.cost ||
     before.tokens.input !== after.tokens.input ||
