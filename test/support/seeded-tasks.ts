@@ -47,6 +47,20 @@ export async function seedTask(server: OpenCodeServer, seeded: SeededTask): Prom
   return id;
 }
 
+/** As {@link seedTask}, many at once; the IDs are in the order of the tasks. */
+export async function seedTasks(
+  server: OpenCodeServer,
+  tasks: readonly SeededTask[],
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let at = 0; at < tasks.length; at += AT_ONCE)
+    ids.push(...(await Promise.all(tasks.slice(at, at + AT_ONCE).map((task) => seedTask(server, task)))));
+  return ids;
+}
+
+/** How many requests are made at once. */
+const AT_ONCE = 25;
+
 async function post(server: OpenCodeServer, path: string, body: unknown): Promise<string> {
   const response = await server.fetch(path, {
     method: "POST",

@@ -6,7 +6,7 @@ import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers } from "../tree/family.ts";
 import { BatchNode, ChildNode } from "../tree/nodes.ts";
 import { childIcon } from "../tree/task-item.ts";
-import { elapsed, oneLine, statusWord } from "../tree/words.ts";
+import { activity, elapsed, nameOf, oneLine, statusWord } from "../tree/words.ts";
 import type { CommandContext } from "./command.ts";
 
 export interface PickOptions<T extends Child> {
@@ -69,7 +69,7 @@ async function pickFrom(
 ): Promise<Child | undefined> {
   const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
   const add = (parentID: string, above?: Child): void => {
-    for (const row of arrange(engine.children(parentID), list.sortOrder))
+    for (const row of arrange(engine, engine.children(parentID), list.sortOrder))
       for (const child of isBatchRow(row) ? row.members : [row]) {
         if (accepts(child)) items.push(pickItem(child, above));
         add(child.id, child);
@@ -89,12 +89,18 @@ async function pickFrom(
 }
 
 function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly child: Child } {
+  const now = Date.now();
   return {
-    label: withoutIcons(oneLine(child.description)),
-    description: [child.agent, statusWord(child), elapsed(child, Date.now()), shortID(child.id)]
+    label: withoutIcons(oneLine(nameOf(child))),
+    description: [
+      child.agent,
+      activity(child, now) ?? statusWord(child),
+      elapsed(child, now),
+      shortID(child.id),
+    ]
       .filter(Boolean)
       .join(" · "),
-    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
+    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(nameOf(above)))) }),
     iconPath: childIcon(child),
     child,
   };

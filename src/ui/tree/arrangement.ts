@@ -1,6 +1,7 @@
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { CHILD_STATES, stateOf } from "./child-state.ts";
+import { CHILD_STATES, stateOf, type ChildState } from "./child-state.ts";
+import { stateWithBelow, type Family } from "./family.ts";
 
 /** In what order rows stand; the first one is the default. Where two are equal, the newer one comes first. */
 export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;
@@ -20,10 +21,12 @@ export function isBatchRow(row: Row): row is BatchRow {
 }
 
 /** The rows of what is directly below one session: in order, batches brought together where their first member stands. */
-export function arrange(children: readonly Child[], order: SortOrder): readonly Row[] {
+export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly Row[] {
+  const states = new Map(children.map((child) => [child, stateWithBelow(family, child)]));
+  const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
   const batches = new Map<string, Task[]>();
   const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];
-  for (const child of children.toSorted((a, b) => compareChildren(a, b, order))) {
+  for (const child of children.toSorted((a, b) => compareChildren(a, b, order, stateOfRow))) {
     const batch = isTask(child) ? batches.get(child.batchID) : undefined;
     if (!isTask(child)) rows.push(child);
     else if (batch) batch.push(child);
@@ -37,17 +40,22 @@ export function arrange(children: readonly Child[], order: SortOrder): readonly 
 }
 
 /** Below 0: `a` comes first. 0 only for two readings of one child whose place is the same. */
-export function compareChildren(a: Child, b: Child, order: SortOrder): number {
+export function compareChildren(
+  a: Child,
+  b: Child,
+  order: SortOrder,
+  state: (child: Child) => ChildState = stateOf,
+): number {
   const age = b.createdAt - a.createdAt || compareText(b.id, a.id);
   switch (order) {
     case "active":
-      return ACTIVE_RANK[stateOf(a)] - ACTIVE_RANK[stateOf(b)] || age;
+      return ACTIVE_RANK[state(a)] - ACTIVE_RANK[state(b)] || age;
     case "newest":
       return age;
     case "oldest":
       return -age;
     case "status":
-      return CHILD_STATES.indexOf(stateOf(a)) - CHILD_STATES.indexOf(stateOf(b)) || age;
+      return CHILD_STATES.indexOf(state(a)) - CHILD_STATES.indexOf(state(b)) || age;
     case "name":
       return names.compare(a.description, b.description) || age;
     case "cost":

@@ -1,25 +1,28 @@
 import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
+import type { Below } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
 import { STATE_ICON } from "./task-item.ts";
-import { costWord, oneLine, stateWord } from "./words.ts";
+import { belowWords, costWord, oneLine, stateWord } from "./words.ts";
 
 /** Words that all descriptions begin with, for them to name the batch. */
 const COMMON_WORDS = 2;
+/** Characters of a name, which is to leave room for the counts. */
+const NAME_LENGTH = 24;
 
 /** How a batch looks in the tree, by all of its tasks, those too that a filter hides. */
 export function batchItem(
   { batchID, parentSessionID }: BatchNode,
   tasks: readonly Task[],
-  isBusyBelow: boolean,
+  below: Below,
 ): vscode.TreeItem {
   const counts = countStates(tasks);
   const atWork = counts.waiting + counts.running;
   const label = batchLabel(tasks);
   const item = new vscode.TreeItem(
     label,
-    atWork > 0 || isBusyBelow
+    atWork + below.atWork > 0
       ? vscode.TreeItemCollapsibleState.Expanded
       : vscode.TreeItemCollapsibleState.Collapsed,
   );
@@ -30,6 +33,7 @@ export function batchItem(
       : counts.waiting === 1
         ? vscode.l10n.t("1 needs you")
         : vscode.l10n.t("{0} need you", counts.waiting),
+    belowWords(below, atWork > 0),
     vscode.l10n.t("{0} of {1} done", tasks.length - atWork, tasks.length),
     ...(["error", "cancelled"] as const).map(
       (state) => counts[state] > 0 && `${counts[state]} ${stateWord(state)}`,
@@ -54,5 +58,7 @@ export function batchLabel(tasks: readonly Task[]): string {
   const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
   const common = differs === -1 ? first : first.slice(0, differs);
   if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
-  return differs === -1 ? common.join(" ") : `${common.join(" ")} …`;
+  while (common.length > COMMON_WORDS && common.join(" ").length > NAME_LENGTH) common.pop();
+  const label = common.join(" ");
+  return common.length === first.length ? label : `${label} …`;
 }

@@ -1,22 +1,24 @@
 import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
+import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 
 /** What tells who is below whom. */
 export type Family = Pick<TaskEngine, "child" | "children">;
 
 /** Everything below a session, at any depth. */
 export function descendants(family: Family, sessionID: string): readonly Child[] {
+  const children = family.children(sessionID);
+  // Most rows have nothing below them, and there can be thousands.
+  if (children.length === 0) return children;
   const found = new Map<string, Child>();
-  const visit = (id: string): void => {
-    for (const child of family.children(id)) {
-      // Broken metadata can make a session its own ancestor.
-      if (found.has(child.id)) continue;
-      found.set(child.id, child);
-      visit(child.id);
-    }
+  const add = (child: Child): void => {
+    // Broken metadata can make a session its own ancestor.
+    if (found.has(child.id)) return;
+    found.set(child.id, child);
+    family.children(child.id).forEach(add);
   };
-  visit(sessionID);
+  children.forEach(add);
   return [...found.values()];
 }
 
@@ -38,6 +40,27 @@ export function batchMembers(family: Family, parentSessionID: string, batchID: s
     .filter((task) => task.batchID === batchID);
 }
 
+/** How many below something, at any depth, need attention. */
+export interface Below {
+  /** For a person. */
+  readonly waiting: number;
+  /** Those included that wait. */
+  readonly atWork: number;
+}
+
+export function countBelow(family: Family, sessionIDs: readonly string[]): Below {
+  const below = sessionIDs.flatMap((id) => descendants(family, id));
+  return { waiting: below.filter(waitsForPerson).length, atWork: below.filter(isAtWork).length };
+}
+
+/** The state of a child, or that of what is below it where that needs more attention. */
+export function stateWithBelow(family: Family, child: Child): ChildState {
+  const { waiting, atWork } = countBelow(family, [child.id]);
+  const own = stateOf(child);
+  if (waiting > 0) return "waiting";
+  return atWork > 0 && own !== "waiting" ? "running" : own;
+}
+
 /** What works below a session, at any depth. */
 export function atWorkBelow(family: Family, sessionID: string): readonly Child[] {
   return descendants(family, sessionID).filter(isAtWork);
@@ -47,6 +70,11 @@ export function atWorkBelow(family: Family, sessionID: string): readonly Child[]
 export function finishedTasks(family: Family, sessionID: string): readonly Task[] {
   return family
     .children(sessionID)
-    .filter(isTask)
-    .filter((task) => !isAtWork(task) && atWorkBelow(family, task.id).length === 0);
+    .filter((child) => isFinished(family, child))
+    .filter(isTask);
+}
+
+/** Whether it is a task that is done, with everything below it. */
+export function isFinished(family: Family, child: Child): boolean {
+  return isTask(child) && !isAtWork(child) && atWorkBelow(family, child.id).length === 0;
 }

@@ -2,7 +2,18 @@ import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
-import { activity, costWord, elapsed, marks, statusWord, toolCalls, toolCount } from "./words.ts";
+import type { Below } from "./family.ts";
+import {
+  activity,
+  belowWords,
+  costWord,
+  elapsed,
+  marks,
+  nameOf,
+  statusWord,
+  toolCalls,
+  toolCount,
+} from "./words.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
 export const TASK_SCHEME = "asyncagents-task";
@@ -13,10 +24,7 @@ export interface Surroundings {
   readonly now: number;
   /** Whether rows are below it. */
   readonly isParent: boolean;
-  /** How many below it, at any depth, wait for a person. */
-  readonly waitingBelow: number;
-  /** How many below it, at any depth, are at work, those included that wait. */
-  readonly atWorkBelow: number;
+  readonly below: Below;
   /** Whether its row stands among those of its batch. */
   readonly isInBatch: boolean;
 }
@@ -43,17 +51,17 @@ const IDLE_ICON = icon("check", "descriptionForeground");
 
 /** How a task, or a subagent of others, looks in the tree. */
 export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
-  const { now, isParent, waitingBelow, atWorkBelow } = around;
+  const { now, isParent } = around;
   const item = new vscode.TreeItem(
-    child.description,
+    nameOf(child),
     !isParent
       ? vscode.TreeItemCollapsibleState.None
-      : atWorkBelow > 0
+      : around.below.atWork > 0
         ? vscode.TreeItemCollapsibleState.Expanded
         : vscode.TreeItemCollapsibleState.Collapsed,
   );
   item.id = child.id;
-  const below = belowWords(child, waitingBelow, atWorkBelow);
+  const below = belowWords(around.below, isAtWork(child));
   const doing = activity(child, now);
   const who = [child.agent, isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
@@ -67,7 +75,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.accessibilityInformation = {
     // Without the time and the calls of what still runs: a reader would say them anew every second.
     label: [
-      child.description,
+      nameOf(child),
       statusWord(child),
       below,
       ...marks(child),
@@ -92,14 +100,6 @@ export function taskUri(task: Task): vscode.Uri {
     path: `/${task.id}`,
     query: [task.resumeCount > 0 ? "resumed" : "", task.isForked ? "forked" : ""].filter(Boolean).join("&"),
   });
-}
-
-/** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
-function belowWords(child: Child, waiting: number, atWork: number): string | undefined {
-  if (waiting === 1) return vscode.l10n.t("1 below needs you");
-  if (waiting > 1) return vscode.l10n.t("{0} below need you", waiting);
-  if (atWork === 0 || isAtWork(child)) return undefined;
-  return atWork === 1 ? vscode.l10n.t("1 below works") : vscode.l10n.t("{0} below work", atWork);
 }
 
 /** What the menus ask for. */

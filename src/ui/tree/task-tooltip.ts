@@ -12,6 +12,7 @@ import {
   costWord,
   elapsed,
   marks,
+  nameOf,
   oneLine,
   stateWord,
   statusWord,
@@ -28,7 +29,7 @@ export function childTooltip(engine: TaskEngine, id: string, now: number): vscod
   if (!child) return undefined;
   const { model } = child;
   const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
-  return tooltip(child.description, status, [
+  return tooltip(nameOf(child), status, [
     [
       [vscode.l10n.t("Error"), child.error?.message],
       [

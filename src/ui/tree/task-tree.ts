@@ -4,8 +4,8 @@ import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
-import { stateOf, waitsForPerson } from "./child-state.ts";
-import { ancestors, atWorkBelow, batchMembers, descendants } from "./family.ts";
+import { stateOf } from "./child-state.ts";
+import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
 import { BatchNode, ChildNode, UnreadableNode, type Node } from "./nodes.ts";
 import { childItem } from "./task-item.ts";
@@ -97,7 +97,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const level = this.arrange(parent);
     this.levels.set(parent, level);
     if (element) return [...level.nodes];
-    return [...this.engine.unreadable(parent).map((task) => new UnreadableNode(task)), ...level.nodes];
+    // Of what cannot be read nothing is known that a filter could ask for.
+    const unreadable = isFiltering(this.options.filter) ? [] : this.engine.unreadable(parent);
+    return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
   getParent(element: Node): Node | undefined {
@@ -111,18 +113,19 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof UnreadableNode) return unreadableItem(element);
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.engine, element.parentSessionID, element.batchID);
-      const busy = tasks.some(({ id }) => atWorkBelow(this.engine, id).length > 0);
-      return batchItem(element, tasks, busy);
+      const below = countBelow(
+        this.engine,
+        tasks.map(({ id }) => id),
+      );
+      return batchItem(element, tasks, below);
     }
     const child = this.engine.child(element.id);
     if (!child) return new vscode.TreeItem(vscode.l10n.t("Gone"));
     this.followTime(element, child);
-    const below = descendants(this.engine, child.id);
     const item = childItem(child, {
       now: Date.now(),
       isParent: this.shown(child.id).length > 0,
-      waitingBelow: below.filter(waitsForPerson).length,
-      atWorkBelow: below.filter(isAtWork).length,
+      below: countBelow(this.engine, [child.id]),
       isInBatch: this.batchOf(child) !== undefined,
     });
     // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
@@ -154,20 +157,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const above = ancestors(this.engine, child);
     if (above.at(-1) !== this.session.id) return;
     const { sortOrder, filter } = this.options;
+    const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
-    if (wasShown !== isShown || isListed(before) !== isListed(after))
-      // Rows above are shown for the sake of those below that match.
-      for (const id of isFiltering(filter) ? above : above.slice(0, 1)) this.move(id);
-    else if (!before || !after || compareChildren(before, after, sortOrder) !== 0)
-      this.move(child.parentSessionID);
+    // Rows above are shown for the sake of those below that match, and stand where the state of those below puts them.
+    if (isChanged || wasShown !== isShown || isListed(before) !== isListed(after))
+      for (const id of above) this.move(id);
+    else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
     this.redraw(child.id);
-    if (
-      !before ||
-      !after ||
-      stateOf(before) !== stateOf(after) ||
-      (before.cost !== after.cost && !isAtWork(after))
-    )
-      this.redrawAbove(child, above);
+    if (isChanged || (before.cost !== after.cost && !isAtWork(after))) this.redrawAbove(child, above);
   }
 
   private redraw(id: string): void {
@@ -227,7 +224,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       );
       return batch;
     };
-    return { nodes: arrange(this.shown(parentID), this.options.sortOrder).map(toNode), members };
+    return { nodes: arrange(this.engine, this.shown(parentID), this.options.sortOrder).map(toNode), members };
   }
 
   private batch(parentSessionID: string, batchID: string): BatchNode {
@@ -286,6 +283,7 @@ function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode):
   const item = new vscode.TreeItem(title);
   item.id = sessionID;
   item.description = vscode.l10n.t("cannot be read");
+  item.accessibilityInformation = { label: `${title}, ${item.description}` };
   item.tooltip = vscode.l10n.t("The record of this task cannot be read, and is left as it is: {0}", reason);
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";

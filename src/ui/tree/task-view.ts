@@ -7,18 +7,25 @@ import type { ContextKeys } from "../context-keys.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
 import { waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
-import { batchMembers, descendants, finishedTasks } from "./family.ts";
+import { batchMembers, descendants, isFinished } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
 import { BatchNode, ChildNode, type Node } from "./nodes.ts";
 import { isFiltering, matches, type TaskFilter } from "./task-filter.ts";
 import { TaskTree } from "./task-tree.ts";
-import { oneLine, stateWord } from "./words.ts";
+import { nameOf, oneLine, stateWord } from "./words.ts";
 
 export const TASK_VIEW = "asyncagents.tasks";
 
 const UPDATE_DELAY_MS = 50;
 /** How many of those who wait the badge names. */
 const NAMED_REQUESTS = 5;
+
+/** How many a filter is about, shows, and hides though they wait for a person. */
+interface Filtered {
+  readonly all: number;
+  readonly shown: number;
+  readonly waiting: number;
+}
 
 /** The view: the tree, its heading and badge, and the facts by which the editor chooses menus and what an empty view says. */
 export class TaskView implements vscode.Disposable {
@@ -108,28 +115,39 @@ export class TaskView implements vscode.Disposable {
     this.pendingUpdate = undefined;
     const { state } = this.connection;
     const { id, session } = this.session;
-    const { filter } = this.options;
-    const all = id === undefined ? [] : descendants(this.engine, id);
-    const shown = all.filter((child) => matches(child, filter));
-    const hidden = all.length > shown.length && isFiltering(filter);
+    const children = id === undefined ? [] : this.engine.children(id);
+    const filtered = this.filtered();
     this.keys.set("asyncagents.state", viewState(state));
     this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
     this.keys.set("asyncagents.connected", state.kind === "connected");
     this.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
-    this.keys.set("asyncagents.hasTasks", all.length > 0);
-    this.keys.set("asyncagents.hasFinished", id !== undefined && finishedTasks(this.engine, id).length > 0);
-    this.keys.set("asyncagents.filtered", isFiltering(filter));
-    this.keys.set("asyncagents.filterHidesAll", hidden && shown.length === 0);
+    this.keys.set("asyncagents.hasTasks", children.length > 0);
+    this.keys.set(
+      "asyncagents.hasFinished",
+      children.some((child) => isFinished(this.engine, child)),
+    );
+    this.keys.set("asyncagents.filtered", filtered !== undefined);
+    this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     this.view.description = session?.title ?? "";
     this.view.badge = badge(this.engine.openRequests());
-    const waiting = all.filter((child) => waitsForPerson(child) && !matches(child, filter)).length;
-    const filtered = isFiltering(filter)
-      ? filterMessage(filter, { shown: shown.length, all: all.length, waiting })
-      : "";
-    // What hides every row is said by the empty view, with the way out.
-    const said = shown.length === 0 && waiting === 0 ? "" : filtered;
-    this.view.message = [this.message(state, all.length), said].filter(Boolean).join("\n");
+    this.view.message = [
+      this.message(state, children.length),
+      // That every row is hidden the empty view says, with the way out.
+      filtered && filtered.shown > 0 ? filterMessage(this.options.filter, filtered) : "",
+    ]
+      .filter(Boolean)
+      .join("\n");
+  }
+
+  /** What a filter does; undefined: there is none. */
+  private filtered(): Filtered | undefined {
+    const { filter } = this.options;
+    if (!isFiltering(filter)) return undefined;
+    const all = this.session.id === undefined ? [] : descendants(this.engine, this.session.id);
+    const hidden = all.filter((child) => !matches(child, filter));
+    const waiting = hidden.filter(waitsForPerson).length;
+    return { all: all.length, shown: all.length - hidden.length, waiting };
   }
 
   /** Of several rows a menu offers what can be done with at least one of them. */
@@ -178,17 +196,14 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
       request.type === "permission"
         ? vscode.l10n.t("permission {0}", request.permission)
         : vscode.l10n.t("a question");
-    return `${oneLine(child.description)} (${what})`;
+    return `${oneLine(nameOf(child))} (${what})`;
   });
   const more =
     requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
   return { value: requests.length, tooltip: [heading, ...names, ...more].join("\n") };
 }
 
-function filterMessage(
-  { states, agents, text }: TaskFilter,
-  { shown, all, waiting }: { readonly shown: number; readonly all: number; readonly waiting: number },
-): string {
+function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
   const conditions = [
     states.map(stateWord).join(", "),
     agents.join(", "),

@@ -3,6 +3,7 @@ import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { ToolUse } from "../../engine/task.ts";
 import type { ChildState } from "./child-state.ts";
+import type { Below } from "./family.ts";
 
 /** Characters of what a tool does that stand in a row. */
 const TOOL_TITLE_LENGTH = 32;
@@ -25,6 +26,19 @@ export function stateWord(state: ChildState): string {
 export function statusWord({ status }: Child): string {
   if (status === "resumed") return vscode.l10n.t("being resumed");
   return status === "idle" ? vscode.l10n.t("at rest") : stateWord(status);
+}
+
+/** What a child is called. OpenCode adds the agent to the title of a subagent, which is told beside it. */
+export function nameOf(child: Child): string {
+  return isTask(child) ? child.description : child.description.replace(/ \(@\S+ subagent\)$/, "");
+}
+
+/** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
+export function belowWords({ waiting, atWork }: Below, works: boolean): string | undefined {
+  if (waiting === 1) return vscode.l10n.t("1 below needs you");
+  if (waiting > 1) return vscode.l10n.t("{0} below need you", waiting);
+  if (atWork === 0 || works) return undefined;
+  return atWork === 1 ? vscode.l10n.t("1 below works") : vscode.l10n.t("{0} below work", atWork);
 }
 
 /** How a child came to be what it is. */
