@@ -26,6 +26,7 @@ import { PasswordStore } from "./ui/passwords.ts";
 import { RequestNotifications } from "./ui/requests/request-notifications.ts";
 import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
+import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
@@ -99,7 +100,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
 
-  const view = own(new TaskView(engine, session, connector, new ContextKeys()));
+  const list = own(new ListOptions(context.workspaceState));
+  const view = own(new TaskView(engine, session, connector, list, new ContextKeys()));
   const documents = own(new TextDocuments());
   const source = createOutputSource(engine, connector);
   const panels = own(
@@ -140,7 +142,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     openText: (name, text) => documents.open(name, text),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
-    selectedTaskID: () => view.selectedTaskID,
+    list,
+    selectedID: () => view.selectedID,
   };
   own(registerCommands(commandContext, COMMANDS));
   own(new RequestNotifications(commandContext, isShown));

@@ -9,6 +9,12 @@ interface ContextValues {
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;
   "asyncagents.hasFinished": boolean;
+  "asyncagents.filtered": boolean;
+  "asyncagents.filterHidesAll": boolean;
+  /** Of the selected rows one at least is at work, has an answer, is a task. */
+  "asyncagents.selectionActive": boolean;
+  "asyncagents.selectionAnswered": boolean;
+  "asyncagents.selectionTasks": boolean;
 }
 
 /** Sets the editor's context keys, each only when its value changes. */

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
 import type { Child } from "../engine/subagent.ts";
-import { activity } from "./tree/task-item.ts";
+import { activity } from "./tree/words.ts";
 
 /** More agents are counted, not named. */
 const NAMED = 10;

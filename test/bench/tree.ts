@@ -1,5 +1,7 @@
 /** What one changed task costs among 5,000: from the server's event to the list that the view shows. */
 import { ActiveSession } from "../../src/engine/active-session.ts";
+import { arrange } from "../../src/ui/tree/arrangement.ts";
+import { isFinished } from "../../src/ui/tree/family.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { interleaved, median } from "./support/measure.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "./support/memory-engine.ts";
@@ -38,14 +40,15 @@ const figures = await interleaved(
   {
     told: () => change(() => undefined),
     list: () => change(() => void engine.list(parent)),
-    // Its rows, its context keys, which rows have a running clock, whether the stream must be watched.
+    // Its context keys, its badge, whether the stream must be watched.
     view: () =>
       change(() => {
-        engine.list(parent);
-        engine.list(parent);
-        engine.active();
+        engine.children(parent).some((child) => isFinished(engine, child));
+        engine.openRequests();
         engine.active();
       }),
+    // Where a row came, went or moved.
+    rows: () => change(() => void arrange(engine, engine.children(parent), "active")),
   },
 );
 session.dispose();
@@ -55,6 +58,7 @@ const report = new Report("tree");
 report.figures("event → change told", "ms", figures.told);
 report.figures("event → change told → list", "ms", figures.list);
 report.figures("event → all that the view asks", "ms", figures.view);
+report.figures("event → rows in their order", "ms", figures.rows);
 report.budget({ what: "event → list", value: median(figures.list), limit: 5, unit: "ms" });
 report.budget({ what: "event → all that the view asks", value: median(figures.view), limit: 5, unit: "ms" });
 report.finish();

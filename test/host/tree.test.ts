@@ -1,8 +1,292 @@
 import assert from "node:assert/strict";
+import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
+import type { TaskEngine } from "../../src/engine/engine.ts";
+import type { TaskRecordDraft } from "../../src/engine/task.ts";
+import { ListOptions } from "../../src/ui/tree/list-options.ts";
+import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";
+import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
 import { MemoryServer } from "../support/memory-server.ts";
+import { until } from "../support/wait.ts";
+
+/** What the editor keeps for a folder. */
+class MemoryMemento implements vscode.Memento {
+  private readonly values = new Map<string, unknown>();
+  keys = (): readonly string[] => [...this.values.keys()];
+  get = <T>(key: string, fallback?: T): T => (this.values.get(key) ?? fallback) as T;
+  update = async (key: string, value: unknown): Promise<void> => void this.values.set(key, value);
+}
+
+describe("the tree", () => {
+  let server: MemoryServer;
+  let engine: TaskEngine;
+  let session: ActiveSession;
+  let options: ListOptions;
+  let memento: MemoryMemento;
+  let tree: TaskTree;
+  let parent: string;
+  /** What the editor was told to draw anew: labels, or "root". */
+  let drawn: string[];
+  let made: number;
+
+  beforeEach(async () => {
+    server = new MemoryServer();
+    engine = memoryEngine(server);
+    session = new ActiveSession(engine, server, strictLogger);
+    memento = new MemoryMemento();
+    options = new ListOptions(memento);
+    tree = new TaskTree(engine, session, options);
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    made = 0;
+    await engine.connect();
+    await session.refresh();
+    drawn = [];
+    tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
+  });
+
+  afterEach(() => {
+    tree.dispose();
+    options.dispose();
+    session.dispose();
+    engine.dispose();
+  });
+
+  /** A task of its own batch that runs, or what the facts say; each is newer than the one before. */
+  async function add(description: string, facts: Partial<TaskRecordDraft> = {}): Promise<string> {
+    const at = 1_000_000 + ++made * 1_000;
+    const task: TaskRecordDraft = {
+      revision: 1,
+      description,
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      batchID: `batch-${made}`,
+      isForked: false,
+      resumeCount: 0,
+      status: "running",
+      toolCalls: 0,
+      promptMessageID: `msg_${made}`,
+      createdAt: at,
+      startedAt: at,
+      notice: { state: "none" },
+      ...facts,
+    };
+    const { parentSessionID: parentID, agent, promptMessageID: messageID } = task;
+    const { id } = await server.createSession({ title: description, parentID, agent, task });
+    if (task.status === "running") await server.prompt(id, { messageID, agent, parts: [{ text: "Go." }] });
+    return id;
+  }
+
+  const ended = { status: "completed", endedAt: 2_000_000, finalMessageID: "msg_final" } as const;
+
+  /** A session below another one that OpenCode's own tool made. */
+  async function addSubagent(title: string, parentID: string): Promise<string> {
+    const { id } = await server.createSession({ title, parentID, agent: "explore" });
+    return id;
+  }
+
+  const item = (node: Node): vscode.TreeItem => tree.getTreeItem(node);
+  const label = (node: Node): string => String(item(node).label);
+  const words = (id: string): string => String(item(tree.node(id)).description);
+  const menu = (node: Node): string => item(node).contextValue ?? "";
+
+  /** All rows as the editor shows them with everything open; deeper ones further in. */
+  function rows(node?: Node, indent = ""): string[] {
+    return tree
+      .getChildren(node)
+      .flatMap((child) => [`${indent}${label(child)}`, ...rows(child, `${indent}  `)]);
+  }
+
+  /** What is drawn anew because of this. */
+  async function drawnBy(act: () => unknown): Promise<readonly string[]> {
+    const marker = await add("Marker");
+    rows();
+    drawn.splice(0);
+    await act();
+    // The marker has something below it at once; that rows came, went or moved is told of last.
+    await add("Below the marker", { parentSessionID: marker });
+    await until("the marker", () => drawn.filter((each) => each === "Marker").length > 1);
+    return [...new Set(drawn)].filter((each) => each !== "Marker");
+  }
+
+  it("[EXT-2] groups the tasks of a batch, and nests what is below a task, whoever launched it", async () => {
+    const outer = await add("Improve the parser");
+    const inner = await add("Read the lexer", { parentSessionID: outer });
+    await addSubagent("Search the callers", inner);
+    await add("Review the parser", { batchID: "review" });
+    await add("Review the printer", { batchID: "review" });
+    await add("Count the files");
+    assert.deepEqual(rows(), [
+      "Count the files",
+      "Review the …",
+      "  Review the printer",
+      "  Review the parser",
+      "Improve the parser",
+      "  Read the lexer",
+      "    Search the callers",
+    ]);
+  });
+
+  it("finds the row above at any depth, so that a row can be revealed", async () => {
+    const outer = await add("Outer", { batchID: "b" });
+    await add("Other", { batchID: "b" });
+    const inner = await add("Inner", { parentSessionID: outer });
+    const deepest = await addSubagent("Deepest", inner);
+    rows();
+    const path: string[] = [];
+    for (let node: Node | undefined = tree.node(deepest); node; node = tree.getParent(node))
+      path.push(node instanceof BatchNode ? "batch" : label(node));
+    assert.deepEqual(path, ["Deepest", "Inner", "Outer", "batch"]);
+  });
+
+  it("names a batch by how its descriptions begin, else by their number, and counts what is done", async () => {
+    await add("Fix one", { batchID: "b" });
+    await add("Test two", { batchID: "b", ...ended });
+    await add("Drop three", { batchID: "b", status: "error", error: { name: "E", message: "No." } });
+    const [batch] = tree.getChildren();
+    assert.ok(batch);
+    assert.equal(label(batch), "Batch of 3");
+    assert.equal(item(batch).description, "2 of 3 done · 1 failed");
+    assert.equal(item(batch).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
+    assert.match(menu(batch), /^batch active answered$/);
+  });
+
+  it("puts first what needs a person, then what works, then the newest; other orders are kept for the folder", async () => {
+    const asking = await add("asks");
+    await add("b ended", ended);
+    await add("works");
+    await add("a failed", { status: "error", error: { name: "E", message: "No." } });
+    server.begin(asking);
+    server.ask(asking);
+    const order = async (by: Parameters<ListOptions["sortBy"]>[0]): Promise<readonly string[]> => {
+      await options.sortBy(by);
+      return rows();
+    };
+    assert.deepEqual(rows(), ["asks", "works", "a failed", "b ended"]);
+    assert.deepEqual(await order("newest"), ["a failed", "works", "b ended", "asks"]);
+    assert.deepEqual(await order("oldest"), ["asks", "b ended", "works", "a failed"]);
+    assert.deepEqual(await order("status"), ["asks", "works", "a failed", "b ended"]);
+    assert.deepEqual(await order("name"), ["a failed", "asks", "b ended", "works"]);
+    assert.equal(new ListOptions(memento).sortOrder, "name");
+    await memento.update("asyncagents.sortOrder", "of an older version");
+    assert.equal(new ListOptions(memento).sortOrder, "active");
+  });
+
+  it("shows what a filter lets through and the rows that lead there", async () => {
+    const outer = await add("Improve the parser");
+    await add("Read the lexer", { parentSessionID: outer, agent: "explore" });
+    await add("Count the files", ended);
+    const filtered = (filter: Partial<typeof NO_FILTER>): readonly string[] => {
+      options.filter = { ...NO_FILTER, ...filter };
+      return rows();
+    };
+    assert.deepEqual(filtered({ agents: ["explore"] }), ["Improve the parser", "  Read the lexer"]);
+    assert.deepEqual(filtered({ states: ["completed"] }), ["Count the files"]);
+    assert.deepEqual(filtered({ text: " PARSER " }), ["Improve the parser"]);
+    assert.deepEqual(filtered({ text: "the", states: ["error"] }), []);
+    assert.equal(filtered({}).length, 3);
+  });
+
+  it("a change of one task draws its row anew and no other", async () => {
+    const id = await add("Works", { batchID: "b" });
+    await add("Works too", { batchID: "b" });
+    server.begin(id);
+    assert.deepEqual(await drawnBy(() => server.write(id, "A word.")), ["Works"]);
+  });
+
+  it("a task that ends draws its batch and the rows above it anew as well", async () => {
+    const outer = await add("Outer");
+    const id = await add("Look at one", { parentSessionID: outer, batchID: "b" });
+    await add("Look at two", { parentSessionID: outer, batchID: "b" });
+    const told = await drawnBy(() => server.finish(id, "Done."));
+    for (const row of ["Look at one", "Look at …", "Outer"])
+      assert.ok(told.includes(row), `${row} of ${told.join(", ")}`);
+    assert.ok(!told.includes("Look at two"));
+  });
+
+  it("a task that comes to a batch, or below another one, has the nearest row drawn anew", async () => {
+    // The newest row would move its batch to the top.
+    await options.sortBy("oldest");
+    const outer = await add("Outer");
+    await add("Review the a", { batchID: "b" });
+    await add("Review the b", { batchID: "b" });
+    const toBatch = await drawnBy(() => add("Review the c", { batchID: "b" }));
+    assert.deepEqual(toBatch, ["Review the …"]);
+    const below = await drawnBy(() => add("Inner", { parentSessionID: outer }));
+    assert.deepEqual(below, ["Outer"]);
+  });
+
+  it("a row that may be closed tells that something below it needs a person", async () => {
+    const outer = await add("Outer", ended);
+    const subagent = await addSubagent("Search", outer);
+    assert.doesNotMatch(words(outer), /below/);
+    assert.equal(item(tree.node(outer)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
+    await server.prompt(subagent, { messageID: "msg_s", agent: "general", parts: [{ text: "Go." }] });
+    server.begin(subagent);
+    assert.match(words(outer), /^1 below works · /);
+    assert.equal(item(tree.node(outer)).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
+    server.ask(subagent);
+    assert.match(words(outer), /^1 below needs you · /);
+    assert.match(String(item(tree.node(outer)).accessibilityInformation?.label), /1 below needs you/);
+  });
+
+  it("[EXT-5] tells the menus what can be done with a row", async () => {
+    const running = await add("Runs");
+    const done = await add("Done", { ...ended, batchID: "b", resumeCount: 1, isForked: true });
+    await add("Done too", { ...ended, batchID: "b" });
+    const subagent = await addSubagent("Search", running);
+    rows();
+    assert.equal(menu(tree.node(running)), "task active running");
+    assert.equal(menu(tree.node(done)), "task ended completed answered batched forked resumed");
+    assert.equal(menu(tree.node(subagent)), "subagent ended idle");
+    assert.match(words(subagent), /^explore · OpenCode · /);
+  });
+
+  it("times move only while the view is visible, and only of what works", async () => {
+    await add("Works");
+    await add("Done", ended);
+    rows();
+    tree.setVisible(true);
+    drawn.splice(0);
+    await until("a tick", () => drawn.length > 0);
+    assert.deepEqual([...new Set(drawn)], ["Works"]);
+    const intervals = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+    const before = intervals();
+    tree.setVisible(false);
+    assert.equal(intervals(), before - 1);
+  });
+
+  it("[EXT-2] the tooltip holds all facts, and hostile text as text", async () => {
+    const hostile = "**bold** $(alert) [run](command:evil) <b>x</b> `code`\n# head";
+    const id = await add(hostile, {
+      status: "error",
+      error: { name: "E", message: "The | key ~~was~~ refused: https://example.org" },
+      model: { providerID: "fake", modelID: "m" },
+      toolCalls: 3,
+    });
+    const shown = (await tree.resolveTreeItem(item(tree.node(id)), tree.node(id))).tooltip;
+    assert.ok(shown instanceof vscode.MarkdownString);
+    assert.ok(!shown.isTrusted && !shown.supportHtml && !shown.supportThemeIcons);
+    const { value } = shown;
+    assert.doesNotMatch(value, /[^\\]\[run|[^\\]\(command|[^\\]<b|\n#|[^\\]\$\(|[^\\]`|https:/);
+    const text = value.replace(/\\(?=[!-/:-@[-`{-~])/g, "");
+    for (const fact of [
+      "failed",
+      "**Error**: The | key ~~was~~ refused",
+      "**What to do**: Retry",
+      "**Agent**: general",
+      "**Model**: fake/m",
+      "**Launched by**: you",
+      "**Started**",
+      "**Tool calls**: 3",
+      `**ID**: ${id.slice(-6)}`,
+    ])
+      assert.ok(text.includes(fact), `${fact} in ${text}`);
+  });
+});
 
 describe("the tree of 5,000 tasks", () => {
   it("draws one row anew when one task changes", async () => {
@@ -10,23 +294,30 @@ describe("the tree of 5,000 tasks", () => {
     const { tasks } = await addRunningTasks(server, 5_000);
     const engine = memoryEngine(server);
     const session = new ActiveSession(engine, server, strictLogger);
-    const tree = new TaskTree(engine, session);
+    const options = new ListOptions(new MemoryMemento());
+    const tree = new TaskTree(engine, session, options);
     try {
       await engine.connect();
       await session.refresh();
-      const rows = tree.getChildren();
+      const [batch, ...others] = tree.getChildren();
+      assert.ok(batch instanceof BatchNode && others.length === 0);
+      const rows = tree.getChildren(batch);
       assert.equal(rows.length, tasks.length);
+      for (const row of rows) tree.getTreeItem(row);
       const drawn: unknown[] = [];
       tree.onDidChangeTreeData((row) => drawn.push(row));
       const told = await server.session(tasks[2_500] ?? "");
       assert.ok(told?.task.kind === "task");
       const record = { ...told.task.record, revision: 2, description: "Changed" };
       server.emit({ type: "session-changed", session: { ...told, task: { kind: "task", record } } });
-      assert.deepEqual(drawn, [tree.node(record.id)]);
-      assert.ok(rows.includes(tree.node(record.id)));
-      assert.equal(tree.getTreeItem(tree.node(record.id)).label, "Changed");
+      const node = tree.node(record.id);
+      assert.ok(node instanceof ChildNode);
+      assert.deepEqual(drawn, [node]);
+      assert.ok(rows.includes(node));
+      assert.equal(tree.getTreeItem(node).label, "Changed");
     } finally {
       tree.dispose();
+      options.dispose();
       session.dispose();
       engine.dispose();
     }

@@ -6,7 +6,7 @@ import { shortID } from "../../engine/task.ts";
 import { answerOneOf, answerRequest } from "../requests/answer-flow.ts";
 import { BACK } from "../requests/steps.ts";
 import { isFromCode, type Command } from "./command.ts";
-import { taskReference } from "./pick-task.ts";
+import { reference } from "./pick-task.ts";
 
 /**
  * Lets the person answer what an agent waits for; nothing is ever allowed by itself. A program names who waits, and may
@@ -37,8 +37,8 @@ export const answer: Command = {
 
 /** The ID of the task or subagent that is named: as a row of the tree, itself or by its ID. */
 function childID(engine: TaskEngine, argument: unknown): string {
-  const reference = taskReference(argument);
-  return engine.child(reference)?.id ?? engine.find(reference).id;
+  const wanted = reference(argument);
+  return engine.child(wanted)?.id ?? engine.find(wanted).id;
 }
 
 /** What waits for a person at this agent, or at one that works for it. */

@@ -5,6 +5,7 @@ import { isActive, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
+import { BatchNode } from "../tree/nodes.ts";
 import { pickTask } from "./pick-task.ts";
 
 /** What a program passes: the tasks of the batch, and its ID if it has one already. */
@@ -27,6 +28,7 @@ export const cancelBatch: Command = {
   isAboutTask: true,
   async run(context, argument) {
     const { tasks, session } = context;
+    if (argument instanceof BatchNode) return tasks.cancelBatch(argument.batchID, argument.parentSessionID);
     // A program may give the batch itself instead of one of its tasks.
     const batchID = batchOf(argument);
     if (batchID !== undefined) return tasks.cancelBatch(batchID, session.id);

@@ -6,7 +6,8 @@ import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
-import { TreeNode } from "../tree/task-tree.ts";
+import type { ListOptions } from "../tree/list-options.ts";
+import { TreeNode } from "../tree/nodes.ts";
 import type { AgentToolsConfig } from "./agent-tools-commands.ts";
 
 /** What commands work on. */
@@ -28,8 +29,10 @@ export interface CommandContext {
   /** Opens a text as a read-only document; the name's extension tells the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
   readonly showLog: () => void;
-  /** The task whose row is selected. */
-  readonly selectedTaskID: () => string | undefined;
+  /** How the tree lists the tasks. */
+  readonly list: ListOptions;
+  /** The task or subagent whose row is selected. */
+  readonly selectedID: () => string | undefined;
   /** Brings a task into sight in the tree. */
   readonly reveal: (taskID: string) => void;
 }
@@ -67,4 +70,14 @@ export function registerCommands(context: CommandContext, commands: readonly Com
 /** Whether a program passed arguments, and not the editor a row. */
 export function isFromCode([first]: readonly unknown[]): boolean {
   return first !== undefined && first !== null && !(first instanceof TreeNode);
+}
+
+/** Whether a program said that what runs may be cancelled. */
+export function isAgreed(options: unknown): boolean {
+  return (
+    typeof options === "object" &&
+    options !== null &&
+    "cancelRunning" in options &&
+    options.cancelRunning === true
+  );
 }

@@ -1,17 +1,7 @@
 import type { Command } from "./command.ts";
 import { launch } from "./launch.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
-import {
-  cancel,
-  clear,
-  clearFinished,
-  copyTaskId,
-  resume,
-  retry,
-  sendNotice,
-  showOutput,
-  showSelected,
-} from "./task-commands.ts";
+import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 
 /** A command that is loaded when it is first run. */
 function lazily(command: Pick<Command, "id" | "isAboutTask">, load: () => Promise<Command>): Command {
@@ -21,6 +11,9 @@ function lazily(command: Pick<Command, "id" | "isAboutTask">, load: () => Promis
 const isAboutTask = true;
 const batch = () => import("./batch.ts");
 const fork = () => import("./fork.ts");
+const clearing = () => import("./clear.ts");
+const copying = () => import("./copy.ts");
+const listing = () => import("./list-commands.ts");
 const agentTools = () => import("./agent-tools-commands.ts");
 
 /** Every command of the manifest, and those that only the product itself runs. */
@@ -37,9 +30,13 @@ export const COMMANDS: readonly Command[] = [
   lazily({ id: "asyncagents.cancelBatch", isAboutTask }, async () => (await batch()).cancelBatch),
   lazily({ id: "asyncagents.answer", isAboutTask }, async () => (await import("./answer.ts")).answer),
   sendNotice,
-  clear,
-  clearFinished,
-  copyTaskId,
+  lazily({ id: "asyncagents.clear", isAboutTask }, async () => (await clearing()).clear),
+  lazily({ id: "asyncagents.clearFinished" }, async () => (await clearing()).clearFinished),
+  lazily({ id: "asyncagents.copyTaskId", isAboutTask }, async () => (await copying()).copyTaskId),
+  lazily({ id: "asyncagents.copyResult", isAboutTask }, async () => (await copying()).copyResult),
+  lazily({ id: "asyncagents.filter" }, async () => (await listing()).filter),
+  lazily({ id: "asyncagents.clearFilter" }, async () => (await listing()).clearFilter),
+  lazily({ id: "asyncagents.sort" }, async () => (await listing()).sort),
   selectSession,
   connect,
   startServer,

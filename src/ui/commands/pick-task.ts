@@ -1,50 +1,118 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import type { Task } from "../../engine/task.ts";
-import { statusWord } from "../tree/task-item.ts";
-import { TaskNode } from "../tree/task-tree.ts";
+import { isTask, type Child } from "../../engine/subagent.ts";
+import { shortID, type Task } from "../../engine/task.ts";
+import { arrange, isBatchRow } from "../tree/arrangement.ts";
+import { batchMembers } from "../tree/family.ts";
+import { BatchNode, ChildNode } from "../tree/nodes.ts";
+import { childIcon } from "../tree/task-item.ts";
+import { activity, elapsed, nameOf, oneLine, statusWord } from "../tree/words.ts";
 import type { CommandContext } from "./command.ts";
 
-export interface PickOptions {
+export interface PickOptions<T extends Child> {
   readonly title: string;
-  /** Which tasks the command can work on. */
-  readonly accepts: (task: Task) => boolean;
+  /** Which ones the command can work on. */
+  readonly accepts: (child: T) => boolean;
   /** Said when there is none. */
   readonly none: string;
 }
 
 /** The task a command is about: its argument (a row of the tree, a task, an ID), or one that the person picks. */
 export async function pickTask(
-  { engine, session }: CommandContext,
+  context: CommandContext,
   argument: unknown,
-  { title, accepts, none }: PickOptions,
+  { accepts, ...texts }: PickOptions<Task>,
 ): Promise<Task | undefined> {
-  if (argument !== undefined) return engine.find(taskReference(argument));
+  if (argument !== undefined) return context.engine.find(reference(argument));
+  const picked = await pickFrom(context, {
+    ...texts,
+    accepts: (child) => isTask(child) && accepts(child),
+  });
+  return picked && isTask(picked) ? picked : undefined;
+}
 
-  const tasks = session.id === undefined ? [] : engine.list(session.id).filter(accepts);
-  if (tasks.length === 0) {
+/** As {@link pickTask}, subagents of others included; of those a program gives the whole ID. */
+export async function pickChild(
+  context: CommandContext,
+  argument: unknown,
+  options: PickOptions<Child>,
+): Promise<Child | undefined> {
+  if (argument === undefined) return pickFrom(context, options);
+  const id = reference(argument);
+  return context.engine.child(id) ?? context.engine.find(id);
+}
+
+/** Everything that a menu was opened on: the selected rows, or the one clicked; of a batch its tasks. */
+export function selectedChildren(
+  { engine }: Pick<CommandContext, "engine">,
+  clicked: unknown,
+  selection: unknown,
+): readonly Child[] | undefined {
+  if (!isAboutChildren(clicked)) return undefined;
+  const selected = Array.isArray(selection) ? selection.filter(isAboutChildren) : [];
+  const nodes = selected.includes(clicked) ? selected : [clicked];
+  const children = nodes.flatMap((node) =>
+    node instanceof BatchNode
+      ? batchMembers(engine, node.parentSessionID, node.batchID)
+      : (engine.child(node.id) ?? []),
+  );
+  return [...new Set(children)];
+}
+
+function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
+  return node instanceof ChildNode || node instanceof BatchNode;
+}
+
+async function pickFrom(
+  { engine, session, list }: CommandContext,
+  { title, accepts, none }: PickOptions<Child>,
+): Promise<Child | undefined> {
+  const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
+  const add = (parentID: string, above?: Child): void => {
+    for (const row of arrange(engine, engine.children(parentID), list.sortOrder))
+      for (const child of isBatchRow(row) ? row.members : [row]) {
+        if (accepts(child)) items.push(pickItem(child, above));
+        add(child.id, child);
+      }
+  };
+  if (session.id !== undefined) add(session.id);
+  if (items.length === 0) {
     void vscode.window.showInformationMessage(none);
     return undefined;
   }
-  const picked = await vscode.window.showQuickPick(
-    tasks
-      .toReversed()
-      .map((task) => ({ label: task.description, description: `${task.agent} · ${statusWord(task)}`, task })),
-    { title, matchOnDescription: true, placeHolder: vscode.l10n.t("Which task?") },
-  );
-  return picked?.task;
+  const picked = await vscode.window.showQuickPick(items, {
+    title,
+    matchOnDescription: true,
+    placeHolder: vscode.l10n.t("Which task?"),
+  });
+  return picked?.child;
 }
 
-/** Every task that a menu was opened on: the selected rows, or the one clicked. */
-export function selectedTaskIDs(clicked: unknown, selection: unknown): readonly string[] | undefined {
-  if (!(clicked instanceof TaskNode)) return undefined;
-  const nodes = Array.isArray(selection) ? selection.filter((node) => node instanceof TaskNode) : [];
-  return (nodes.includes(clicked) ? nodes : [clicked]).map(({ taskID }) => taskID);
+function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly child: Child } {
+  const now = Date.now();
+  return {
+    label: withoutIcons(oneLine(nameOf(child))),
+    description: [
+      child.agent,
+      activity(child, now) ?? statusWord(child),
+      elapsed(child, now),
+      shortID(child.id),
+    ]
+      .filter(Boolean)
+      .join(" · "),
+    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(nameOf(above)))) }),
+    iconPath: childIcon(child),
+    child,
+  };
+}
+
+/** A text in which the editor draws no icon. */
+function withoutIcons(text: string): string {
+  return text.replace(/\$\([a-z\d-]+(~[a-z]+)?\)/gi, "\\$&");
 }
 
 /** The ID, or the beginning or end of one, that an argument names. */
-export function taskReference(argument: unknown): string {
-  if (argument instanceof TaskNode) return argument.taskID;
+export function reference(argument: unknown): string {
   if (typeof argument === "string") return argument;
   if (
     typeof argument === "object" &&

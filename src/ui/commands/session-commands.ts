@@ -1,7 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import type { Command } from "./command.ts";
-import { isAgreed } from "./task-commands.ts";
+import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
   id: "asyncagents.selectSession",

@@ -1,52 +1,32 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import { isActive, isUntold, type Task } from "../../engine/task.ts";
-import { isFromCode, type Command, type CommandContext } from "./command.ts";
-import { showError } from "../human-error.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { isUntold, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
-import { pickTask, selectedTaskIDs } from "./pick-task.ts";
-
-const any = (): boolean => true;
+import type { Command, CommandContext } from "./command.ts";
+import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
 
 export const showOutput: Command = {
   id: "asyncagents.showOutput",
   isAboutTask: true,
   async run(context, argument) {
-    const task = await pickTask(context, argument, {
+    const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Output"),
-      accepts: any,
+      accepts: () => true,
       none: vscode.l10n.t("There are no tasks in this session."),
     });
-    if (task) context.panels.show(task.id);
-    return task;
+    if (child) context.panels.show(child.id);
+    return child;
   },
 };
 
 export const showSelected: Command = {
   id: SHOW_SELECTED,
-  run: async ({ panels, selectedTaskID }) => {
-    const taskID = selectedTaskID();
-    if (taskID !== undefined) panels.show(taskID);
-    return Promise.resolve(taskID);
-  },
-};
-
-export const copyTaskId: Command = {
-  id: "asyncagents.copyTaskId",
-  isAboutTask: true,
-  async run(context, argument, selection) {
-    const selected = selectedTaskIDs(argument, selection);
-    const task = selected
-      ? undefined
-      : await pickTask(context, argument, {
-          title: vscode.l10n.t("Copy Task ID"),
-          accepts: any,
-          none: vscode.l10n.t("There are no tasks in this session."),
-        });
-    const ids = selected ?? (task ? [task.id] : []);
-    if (ids.length > 0) await vscode.env.clipboard.writeText(ids.join("\n"));
-    return ids.join("\n");
+  run: async ({ panels, selectedID }) => {
+    const id = selectedID();
+    if (id !== undefined) panels.show(id);
+    return id;
   },
 };
 
@@ -54,21 +34,18 @@ export const cancel: Command = {
   id: "asyncagents.cancel",
   isAboutTask: true,
   async run(context, argument, selection) {
-    const selected = selectedTaskIDs(argument, selection)?.filter((id) => {
-      const task = context.engine.get(id);
-      return task && isActive(task);
-    });
+    const selected = selectedChildren(context, argument, selection)?.filter(isAtWork);
     if (selected && selected.length > 1)
       return showIfLong(
         vscode.l10n.t("Cancelling {0} tasks", selected.length),
-        Promise.all(selected.map((id) => context.tasks.cancel(id))),
+        Promise.all(selected.map((child) => stop(context, child))),
       );
-    const task = await pickTask(context, argument, {
+    const child = await pickChild(context, selected?.[0] ?? argument, {
       title: vscode.l10n.t("Cancel Task"),
-      accepts: isActive,
+      accepts: isAtWork,
       none: vscode.l10n.t("No task is running."),
     });
-    return task && context.tasks.cancel(task.id);
+    return child && stop(context, child);
   },
 };
 
@@ -113,83 +90,14 @@ export const sendNotice: Command = {
   },
 };
 
-export const clear: Command = {
-  id: "asyncagents.clear",
-  isAboutTask: true,
-  async run(context, argument, options) {
-    const selected = selectedTaskIDs(argument, options);
-    if (selected && selected.length > 1) return clearAll(context, selected);
-    const task = await pickTask(context, argument, {
-      title: vscode.l10n.t("Clear Task"),
-      accepts: any,
-      none: vscode.l10n.t("There are no tasks in this session."),
-    });
-    if (!task) return undefined;
-    // A program says in its arguments whether a running task may be cancelled; a person is asked.
-    if (isFromCode([argument])) return context.tasks.clear(task.id, { cancelRunning: isAgreed(options) });
-    return (await clearAll(context, [task.id]))[0];
-  },
-};
-
-export const clearFinished: Command = {
-  id: "asyncagents.clearFinished",
-  async run(context) {
-    const { engine, session } = context;
-    const finished =
-      session.id === undefined ? [] : engine.list(session.id).filter((task) => !isActive(task));
-    return clearAll(
-      context,
-      finished.map(({ id }) => id),
-    );
-  },
-};
-
-/** Clears at once and offers to undo; asks first where something would be cancelled. */
-async function clearAll(
-  { engine, tasks, logger }: CommandContext,
-  ids: readonly string[],
-): Promise<readonly Task[]> {
-  const running = ids.filter((id) => {
-    const task = engine.get(id);
-    return task && isActive(task);
-  });
-  if (running.length > 0) {
-    const agree = vscode.l10n.t("Cancel and Clear");
-    const question =
-      running.length === 1
-        ? vscode.l10n.t("One task is still running. Cancel it and clear it from the list?")
-        : vscode.l10n.t(
-            "{0} tasks are still running. Cancel them and clear them from the list?",
-            running.length,
-          );
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
-  }
-  const cleared = await showIfLong(
-    ids.length === 1 ? vscode.l10n.t("Clearing a task") : vscode.l10n.t("Clearing {0} tasks", ids.length),
-    Promise.all(ids.map((id) => tasks.clear(id, { cancelRunning: true }))),
-  );
-  if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
-  return cleared;
-}
-
-/** Whether a program said that what runs may be cancelled. */
-export function isAgreed(options: unknown): boolean {
-  return (
-    typeof options === "object" &&
-    options !== null &&
-    "cancelRunning" in options &&
-    options.cancelRunning === true
-  );
-}
-
-async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[]): Promise<void> {
-  const undo = vscode.l10n.t("Undo");
-  const message =
-    cleared.length === 1
-      ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', cleared[0]?.description ?? "")
-      : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
-  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
-  await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
+/** Ends what a task or a subagent of others does, and what works below it. */
+export async function stop(
+  { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
+  child: Child,
+): Promise<Child | undefined> {
+  if (isTask(child)) return tasks.cancel(child.id);
+  await tasks.stopSubagent(child.id);
+  return engine.child(child.id);
 }
 
 async function askFollowUp(task: Task): Promise<string | undefined> {

@@ -1,74 +1,85 @@
 import * as vscode from "vscode";
-import type { TaskEngine } from "../../engine/engine.ts";
 import type { ActiveSession } from "../../engine/active-session.ts";
-import type { UnreadableTask } from "../../engine/registry.ts";
-import { taskItem, taskTooltip } from "./task-item.ts";
+import type { TaskEngine } from "../../engine/engine.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
+import { batchItem } from "./batch-item.ts";
+import { stateOf } from "./child-state.ts";
+import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
+import type { ListOptions } from "./list-options.ts";
+import { BatchNode, ChildNode, UnreadableNode, type Node } from "./nodes.ts";
+import { childItem } from "./task-item.ts";
+import { isFiltering, matches } from "./task-filter.ts";
 
-/** How often the time of active tasks is drawn anew, in milliseconds. */
+/** How often the time of what works is drawn anew, in milliseconds. */
 const TICK_MS = 1_000;
+/** How long rows that came, went or moved are gathered, in milliseconds: a batch comes within one moment. */
+const GATHER_MS = 50;
 
 /** Shows the output of the row that was just clicked, and so is the selected one. */
 export const SHOW_SELECTED = "_asyncagents.showSelected";
 
-/** A row of the tree. */
-export abstract class TreeNode {}
-
-/** The task with this ID. */
-export class TaskNode extends TreeNode {
-  constructor(readonly taskID: string) {
-    super();
-  }
+/** The rows below one session, as the editor was last told. */
+interface Level {
+  readonly nodes: readonly Node[];
+  /** Of the batches among them. */
+  readonly members: ReadonlyMap<BatchNode, readonly ChildNode[]>;
 }
 
-class UnreadableNode extends TreeNode {
-  constructor(readonly task: UnreadableTask) {
-    super();
-  }
-}
-
-type Node = TaskNode | UnreadableNode;
-
-/** The tasks of the active session. A change of one task draws one row anew. */
+/**
+ * What is below the active session, at any depth. A change of one task draws one row anew, and those above it only
+ * where they say something else now.
+ */
 export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
-  private readonly nodes = new Map<string, TaskNode>();
-  private readonly changes = new vscode.EventEmitter<Node | undefined>();
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly childNodes = new Map<string, ChildNode>();
+  private readonly batchNodes = new Map<string, BatchNode>();
+  /** By the ID of the session above. */
+  private readonly levels = new Map<string, Level>();
+  /** Sessions below which rows came, went or moved since the editor was told. */
+  private readonly moved = new Set<string>();
+  private gathering: NodeJS.Timeout | undefined;
+  /** Rows that were drawn with a running time. */
+  private readonly running = new Set<ChildNode>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
+  private readonly changes = new vscode.EventEmitter<Node | undefined>();
+  private readonly subscriptions: readonly { dispose(): void }[];
   readonly onDidChangeTreeData = this.changes.event;
 
   constructor(
     private readonly engine: TaskEngine,
     private readonly session: ActiveSession,
+    private readonly options: ListOptions,
   ) {
+    const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
+      this.follow(before, after);
     this.subscriptions = [
       session.onDidChange(() => this.refresh()),
+      options.onDidChange(() => this.refresh()),
       engine.onDidChangeSession((id) => {
         const changed = engine.session(id);
         if (changed?.task.kind === "unreadable" && changed.parentID === session.id)
           this.changes.fire(undefined);
       }),
-      engine.onDidChange(({ id, before, after }) => {
-        const parent = (after ?? before)?.parentSessionID;
-        if (parent !== session.id) return;
-        const sameRows = before && after && before.clearedAt === after.clearedAt;
-        this.changes.fire(sameRows ? this.nodes.get(id) : undefined);
-        this.tick();
-      }),
+      engine.onDidChange(follow),
+      engine.onDidChangeSubagent(follow),
     ];
   }
 
-  /** The node of a task, so that it can be revealed. */
-  node(taskID: string): TaskNode {
-    let node = this.nodes.get(taskID);
-    if (!node) this.nodes.set(taskID, (node = new TaskNode(taskID)));
+  /** The node of a task or subagent, so that it can be revealed. */
+  node(id: string): ChildNode {
+    let node = this.childNodes.get(id);
+    if (!node) this.childNodes.set(id, (node = new ChildNode(id)));
     return node;
   }
 
   refresh(): void {
-    this.nodes.clear();
+    this.childNodes.clear();
+    this.batchNodes.clear();
+    this.levels.clear();
+    this.moved.clear();
+    this.running.clear();
     this.changes.fire(undefined);
-    this.tick();
   }
 
   /** Times move only while someone can see them. */
@@ -78,64 +89,201 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   getChildren(element?: Node): Node[] {
-    const parent = this.session.id;
-    if (element || parent === undefined) return [];
-    return [
-      ...this.engine.unreadable(parent).map((task) => new UnreadableNode(task)),
-      ...this.engine.list(parent).map(({ id }) => this.node(id)),
-    ];
+    if (element instanceof UnreadableNode) return [];
+    if (element instanceof BatchNode)
+      return [...(this.arrange(element.parentSessionID).members.get(element) ?? [])];
+    const parent = element ? element.id : this.session.id;
+    if (parent === undefined) return [];
+    const level = this.arrange(parent);
+    this.levels.set(parent, level);
+    if (element) return [...level.nodes];
+    // Of what cannot be read nothing is known that a filter could ask for.
+    const unreadable = isFiltering(this.options.filter) ? [] : this.engine.unreadable(parent);
+    return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
-  getParent(): undefined {
-    return undefined;
+  getParent(element: Node): Node | undefined {
+    if (element instanceof UnreadableNode) return undefined;
+    if (element instanceof BatchNode) return this.above(element.parentSessionID);
+    const child = this.engine.child(element.id);
+    return child && (this.batchOf(child) ?? this.above(child.parentSessionID));
   }
 
   getTreeItem(element: Node): vscode.TreeItem {
-    if (element instanceof UnreadableNode) return unreadableItem(element.task);
-    const task = this.engine.get(element.taskID);
-    if (!task) return new vscode.TreeItem(vscode.l10n.t("Gone"));
-    const item = taskItem(task, Date.now());
+    if (element instanceof UnreadableNode) return unreadableItem(element);
+    if (element instanceof BatchNode) {
+      const tasks = batchMembers(this.engine, element.parentSessionID, element.batchID);
+      const below = countBelow(
+        this.engine,
+        tasks.map(({ id }) => id),
+      );
+      return batchItem(element, tasks, below);
+    }
+    const child = this.engine.child(element.id);
+    if (!child) return new vscode.TreeItem(vscode.l10n.t("Gone"));
+    this.followTime(element, child);
+    const item = childItem(child, {
+      now: Date.now(),
+      isParent: this.shown(child.id).length > 0,
+      below: countBelow(this.engine, [child.id]),
+      isInBatch: this.batchOf(child) !== undefined,
+    });
     // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
     item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
     return item;
   }
 
-  resolveTreeItem(item: vscode.TreeItem, element: Node): vscode.TreeItem {
-    const task = element instanceof TaskNode ? this.engine.get(element.taskID) : undefined;
-    if (task) item.tooltip = taskTooltip(task, Date.now());
+  async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
+    if (element instanceof UnreadableNode) return item;
+    const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
+    item.tooltip =
+      element instanceof BatchNode
+        ? batchTooltip(this.engine, element)
+        : childTooltip(this.engine, element.id, Date.now());
     return item;
   }
 
   dispose(): void {
     clearInterval(this.ticking);
+    clearTimeout(this.gathering);
     for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
   }
 
-  private tick(): void {
-    const wanted = this.visible && this.activeNodes().length > 0;
-    if (wanted === (this.ticking !== undefined)) return;
-    clearInterval(this.ticking);
-    this.ticking = wanted
-      ? setInterval(() => {
-          for (const node of this.activeNodes()) this.changes.fire(node);
-        }, TICK_MS)
-      : undefined;
+  /** Draws anew what a change of one child changed. */
+  private follow(before: Child | undefined, after: Child | undefined): void {
+    const child = after ?? before;
+    if (!child) return;
+    const above = ancestors(this.engine, child);
+    if (above.at(-1) !== this.session.id) return;
+    const { sortOrder, filter } = this.options;
+    const isChanged = !before || !after || stateOf(before) !== stateOf(after);
+    const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
+    // Rows above are shown for the sake of those below that match, and stand where the state of those below puts them.
+    if (isChanged || wasShown !== isShown || isListed(before) !== isListed(after))
+      for (const id of above) this.move(id);
+    else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
+    this.redraw(child.id);
+    if (isChanged || (before.cost !== after.cost && !isAtWork(after))) this.redrawAbove(child, above);
   }
 
-  private activeNodes(): readonly TaskNode[] {
-    const parent = this.session.id;
-    return this.engine
-      .active()
-      .filter(({ parentSessionID }) => parentSessionID === parent)
-      .flatMap(({ id }) => this.nodes.get(id) ?? []);
+  private redraw(id: string): void {
+    const node = this.childNodes.get(id);
+    if (node) this.changes.fire(node);
+  }
+
+  private redrawAbove(child: Child, above: readonly string[]): void {
+    for (const each of [child, ...above.flatMap((id) => this.engine.child(id) ?? [])]) {
+      const batch = isTask(each) && this.batchNodes.get(batchKey(each));
+      if (batch) this.changes.fire(batch);
+      if (each !== child) this.redraw(each.id);
+    }
+  }
+
+  private move(parentID: string): void {
+    this.moved.add(parentID);
+    this.gathering ??= setTimeout(() => this.tellMoved(), GATHER_MS);
+  }
+
+  /** Has the nearest row drawn anew below which something came, went or moved. */
+  private tellMoved(): void {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    for (const parentID of this.moved) {
+      const [told, now] = [this.levels.get(parentID), this.arrange(parentID)];
+      if (!told || !isSame(told.nodes, now.nodes)) {
+        this.changes.fire(this.above(parentID));
+        continue;
+      }
+      for (const [batch, members] of now.members)
+        if (!isSame(told.members.get(batch) ?? [], members)) this.changes.fire(batch);
+      this.levels.set(parentID, now);
+    }
+    this.moved.clear();
+  }
+
+  /** The row of the session below which others stand; undefined: they are at the top. */
+  private above(sessionID: string): ChildNode | undefined {
+    return sessionID === this.session.id ? undefined : this.node(sessionID);
+  }
+
+  private batchOf(child: Child): BatchNode | undefined {
+    const batch = isTask(child) ? this.batchNodes.get(batchKey(child)) : undefined;
+    const level = this.levels.get(child.parentSessionID);
+    return batch && level?.members.has(batch) ? batch : undefined;
+  }
+
+  private arrange(parentID: string): Level {
+    const members = new Map<BatchNode, readonly ChildNode[]>();
+    const toNode = (row: Row): Node => {
+      if (!isBatchRow(row)) return this.node(row.id);
+      const batch = this.batch(parentID, row.batchID);
+      members.set(
+        batch,
+        row.members.map(({ id }) => this.node(id)),
+      );
+      return batch;
+    };
+    return { nodes: arrange(this.engine, this.shown(parentID), this.options.sortOrder).map(toNode), members };
+  }
+
+  private batch(parentSessionID: string, batchID: string): BatchNode {
+    const key = batchKey({ parentSessionID, batchID });
+    let node = this.batchNodes.get(key);
+    if (!node) this.batchNodes.set(key, (node = new BatchNode(batchID, parentSessionID)));
+    return node;
+  }
+
+  /** What the filter lets through, and what leads there. */
+  private shown(parentID: string): readonly Child[] {
+    const { filter } = this.options;
+    const children = this.engine.children(parentID);
+    if (!isFiltering(filter)) return children;
+    return children.filter(
+      (child) =>
+        matches(child, filter) || descendants(this.engine, child.id).some((below) => matches(below, filter)),
+    );
+  }
+
+  private followTime(node: ChildNode, child: Child): void {
+    if (isAtWork(child)) this.running.add(node);
+    else this.running.delete(node);
+    this.tick();
+  }
+
+  private tick(): void {
+    const wanted = this.visible && this.running.size > 0;
+    if (wanted === (this.ticking !== undefined)) return;
+    clearInterval(this.ticking);
+    this.ticking = wanted ? setInterval(() => this.moveTimes(), TICK_MS) : undefined;
+  }
+
+  private moveTimes(): void {
+    for (const node of this.running)
+      if (this.engine.child(node.id)) this.changes.fire(node);
+      else this.running.delete(node);
+    this.tick();
   }
 }
 
-function unreadableItem({ sessionID, title, reason }: UnreadableTask): vscode.TreeItem {
+/** Whether a child has a row where no filter hides it. */
+function isListed(child: Child | undefined): child is Child {
+  return child !== undefined && !(isTask(child) && child.clearedAt !== undefined);
+}
+
+function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID" | "batchID">): string {
+  return `${parentSessionID}/${batchID}`;
+}
+
+function isSame(before: readonly Node[], after: readonly Node[]): boolean {
+  return before.length === after.length && before.every((node, index) => node === after[index]);
+}
+
+function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode): vscode.TreeItem {
   const item = new vscode.TreeItem(title);
   item.id = sessionID;
   item.description = vscode.l10n.t("cannot be read");
+  item.accessibilityInformation = { label: `${title}, ${item.description}` };
   item.tooltip = vscode.l10n.t("The record of this task cannot be read, and is left as it is: {0}", reason);
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";

@@ -1,21 +1,36 @@
 import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { ConnectionState } from "../../engine/connection.ts";
-import type { TaskEngine } from "../../engine/engine.ts";
-import { isActive, type Task } from "../../engine/task.ts";
+import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import { TaskDecorations } from "./decorations.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
-import { TaskNode, TaskTree } from "./task-tree.ts";
+import { waitsForPerson } from "./child-state.ts";
+import { TaskDecorations } from "./decorations.ts";
+import { batchMembers, descendants, isFinished } from "./family.ts";
+import type { ListOptions } from "./list-options.ts";
+import { BatchNode, ChildNode, type Node } from "./nodes.ts";
+import { isFiltering, matches, type TaskFilter } from "./task-filter.ts";
+import { TaskTree } from "./task-tree.ts";
+import { nameOf, oneLine, stateWord } from "./words.ts";
 
 export const TASK_VIEW = "asyncagents.tasks";
 
-const KEYS_DELAY_MS = 50;
+const UPDATE_DELAY_MS = 50;
+/** How many of those who wait the badge names. */
+const NAMED_REQUESTS = 5;
 
-/** The view: the tree, its heading, and the facts by which the editor chooses what an empty one says. */
+/** How many a filter is about, shows, and hides though they wait for a person. */
+interface Filtered {
+  readonly all: number;
+  readonly shown: number;
+  readonly waiting: number;
+}
+
+/** The view: the tree, its heading and badge, and the facts by which the editor chooses menus and what an empty view says. */
 export class TaskView implements vscode.Disposable {
   private readonly tree: TaskTree;
-  private readonly view: vscode.TreeView<unknown>;
+  private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: readonly { dispose(): void }[];
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** Tells when the person opens or leaves the view. */
@@ -25,9 +40,10 @@ export class TaskView implements vscode.Disposable {
     private readonly engine: TaskEngine,
     private readonly session: ActiveSession,
     private readonly connection: VisibleConnection,
+    private readonly options: ListOptions,
     private readonly keys: ContextKeys,
   ) {
-    this.tree = new TaskTree(engine, session);
+    this.tree = new TaskTree(engine, session, options);
     const view = vscode.window.createTreeView(TASK_VIEW, {
       treeDataProvider: this.tree,
       showCollapseAll: false,
@@ -49,7 +65,11 @@ export class TaskView implements vscode.Disposable {
       engine.onDidChangeSession((id) => {
         if (id === session.id) this.update();
       }),
-      engine.onDidChange(() => this.updateKeysSoon()),
+      engine.onDidChange(() => this.updateSoon()),
+      engine.onDidChangeSubagent(() => this.updateSoon()),
+      engine.onDidChangeRequests(() => this.updateSoon()),
+      options.onDidChange(() => this.update()),
+      view.onDidChangeSelection(() => this.updateSelectionKeys()),
       connection.onDidChange(() => {
         this.update();
         if (connection.state.kind === "connected") this.tree.refresh();
@@ -60,10 +80,10 @@ export class TaskView implements vscode.Disposable {
     this.update();
   }
 
-  /** The task whose row is selected. */
-  get selectedTaskID(): string | undefined {
+  /** The task or subagent whose row is selected. */
+  get selectedID(): string | undefined {
     const [node] = this.view.selection;
-    return node instanceof TaskNode ? node.taskID : undefined;
+    return node instanceof ChildNode ? node.id : undefined;
   }
 
   get visible(): boolean {
@@ -72,7 +92,7 @@ export class TaskView implements vscode.Disposable {
 
   /** Brings a task into sight without taking the focus, opening the view if need be. */
   reveal(taskID: string): void {
-    // The row may be gone before the editor gets there.
+    // A filter may hide the row, and it may be gone before the editor gets there.
     this.view.reveal(this.tree.node(taskID), { focus: false, select: true }).then(undefined, () => undefined);
   }
 
@@ -85,43 +105,69 @@ export class TaskView implements vscode.Disposable {
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
+  /** Many tasks can change within one moment; what is said here is about all of them. */
+  private updateSoon(): void {
+    this.pendingUpdate ??= setTimeout(() => this.update(), UPDATE_DELAY_MS);
+  }
+
   private update(): void {
+    clearTimeout(this.pendingUpdate);
+    this.pendingUpdate = undefined;
     const { state } = this.connection;
+    const { id, session } = this.session;
+    const children = id === undefined ? [] : this.engine.children(id);
+    const filtered = this.filtered();
     this.keys.set("asyncagents.state", viewState(state));
     this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
     this.keys.set("asyncagents.connected", state.kind === "connected");
     this.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
-    this.view.description = this.session.session?.title ?? "";
-    this.view.message = this.message(state);
-    this.updateKeys();
-  }
-
-  /** Many tasks can change within one moment; the keys are about all of them. */
-  private updateKeysSoon(): void {
-    this.pendingUpdate ??= setTimeout(() => this.updateKeys(), KEYS_DELAY_MS);
-  }
-
-  private updateKeys(): void {
-    clearTimeout(this.pendingUpdate);
-    this.pendingUpdate = undefined;
-    const tasks = this.session.id === undefined ? [] : this.engine.list(this.session.id);
-    this.keys.set("asyncagents.hasTasks", tasks.length > 0);
-    const waiting = tasks.filter(needsPerson).length;
-    const tooltip =
-      waiting === 1
-        ? vscode.l10n.t("1 task waits for you")
-        : vscode.l10n.t("{0} tasks wait for you", waiting);
-    this.view.badge = waiting > 0 ? { value: waiting, tooltip } : undefined;
+    this.keys.set("asyncagents.hasTasks", children.length > 0);
     this.keys.set(
       "asyncagents.hasFinished",
-      tasks.some((task) => !isActive(task)),
+      children.some((child) => isFinished(this.engine, child)),
     );
+    this.keys.set("asyncagents.filtered", filtered !== undefined);
+    this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
+    this.updateSelectionKeys();
+    this.view.description = session?.title ?? "";
+    this.view.badge = badge(this.engine.openRequests());
+    this.view.message = [
+      this.message(state, children.length),
+      // That every row is hidden the empty view says, with the way out.
+      filtered && filtered.shown > 0 ? filterMessage(this.options.filter, filtered) : "",
+    ]
+      .filter(Boolean)
+      .join("\n");
+  }
+
+  /** What a filter does; undefined: there is none. */
+  private filtered(): Filtered | undefined {
+    const { filter } = this.options;
+    if (!isFiltering(filter)) return undefined;
+    const all = this.session.id === undefined ? [] : descendants(this.engine, this.session.id);
+    const hidden = all.filter((child) => !matches(child, filter));
+    const waiting = hidden.filter(waitsForPerson).length;
+    return { all: all.length, shown: all.length - hidden.length, waiting };
+  }
+
+  /** Of several rows a menu offers what can be done with at least one of them. */
+  private updateSelectionKeys(): void {
+    const tasks = this.view.selection.flatMap((node) => {
+      if (node instanceof BatchNode) return batchMembers(this.engine, node.parentSessionID, node.batchID);
+      return node instanceof ChildNode ? (this.engine.child(node.id) ?? []) : [];
+    });
+    this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
+    this.keys.set(
+      "asyncagents.selectionAnswered",
+      tasks.some((child) => isTask(child) && child.finalMessageID !== undefined),
+    );
+    this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
   }
 
   /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
-  private message(state: ConnectionState): string {
+  private message(state: ConnectionState, count: number): string {
     if (state.kind === "connecting" && state.detail !== "") return state.detail;
-    if (this.session.id === undefined || this.engine.list(this.session.id).length === 0) return "";
+    if (count === 0) return "";
     switch (state.kind) {
       case "connected":
         return "";
@@ -137,8 +183,40 @@ export class TaskView implements vscode.Disposable {
   }
 }
 
-function needsPerson({ progress }: Task): boolean {
-  return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
+/** What waits for a person in any session of the folder. */
+function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
+  const [first, ...others] = requests;
+  if (!first) return undefined;
+  const heading =
+    others.length === 0
+      ? vscode.l10n.t("1 request waits for you:")
+      : vscode.l10n.t("{0} requests wait for you:", requests.length);
+  const names = requests.slice(0, NAMED_REQUESTS).map(({ request, child }) => {
+    const what =
+      request.type === "permission"
+        ? vscode.l10n.t("permission {0}", request.permission)
+        : vscode.l10n.t("a question");
+    return `${oneLine(nameOf(child))} (${what})`;
+  });
+  const more =
+    requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
+  return { value: requests.length, tooltip: [heading, ...names, ...more].join("\n") };
+}
+
+function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
+  const conditions = [
+    states.map(stateWord).join(", "),
+    agents.join(", "),
+    text.trim() && vscode.l10n.t("“{0}”", oneLine(text)),
+  ];
+  const hidden =
+    waiting === 0
+      ? ""
+      : waiting === 1
+        ? vscode.l10n.t("1 that is hidden needs you.")
+        : vscode.l10n.t("{0} that are hidden need you.", waiting);
+  const counts = vscode.l10n.t("{0} of {1} shown: {2}.", shown, all, conditions.filter(Boolean).join(" · "));
+  return [counts, hidden].filter(Boolean).join(" ");
 }
 
 function viewState(state: ConnectionState): "noFolder" | "untrusted" | ConnectionState["kind"] {

@@ -1,0 +1,91 @@
+import * as vscode from "vscode";
+import { isAtWork, isTask } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
+import { showError } from "../human-error.ts";
+import { showIfLong } from "../long-work.ts";
+import { atWorkBelow, finishedTasks } from "../tree/family.ts";
+import { oneLine } from "../tree/words.ts";
+import { isAgreed, isFromCode, type Command, type CommandContext } from "./command.ts";
+import { pickTask, selectedChildren } from "./pick-task.ts";
+import { stop } from "./task-commands.ts";
+
+/** Characters of a description that a message shows. */
+const NAME_LENGTH = 80;
+
+export const clear: Command = {
+  id: "asyncagents.clear",
+  isAboutTask: true,
+  async run(context, argument, options) {
+    const selected = selectedChildren(context, argument, options)?.filter(isTask);
+    if (selected && selected.length > 0) {
+      const cleared = await clearAll(context, selected);
+      return selected.length === 1 ? cleared[0] : cleared;
+    }
+    const task = await pickTask(context, argument, {
+      title: vscode.l10n.t("Clear Task"),
+      accepts: () => true,
+      none: vscode.l10n.t("There are no tasks in this session."),
+    });
+    if (!task) return undefined;
+    // A program says in its arguments whether a running task may be cancelled; a person is asked.
+    if (isFromCode([argument])) return context.tasks.clear(task.id, { cancelRunning: isAgreed(options) });
+    return (await clearAll(context, [task]))[0];
+  },
+};
+
+export const clearFinished: Command = {
+  id: "asyncagents.clearFinished",
+  async run(context) {
+    const { engine, session } = context;
+    return session.id === undefined ? [] : clearAll(context, finishedTasks(engine, session.id));
+  },
+};
+
+/** Clears at once and offers to undo; asks first where something would be cancelled. */
+async function clearAll(context: CommandContext, asked: readonly Task[]): Promise<readonly Task[]> {
+  const { engine, tasks, logger } = context;
+  // What works below a row would go on unseen.
+  const working = new Set(
+    asked.flatMap((task) => [...[task].filter(isAtWork), ...atWorkBelow(engine, task.id)]),
+  );
+  if (working.size > 0) {
+    const agree = vscode.l10n.t("Cancel and Clear");
+    const question =
+      working.size === 1
+        ? vscode.l10n.t("One task is still running. Cancel it and clear it from the list?")
+        : vscode.l10n.t(
+            "{0} tasks are still running. Cancel them and clear them from the list?",
+            working.size,
+          );
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
+  }
+  const below = asked.flatMap((task) => (isAtWork(task) ? [] : atWorkBelow(engine, task.id)));
+  const clearEach = async (): Promise<readonly Task[]> => {
+    await Promise.all([...new Set(below)].map((child) => stop(context, child)));
+    return Promise.all(asked.map(({ id }) => tasks.clear(id, { cancelRunning: true })));
+  };
+  const cleared = await showIfLong(
+    asked.length === 1 ? vscode.l10n.t("Clearing a task") : vscode.l10n.t("Clearing {0} tasks", asked.length),
+    clearEach(),
+  );
+  if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
+  return cleared;
+}
+
+async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[]): Promise<void> {
+  const undo = vscode.l10n.t("Undo");
+  const message =
+    cleared.length === 1
+      ? vscode.l10n.t(
+          'Cleared "{0}" from the list. Its session is kept.',
+          plain(cleared[0]?.description ?? ""),
+        )
+      : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
+  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
+  await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
+}
+
+/** The start of a text in which the editor finds no link: its messages would make `[…](command:…)` a command. */
+function plain(text: string): string {
+  return oneLine(text).slice(0, NAME_LENGTH).replaceAll("](", "] (");
+}

@@ -1,0 +1,73 @@
+import { isTask, type Child } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
+import { CHILD_STATES, stateOf, type ChildState } from "./child-state.ts";
+import { stateWithBelow, type Family } from "./family.ts";
+
+/** In what order rows stand; the first one is the default. Where two are equal, the newer one comes first. */
+export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;
+export type SortOrder = (typeof SORT_ORDERS)[number];
+
+/** Tasks of one batch below one parent, at least two. */
+export interface BatchRow {
+  readonly batchID: string;
+  /** In the order of the rows. */
+  readonly members: readonly Task[];
+}
+
+export type Row = Child | BatchRow;
+
+export function isBatchRow(row: Row): row is BatchRow {
+  return "members" in row;
+}
+
+/** The rows of what is directly below one session: in order, batches brought together where their first member stands. */
+export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly Row[] {
+  const states = new Map(children.map((child) => [child, stateWithBelow(family, child)]));
+  const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
+  const batches = new Map<string, Task[]>();
+  const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];
+  for (const child of children.toSorted((a, b) => compareChildren(a, b, order, stateOfRow))) {
+    const batch = isTask(child) ? batches.get(child.batchID) : undefined;
+    if (!isTask(child)) rows.push(child);
+    else if (batch) batch.push(child);
+    else {
+      const members = [child];
+      batches.set(child.batchID, members);
+      rows.push({ batchID: child.batchID, members });
+    }
+  }
+  return rows.map((row) => ("members" in row && row.members.length === 1 ? (row.members[0] ?? row) : row));
+}
+
+/** Below 0: `a` comes first. 0 only for two readings of one child whose place is the same. */
+export function compareChildren(
+  a: Child,
+  b: Child,
+  order: SortOrder,
+  state: (child: Child) => ChildState = stateOf,
+): number {
+  const age = b.createdAt - a.createdAt || compareText(b.id, a.id);
+  switch (order) {
+    case "active":
+      return ACTIVE_RANK[state(a)] - ACTIVE_RANK[state(b)] || age;
+    case "newest":
+      return age;
+    case "oldest":
+      return -age;
+    case "status":
+      return CHILD_STATES.indexOf(state(a)) - CHILD_STATES.indexOf(state(b)) || age;
+    case "name":
+      return names.compare(a.description, b.description) || age;
+    case "cost":
+      return b.cost - a.cost || age;
+  }
+}
+
+/** How a task ended does not move it: what ended stays where it was launched. */
+const ACTIVE_RANK = { waiting: 0, running: 1, error: 2, cancelled: 2, completed: 2 } as const;
+
+const names = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

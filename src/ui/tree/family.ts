@@ -1,0 +1,80 @@
+import type { TaskEngine } from "../../engine/engine.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
+import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
+
+/** What tells who is below whom. */
+export type Family = Pick<TaskEngine, "child" | "children">;
+
+/** Everything below a session, at any depth. */
+export function descendants(family: Family, sessionID: string): readonly Child[] {
+  const children = family.children(sessionID);
+  // Most rows have nothing below them, and there can be thousands.
+  if (children.length === 0) return children;
+  const found = new Map<string, Child>();
+  const add = (child: Child): void => {
+    // Broken metadata can make a session its own ancestor.
+    if (found.has(child.id)) return;
+    found.set(child.id, child);
+    family.children(child.id).forEach(add);
+  };
+  children.forEach(add);
+  return [...found.values()];
+}
+
+/** The sessions above a child, nearest first; the last one is no child of any. */
+export function ancestors(family: Family, child: Child): readonly string[] {
+  const above = new Set<string>();
+  for (let each: Child | undefined = child; each && !above.has(each.parentSessionID);) {
+    above.add(each.parentSessionID);
+    each = family.child(each.parentSessionID);
+  }
+  return [...above];
+}
+
+/** The tasks of a batch below one session. */
+export function batchMembers(family: Family, parentSessionID: string, batchID: string): readonly Task[] {
+  return family
+    .children(parentSessionID)
+    .filter(isTask)
+    .filter((task) => task.batchID === batchID);
+}
+
+/** How many below something, at any depth, need attention. */
+export interface Below {
+  /** For a person. */
+  readonly waiting: number;
+  /** Those included that wait. */
+  readonly atWork: number;
+}
+
+export function countBelow(family: Family, sessionIDs: readonly string[]): Below {
+  const below = sessionIDs.flatMap((id) => descendants(family, id));
+  return { waiting: below.filter(waitsForPerson).length, atWork: below.filter(isAtWork).length };
+}
+
+/** The state of a child, or that of what is below it where that needs more attention. */
+export function stateWithBelow(family: Family, child: Child): ChildState {
+  const { waiting, atWork } = countBelow(family, [child.id]);
+  const own = stateOf(child);
+  if (waiting > 0) return "waiting";
+  return atWork > 0 && own !== "waiting" ? "running" : own;
+}
+
+/** What works below a session, at any depth. */
+export function atWorkBelow(family: Family, sessionID: string): readonly Child[] {
+  return descendants(family, sessionID).filter(isAtWork);
+}
+
+/** The tasks of a session that are done, with everything below them. */
+export function finishedTasks(family: Family, sessionID: string): readonly Task[] {
+  return family
+    .children(sessionID)
+    .filter((child) => isFinished(family, child))
+    .filter(isTask);
+}
+
+/** Whether it is a task that is done, with everything below it. */
+export function isFinished(family: Family, child: Child): boolean {
+  return isTask(child) && !isAtWork(child) && atWorkBelow(family, child.id).length === 0;
+}

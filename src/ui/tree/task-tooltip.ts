@@ -1,0 +1,164 @@
+import * as vscode from "vscode";
+import type { TaskEngine } from "../../engine/engine.ts";
+import { formatDuration } from "../../engine/notice-text.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
+import { batchLabel } from "./batch-item.ts";
+import { CHILD_STATES, countStates } from "./child-state.ts";
+import { batchMembers, descendants } from "./family.ts";
+import type { BatchNode } from "./nodes.ts";
+import {
+  activity,
+  costWord,
+  elapsed,
+  marks,
+  nameOf,
+  oneLine,
+  stateWord,
+  statusWord,
+  toolCalls,
+  toolWords,
+} from "./words.ts";
+
+/** The name of a fact and what is known of it. */
+type Fact = readonly [name: string, value: string | undefined];
+
+/** All facts of a task or a subagent of others, shown on hover. */
+export function childTooltip(engine: TaskEngine, id: string, now: number): vscode.MarkdownString | undefined {
+  const child = engine.child(id);
+  if (!child) return undefined;
+  const { model } = child;
+  const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
+  return tooltip(nameOf(child), status, [
+    [
+      [vscode.l10n.t("Error"), child.error?.message],
+      [
+        vscode.l10n.t("What to do"),
+        isTask(child) && child.error
+          ? vscode.l10n.t("Retry starts it anew; Fork carries on from its conversation.")
+          : undefined,
+      ],
+    ],
+    [
+      [vscode.l10n.t("Agent"), child.agent],
+      [
+        vscode.l10n.t("Model"),
+        model && [model.providerID, model.modelID, model.variant].filter(Boolean).join("/"),
+      ],
+      [vscode.l10n.t("Launched by"), launcher(child)],
+      ...(isTask(child) ? taskFacts(engine, child) : []),
+      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString()],
+      [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
+    ],
+    [
+      [vscode.l10n.t("Tool calls"), toolCallWords(child)],
+      [vscode.l10n.t("Recent tools"), child.progress?.recentTools.map(toolWords).join(", ")],
+      [vscode.l10n.t("Tokens"), tokenWords(child.tokens)],
+      [vscode.l10n.t("Cost"), costWord(child.cost)],
+      [vscode.l10n.t("Cost with all below"), costBelow(engine, child)],
+    ],
+    [[vscode.l10n.t("ID"), shortID(child.id)]],
+  ]);
+}
+
+/** What the tasks of a batch have in common, and took together. */
+export function batchTooltip(
+  engine: TaskEngine,
+  { parentSessionID, batchID }: BatchNode,
+): vscode.MarkdownString {
+  const tasks = batchMembers(engine, parentSessionID, batchID);
+  const counts = countStates(tasks);
+  const states = CHILD_STATES.flatMap((state) =>
+    counts[state] > 0 ? [`${counts[state]} ${stateWord(state)}`] : [],
+  );
+  const { cost, tokens, duration, toolCalls } = engine.totals(tasks.map(({ id }) => id));
+  return tooltip(batchLabel(tasks), states.join(" · "), [
+    [
+      [vscode.l10n.t("Took"), formatDuration(duration)],
+      [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
+      [vscode.l10n.t("Tokens"), tokenWords(tokens)],
+      [vscode.l10n.t("Cost with all below"), costWord(cost)],
+    ],
+    [[vscode.l10n.t("Batch"), batchID]],
+  ]);
+}
+
+function tooltip(
+  title: string,
+  status: string,
+  sections: readonly (readonly Fact[])[],
+): vscode.MarkdownString {
+  const texts = sections
+    .map((facts) =>
+      facts.flatMap(([name, value]) => (value ? [`**${plain(name)}**: ${plain(value)}`] : [])).join("  \n"),
+    )
+    .filter(Boolean);
+  return new vscode.MarkdownString([`**${plain(title)}**  \n${plain(status)}`, ...texts].join("\n\n---\n\n"));
+}
+
+function taskFacts(engine: TaskEngine, task: Task): readonly Fact[] {
+  const source = task.forkedFrom;
+  const batch = batchMembers(engine, task.parentSessionID, task.batchID);
+  return [
+    [vscode.l10n.t("Forked from"), source && (engine.session(source)?.title ?? shortID(source))],
+    [
+      vscode.l10n.t("Batch"),
+      batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
+    ],
+    [vscode.l10n.t("Session told"), noticeWords(task.notice)],
+  ];
+}
+
+function launcher({ launchedBy }: Child): string {
+  switch (launchedBy) {
+    case "person":
+      return vscode.l10n.t("you");
+    case "agent":
+      return vscode.l10n.t("an agent");
+    case "other":
+      return vscode.l10n.t("OpenCode, not Async Agents");
+  }
+}
+
+function noticeWords(notice: NoticeState): string | undefined {
+  switch (notice.state) {
+    case "none":
+      return undefined;
+    case "pending":
+      return [vscode.l10n.t("not yet"), notice.lastError].filter(Boolean).join(": ");
+    case "delivered":
+      return new Date(notice.at).toLocaleString();
+    case "skipped":
+      return vscode.l10n.t("no: {0}", notice.reason);
+  }
+}
+
+function toolCallWords(child: Child): string | undefined {
+  const total = toolCalls(child);
+  if (total === 0) return undefined;
+  const counts = Object.entries(child.progress?.toolCounts ?? {}).sort(([, a], [, b]) => b - a);
+  const names = counts.map(([tool, count]) => (count > 1 ? `${tool} × ${count}` : tool)).join(", ");
+  return names ? `${total} (${names})` : String(total);
+}
+
+function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): string | undefined {
+  if (input + output + reasoning + cacheRead + cacheWrite === 0) return undefined;
+  const words: readonly (readonly [number, string])[] = [
+    [input, vscode.l10n.t("{0} in", input.toLocaleString())],
+    [output, vscode.l10n.t("{0} out", output.toLocaleString())],
+    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString())],
+    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString())],
+    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString())],
+  ];
+  return words.flatMap(([count, word]) => (count > 0 ? [word] : [])).join(", ");
+}
+
+/** Undefined: nothing is below. */
+function costBelow(engine: TaskEngine, { id }: Child): string | undefined {
+  return descendants(engine, id).length > 0 ? costWord(engine.totals([id]).cost) : undefined;
+}
+
+/** Text that no Markdown, link or icon in it changes. */
+function plain(text: string): string {
+  return oneLine(text).replace(/[!-/:-@[-`{-~]/g, "\\$&");
+}

@@ -1,0 +1,120 @@
+import * as vscode from "vscode";
+import { formatDuration } from "../../engine/notice-text.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import type { ToolUse } from "../../engine/task.ts";
+import type { ChildState } from "./child-state.ts";
+import type { Below } from "./family.ts";
+
+/** Characters of what a tool does that stand in a row. */
+const TOOL_TITLE_LENGTH = 32;
+
+export function stateWord(state: ChildState): string {
+  switch (state) {
+    case "waiting":
+      return vscode.l10n.t("needs you");
+    case "running":
+      return vscode.l10n.t("running");
+    case "completed":
+      return vscode.l10n.t("completed");
+    case "error":
+      return vscode.l10n.t("failed");
+    case "cancelled":
+      return vscode.l10n.t("cancelled");
+  }
+}
+
+export function statusWord({ status }: Child): string {
+  if (status === "resumed") return vscode.l10n.t("being resumed");
+  return status === "idle" ? vscode.l10n.t("at rest") : stateWord(status);
+}
+
+/** What a child is called. OpenCode adds the agent to the title of a subagent, which is told beside it. */
+export function nameOf(child: Child): string {
+  return isTask(child) ? child.description : child.description.replace(/ \(@\S+ subagent\)$/, "");
+}
+
+/** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
+export function belowWords({ waiting, atWork }: Below, works: boolean): string | undefined {
+  if (waiting === 1) return vscode.l10n.t("1 below needs you");
+  if (waiting > 1) return vscode.l10n.t("{0} below need you", waiting);
+  if (atWork === 0 || works) return undefined;
+  return atWork === 1 ? vscode.l10n.t("1 below works") : vscode.l10n.t("{0} below work", atWork);
+}
+
+/** How a child came to be what it is. */
+export function marks(child: Child): readonly string[] {
+  if (!isTask(child)) return [];
+  return [
+    ...(child.resumeCount > 0 ? [vscode.l10n.t("(resumed)")] : []),
+    ...(child.isForked ? [vscode.l10n.t("(forked)")] : []),
+  ];
+}
+
+/** What a child is doing at the time `now`; undefined: nothing. */
+export function activity({ progress }: Child, now: number): string | undefined {
+  if (!progress) return undefined;
+  switch (progress.phase) {
+    case "queued":
+      return vscode.l10n.t("queued");
+    case "starting":
+      return vscode.l10n.t("starting");
+    case "thinking":
+      return vscode.l10n.t("thinking");
+    case "streaming":
+      return vscode.l10n.t("writing");
+    case "tool": {
+      const tool = progress.recentTools.findLast(
+        ({ status }) => status === "running" || status === "pending",
+      );
+      return tool && toolWords(tool);
+    }
+    case "retrying":
+      return progress.retry
+        ? vscode.l10n.t("retry in {0}", formatDuration(progress.retry.next - now))
+        : vscode.l10n.t("waiting to retry");
+    case "needs-permission":
+      return vscode.l10n.t("needs permission");
+    case "needs-answer":
+      return vscode.l10n.t("needs an answer");
+    case "stalled":
+      return vscode.l10n.t("stalled");
+  }
+}
+
+/** A tool and what it does; of a path its end, which tells more than where it begins. */
+export function toolWords({ tool, title = "" }: ToolUse): string {
+  const line = oneLine(title);
+  const isPath = line.includes("/") && !line.includes(" ");
+  const told = isPath ? line.split("/").slice(-2).join("/") : line;
+  return [tool, cut(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
+}
+
+/** The time of the present or last turn. */
+export function elapsed(child: Child, now: number): string {
+  const end = isAtWork(child) ? now : (child.endedAt ?? now);
+  return formatDuration(end - child.startedAt);
+}
+
+export function toolCount(count: number): string | undefined {
+  if (count === 0) return undefined;
+  return count === 1 ? vscode.l10n.t("1 tool") : vscode.l10n.t("{0} tools", count);
+}
+
+/** Tool calls of all turns. */
+export function toolCalls({ toolCalls, progress }: Child): number {
+  return toolCalls + (progress?.toolCalls ?? 0);
+}
+
+/** US dollars; undefined: none were spent. */
+export function costWord(cost: number): string | undefined {
+  return cost > 0 ? `$${cost.toFixed(cost < 0.01 ? 4 : 2)}` : undefined;
+}
+
+export function oneLine(text: string): string {
+  return text.trim().replace(/\s+/g, " ");
+}
+
+function cut(text: string, length: number): string {
+  const letters = [...text];
+  return letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`;
+}

@@ -1,0 +1,72 @@
+import { freshID } from "../../src/engine/ids.ts";
+import type { TaskRecordDraft } from "../../src/engine/task.ts";
+import { encodeRecord, RECORD_KEY } from "../../src/opencode/record-codec.ts";
+import type { OpenCodeServer } from "./opencode.ts";
+
+export interface SeededTask extends Partial<TaskRecordDraft> {
+  readonly description: string;
+  readonly parentSessionID: string;
+  /** Sets the task to work on this, as a launch does; without it, the record alone says how it stands. */
+  readonly prompt?: string;
+}
+
+/** Makes a task as a window of the extension would have left it; by default one that has completed. */
+export async function seedTask(server: OpenCodeServer, seeded: SeededTask): Promise<string> {
+  const { prompt, ...facts } = seeded;
+  const at = Date.now();
+  const record: TaskRecordDraft = {
+    revision: 1,
+    agent: "general",
+    launchedBy: "agent",
+    batchID: `batch-${Math.random()}`,
+    isForked: false,
+    resumeCount: 0,
+    status: prompt === undefined ? "completed" : "running",
+    toolCalls: 0,
+    promptMessageID: freshID("msg", at, Math.random),
+    createdAt: at,
+    startedAt: at,
+    ...(prompt === undefined && { endedAt: at }),
+    notice: { state: "none" },
+    ...facts,
+  };
+  const { description, parentSessionID, agent, promptMessageID } = record;
+  const metadata = { [RECORD_KEY]: encodeRecord(record) };
+  const id = await post(server, "/session", {
+    title: description,
+    parentID: parentSessionID,
+    agent,
+    metadata,
+  });
+  if (prompt !== undefined)
+    await post(server, `/session/${id}/prompt_async`, {
+      messageID: promptMessageID,
+      agent,
+      parts: [{ type: "text", text: prompt }],
+    });
+  return id;
+}
+
+/** As {@link seedTask}, many at once; the IDs are in the order of the tasks. */
+export async function seedTasks(
+  server: OpenCodeServer,
+  tasks: readonly SeededTask[],
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let at = 0; at < tasks.length; at += AT_ONCE)
+    ids.push(...(await Promise.all(tasks.slice(at, at + AT_ONCE).map((task) => seedTask(server, task)))));
+  return ids;
+}
+
+/** How many requests are made at once. */
+const AT_ONCE = 25;
+
+async function post(server: OpenCodeServer, path: string, body: unknown): Promise<string> {
+  const response = await server.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.status === 204 ? "" : ((await response.json()) as { id: string }).id;
+}

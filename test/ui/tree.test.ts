@@ -1,0 +1,383 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { createSession } from "../support/engine.ts";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelRequest,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { seedTask, seedTasks, type SeededTask } from "../support/seeded-tasks.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const FEW = "Improve the parser";
+const THIRTY = "Thirty tasks";
+const THOUSAND = "A thousand tasks";
+const HOSTILE = "**bold** $(alert) [run](command:workbench.action.closeWindow) <b>html</b>";
+const LONG =
+  "Find out why the tests of the parser are so slow on the machines of the continuous integration, and write down " +
+  "what could be done about each of the causes";
+const RIGHT_TO_LEFT = "מצא את כל הקוראים של parse() ותקן אותם";
+
+/** What the model does for the prompts below. */
+function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
+  const prompt = lastUserText(messages);
+  if (title) return { text: "A title" };
+  if (messages.at(-1)?.role === "tool") return { text: "Done." };
+  if (prompt.includes("Measure")) {
+    const command = { command: "npm test", description: "Measure the suites" };
+    return { tools: [{ name: "bash", args: command }] };
+  }
+  if (prompt.includes("Delegate")) {
+    const inner = { description: "Search the callers", prompt: "Search.", subagent_type: "explore" };
+    return { tools: [{ name: "task", args: inner }] };
+  }
+  return { text: "Looking…", gate: prompt };
+}
+
+describe("the tree in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: answer });
+    const folder = tempDir("work");
+    server = await startOpenCode({
+      model,
+      directory: folder,
+      password: null,
+      config: { permission: { bash: "ask" }, subagent_depth: 2 },
+    });
+    await seedThousand(server);
+    await seedThirty(server);
+    await seedFew(server);
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+      },
+    });
+    await workbench.openView();
+    await row("Measure the suites").waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  /** The row that a screen reader calls so. */
+  const row = (name: string): Locator =>
+    workbench.page.locator(`.part.sidebar [role="treeitem"][aria-label^="${name}"]`);
+  const spoken = async (locator: Locator): Promise<string> =>
+    (await locator.getAttribute("aria-label")) ?? "";
+  const depth = (locator: Locator): Promise<string | null> => locator.getAttribute("aria-level");
+  /** What a screen reader says of the visible rows, from the top. */
+  const all = (): Promise<readonly string[]> =>
+    workbench.treeItems.evaluateAll((rows) => rows.map((each) => each.getAttribute("aria-label") ?? ""));
+  const message = (text: string | RegExp): Locator =>
+    workbench.page.locator(".part.sidebar .tree-explorer-viewlet-tree-view .message", { hasText: text });
+  const entries = async (target: Locator): Promise<readonly string[]> => {
+    const texts = await (await workbench.openContextMenu(target)).allInnerTexts();
+    await workbench.page.keyboard.press("Escape");
+    return texts.filter((text) => text !== "");
+  };
+
+  async function selectSession(title: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Select Session");
+    await workbench.quickInput.choose(title);
+  }
+
+  async function pictures(name: string): Promise<void> {
+    // Where the mouse was, a hover may still be open.
+    await workbench.page.mouse.move(640, 400);
+    await workbench.page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
+    await takePictures(workbench, name);
+    await workbench.setTheme("hc");
+    await workbench.screenshot(`${name}-hc`);
+    await workbench.setTheme("dark");
+  }
+
+  it("[EXT-2] shows batches, and what is below a task, those too that OpenCode's own tool launched", async () => {
+    await row("Search the callers").filter({ hasText: "OpenCode" }).waitFor();
+    assert.equal(await depth(row("Find who calls")), "1");
+    assert.equal(await depth(row("Search the callers")), "2");
+    assert.match(await spoken(row("Search the callers")), /Search the callers, running, explore, OpenCode/);
+    assert.equal(await spoken(row("Batch, Review the …")), "Batch, Review the …, 2 of 3 done, 1 failed");
+    assert.equal(await depth(row("Review the lexer")), "2");
+    assert.deepEqual(await workbench.badges(row("Find dead code")), ["RF"]);
+    await row("From the future, cannot be read").waitFor();
+    await pictures("tree-few");
+  });
+
+  it("tells of what needs a person: in its row, in those above it, and on the badge, wherever it is", async () => {
+    await row("Find who calls").filter({ hasText: "1 below needs you" }).waitFor();
+    assert.match(await spoken(row("Measure below")), /needs permission/);
+    const badge = workbench.page.locator('.activitybar a[aria-label^="Async Agents"]');
+    await until("the badge", async () =>
+      /2 requests wait/.test((await badge.getAttribute("aria-label")) ?? ""),
+    );
+    const [, first] = await all();
+    assert.match(first ?? "", /^Measure the suites/);
+  });
+
+  it("hostile, very long and right-to-left descriptions are text", async () => {
+    assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:/);
+    assert.equal(await row("**bold**").locator("a[href], .codicon-alert, b").count(), 0);
+    await row("**bold**").hover();
+    const hover = workbench.page.locator(".monaco-hover:visible", { hasText: "Launched by" });
+    await hover.waitFor();
+    assert.match(await hover.innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:\S+\) <b>html<\/b>/);
+    assert.equal(await hover.locator("a, .codicon-alert, b").count(), 0);
+    await workbench.screenshot("tree-tooltip-hostile-dark");
+    await row("Count the files").hover();
+    await hover.filter({ hasText: "Retry starts it anew" }).waitFor();
+    await workbench.screenshot("tree-tooltip-error-dark");
+    await workbench.page.mouse.move(0, 0);
+    await hover.waitFor({ state: "hidden" });
+  });
+
+  it("[EXT-5] the menu offers what can be done with a row, and nothing else", async () => {
+    assert.deepEqual(await entries(row("Find dead code")), [
+      "Show Output",
+      "Resume…",
+      "Fork…",
+      "Copy Result",
+      "Copy Task ID",
+      "Clear",
+    ]);
+    assert.deepEqual(await entries(row("Search the callers")), ["Show Output", "Cancel", "Copy Task ID"]);
+    assert.deepEqual(await entries(row("Batch, Review the …")), [
+      "Cancel Batch",
+      "Copy Result",
+      "Copy Task ID",
+      "Clear",
+    ]);
+    assert.deepEqual(await entries(row("Count the files")), [
+      "Show Output",
+      "Fork…",
+      "Retry",
+      "Copy Result",
+      "Copy Task ID",
+      "Clear",
+    ]);
+  });
+
+  it("a subagent that OpenCode's own tool launched is cancelled from its menu", async () => {
+    await workbench.contextMenu(row("Search the callers"), "Cancel");
+    await until("the end", async () =>
+      /Search the callers, cancelled/.test(await spoken(row("Search the callers"))),
+    );
+  });
+
+  it("the keyboard alone: rows are walked, opened, closed and searched, and have their menu", async () => {
+    const { page } = workbench;
+    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    const focused = page.locator('.part.sidebar [role="treeitem"].focused');
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    await focused.filter({ hasText: "Measure the suites" }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await focused.filter({ hasText: "Find who calls" }).waitFor();
+    await page.keyboard.press("ArrowLeft");
+    await row("Measure below").waitFor({ state: "hidden" });
+    await page.keyboard.press("ArrowRight");
+    await row("Measure below").waitFor();
+    await page.keyboard.press("Enter");
+    await workbench.tab("Find who calls").waitFor();
+    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    await page.keyboard.press("Shift+F10");
+    await page.locator(".monaco-menu .action-label", { hasText: "Copy Task ID" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+F");
+    await page.keyboard.type("lexer");
+    await page.locator(".monaco-tree-type-filter input:focus").waitFor();
+    await focused.filter({ hasText: "Review the lexer" }).waitFor();
+    await workbench.screenshot("tree-find-dark");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+  });
+
+  it("what a person closed stays closed while tasks below it go on", async () => {
+    await row("Batch, Review the …").locator(".monaco-tl-twistie").click();
+    await row("Review the lexer").waitFor({ state: "hidden" });
+    model.release("Review it.");
+    await row("Batch, Review the …").filter({ hasText: "3 of 3 done" }).waitFor();
+    assert.equal(await row("Review the lexer").count(), 0);
+    await row("Batch, Review the …").locator(".monaco-tl-twistie").click();
+    await until("the end", async () => /parser, completed/.test(await spoken(row("Review the parser"))));
+  });
+
+  it("several rows at once: the menu holds what works for one of them, and a clear can be undone", async () => {
+    const [first, last] = [row("Review the parser"), row("Write the changelog")];
+    await first.click();
+    await last.click({ modifiers: ["Control"] });
+    assert.deepEqual(await entries(first), ["Copy Result", "Copy Task ID", "Clear"]);
+    await workbench.contextMenu(first, "Clear");
+    await workbench.notification("Cleared 2 tasks").waitFor();
+    await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
+    await workbench.notification("Cleared 2 tasks").getByRole("button", { name: "Undo" }).click();
+    await Promise.all([first.waitFor(), last.waitFor()]);
+  });
+
+  it("a filter is typed and chosen, says what it hides, and can be taken back", async () => {
+    const { quickInput } = workbench;
+    await workbench.runCommand("Async Agents: Filter Tasks");
+    await quickInput.shows("Choose statuses and agents");
+    await takePictures(workbench, "tree-filter");
+    await quickInput.type("the");
+    await message("“the”").waitFor();
+    await quickInput.choose("failed");
+    await message(/2 of \d+ shown: failed · “the”\. 2 that are hidden need you\./).waitFor();
+    await quickInput.cancel();
+    await message("shown").waitFor({ state: "hidden" });
+    await workbench.runCommand("Async Agents: Filter Tasks");
+    await quickInput.shows("Choose statuses and agents");
+    await quickInput.choose("failed");
+    await quickInput.accept();
+    await until("the failed ones", async () => (await all()).length === 2);
+    await row("Review the printer").waitFor();
+    await pictures("tree-filtered");
+    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Clear Filter"]').click();
+    await row("Measure the suites").waitFor();
+  });
+
+  it("a filter that hides every row says so and offers the way out", async () => {
+    await workbench.runCommand("Async Agents: Filter Tasks");
+    await workbench.quickInput.enter("nothing is called so");
+    const welcome = workbench.page.locator(".welcome-view", { hasText: "hides every task" });
+    await welcome.waitFor();
+    await workbench.screenshot("tree-all-hidden-dark");
+    await welcome.getByText("Clear Filter").click();
+    await row("Measure the suites").waitFor();
+  });
+
+  it("[EXT-2] thirty tasks in batches, with tasks below tasks", async () => {
+    await selectSession(THIRTY);
+    await row("Batch, Update the docs of …, 8 of 8 done").waitFor();
+    await row("Port module 1 to the new interface").waitFor();
+    await pictures("tree-thirty");
+  });
+
+  it("the order that was chosen stays after a reload", async () => {
+    await workbench.runCommand("Async Agents: Sort Tasks");
+    await workbench.quickInput.choose("Name");
+    await until("the order", async () => /Check/.test((await all())[0] ?? ""));
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.reload();
+    await workbench.openView();
+    await until("the order", async () => /Check/.test((await all())[0] ?? ""), 30_000);
+    await workbench.runCommand("Async Agents: Sort Tasks");
+    await workbench.quickInput.choose("Active First");
+  });
+
+  it("a thousand tasks", async () => {
+    await selectSession(THOUSAND);
+    await row("Check file 999").waitFor();
+    await workbench.screenshot("tree-thousand-dark");
+    await row("Check file 999").click();
+    await workbench.page.keyboard.press("End");
+    await row("Check file 0").waitFor();
+  });
+});
+
+const MINUTE = 60_000;
+
+function endedAgo(
+  minutes: number,
+): Pick<SeededTask, "createdAt" | "startedAt" | "endedAt" | "finalMessageID"> {
+  const at = Date.now() - minutes * MINUTE;
+  return { createdAt: at, startedAt: at, endedAt: at + 75_000, finalMessageID: "msg_final" };
+}
+
+async function seedFew(server: OpenCodeServer): Promise<void> {
+  const parentSessionID = await createSession(server, FEW);
+  const ended = (minutes: number, description: string, facts: Partial<SeededTask> = {}): Promise<string> =>
+    seedTask(server, { parentSessionID, description, toolCalls: 7, ...endedAgo(minutes), ...facts });
+  const error = { name: "APIError", message: "The key was refused by the provider." };
+  await ended(30, "Find dead code", { resumeCount: 1, isForked: true });
+  await ended(29, HOSTILE);
+  await ended(28, RIGHT_TO_LEFT);
+  await ended(27, LONG);
+  await ended(26, "Count the files", { status: "error", error });
+  await ended(25, "Write the changelog", { status: "cancelled", finalMessageID: undefined });
+  const batchID = "review";
+  await ended(20, "Review the lexer", { batchID });
+  await ended(20, "Review the printer", { batchID, status: "error", error });
+  await seedTask(server, {
+    parentSessionID,
+    batchID,
+    description: "Review the parser",
+    prompt: "Review it.",
+  });
+  const outer = await seedTask(server, {
+    parentSessionID,
+    description: "Find who calls the tokenizer",
+    agent: "build",
+    prompt: "Delegate.",
+  });
+  await seedTask(server, { parentSessionID: outer, description: "Measure below", prompt: "Measure." });
+  await seedTask(server, { parentSessionID, description: "Measure the suites", prompt: "Measure." });
+  await server.fetch("/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      title: "From the future",
+      parentID: parentSessionID,
+      metadata: { asyncagents: { v: 99 } },
+    }),
+  });
+}
+
+async function seedThirty(server: OpenCodeServer): Promise<void> {
+  const parentSessionID = await createSession(server, THIRTY);
+  const batch = (name: string, count: number, minutes: number): readonly SeededTask[] =>
+    Array.from({ length: count }, (_, at) => ({
+      parentSessionID,
+      description: `${name} ${at + 1} to the new interface`,
+      batchID: name,
+      ...endedAgo(minutes),
+    }));
+  await seedTasks(server, [...batch("Update the docs of module", 8, 40), ...batch("Check module", 10, 20)]);
+  const [outer = ""] = await seedTasks(server, batch("Port module", 6, 10));
+  const inner = await seedTask(server, {
+    parentSessionID: outer,
+    description: "Read the old interface",
+    prompt: "Read.",
+  });
+  await seedTasks(
+    server,
+    Array.from({ length: 5 }, (_, at) => ({
+      parentSessionID: inner,
+      description: `Read file ${at + 1}`,
+      batchID: "files",
+      ...endedAgo(5),
+    })),
+  );
+}
+
+async function seedThousand(server: OpenCodeServer): Promise<void> {
+  const parentSessionID = await createSession(server, THOUSAND);
+  const tasks = Array.from({ length: 1_000 }, (_, at) => ({
+    parentSessionID,
+    description: `Check file ${at}`,
+    ...endedAgo(2_000 - at),
+  }));
+  await seedTasks(server, tasks);
+}
