@@ -140,6 +140,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     connectAsking: () => connector.connectAsking(),
     refresh: () => connector.refresh(),
     openText: (name, text) => documents.open(name, text),
+    addText: (file, text) => documents.add(file, text),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
     list,

@@ -33,6 +33,16 @@ export type ConnectionState =
     }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
+/** A program as it is started, without a shell. */
+export interface ProgramCall {
+  readonly executable: string;
+  readonly args: readonly string[];
+  /** Where it works. */
+  readonly directory: string;
+  /** What is added to its environment; null is taken out of it. Secrets are here: others can read arguments. */
+  readonly env: Readonly<Record<string, string | null>>;
+}
+
 /** The way to the server of one folder, over all its restarts. */
 export interface ServerConnection {
   readonly state: ConnectionState;
@@ -50,6 +60,8 @@ export interface ServerConnection {
   disconnect(): Promise<void>;
   /** Ends a server that this product started, and leaves it. */
   stopServer(): Promise<void>;
+  /** What a terminal runs to join a session of the server. Rejects with a `ConnectionError` where that cannot be. */
+  attachCommand(sessionID: string): Promise<ProgramCall>;
 }
 
 /** `connect` did not succeed. */

@@ -9,6 +9,7 @@ import type {
   RequestAnswer,
   ServerEvent,
   Session,
+  SessionChanges,
   SessionStatus,
 } from "./server-model.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft } from "./task.ts";
@@ -56,6 +57,8 @@ export interface AgentServer {
   messages(sessionID: string, limit?: number): Promise<readonly Message[]>;
   /** Undefined: no such message. */
   message(sessionID: string, messageID: string): Promise<Message | undefined>;
+  /** The files that a session changed in its turns since then (milliseconds since 1970), sorted by path. */
+  changes(sessionID: string, since: number): Promise<SessionChanges>;
   /** Hands a prompt over and returns once the server took it, before any answer. */
   prompt(sessionID: string, prompt: Prompt): Promise<void>;
   /** Ends the turn that runs in the session, if one does. */

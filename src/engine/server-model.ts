@@ -142,6 +142,35 @@ export interface Message {
   readonly parts: readonly Part[];
 }
 
+/** What a file held at some time, as far as the server can tell. */
+export type FileContent =
+  | { readonly kind: "text"; readonly text: string }
+  /** The changed places only, with a few lines around each. */
+  | { readonly kind: "excerpt"; readonly text: string }
+  /** There was no such file. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "binary" }
+  | { readonly kind: "unknown" };
+
+/** A file as it was before a session changed it for the first time, and as it left it. */
+export interface FileChange {
+  /** Absolute. */
+  readonly path: string;
+  readonly before: FileContent;
+  readonly after: FileContent;
+  /**
+   * The file changed while the session ran a command, and another session ran one as well: which of them changed it
+   * cannot be told.
+   */
+  readonly isDoubtful: boolean;
+}
+
+export interface SessionChanges {
+  readonly files: readonly FileChange[];
+  /** False: the server keeps no snapshots of the folder, so what commands changed is not among the files. */
+  readonly hasSnapshots: boolean;
+}
+
 export interface PromptPart {
   /** Given where sending twice must not add a second part. */
   readonly id?: string | undefined;

@@ -34,6 +34,7 @@ import type {
   RequestAnswer,
   ServerEvent,
   Session,
+  SessionChanges,
   SessionStatus,
 } from "../engine/server-model.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
@@ -200,12 +201,16 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   messages(sessionID: string, limit?: number): Promise<readonly Message[]> {
-    const request = {
-      url: "/session/{sessionID}/message",
-      path: { sessionID },
-      query: { ...(limit !== undefined && { limit }) },
-    } satisfies SessionMessagesData;
-    return this.call("GET", request, toMessages);
+    return this.call("GET", messagesRequest(sessionID, limit), toMessages);
+  }
+
+  async changes(sessionID: string, since: number): Promise<SessionChanges> {
+    const { readMessages, sessionChanges } = await import("./changes.ts");
+    const source = {
+      messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), readMessages),
+      sessions: () => this.sessions(),
+    };
+    return sessionChanges(source, sessionID, since);
   }
 
   message(sessionID: string, messageID: string): Promise<Message | undefined> {
@@ -329,6 +334,14 @@ function newSessionBody(
     ...(permission && { permission: [...permission] }),
     ...(task && { metadata: { [RECORD_KEY]: encoded(name, task) } }),
   };
+}
+
+function messagesRequest(sessionID: string, limit?: number) {
+  return {
+    url: "/session/{sessionID}/message",
+    path: { sessionID },
+    query: { ...(limit !== undefined && { limit }) },
+  } satisfies SessionMessagesData;
 }
 
 function replayRequest(directory: string, events: readonly ReplayEvent[]) {

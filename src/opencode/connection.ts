@@ -1,16 +1,23 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ConnectionError } from "../engine/connection.ts";
-import type { ConnectionFailure, ConnectionState, ServerConnection } from "../engine/connection.ts";
+import type {
+  ConnectionFailure,
+  ConnectionState,
+  ProgramCall,
+  ServerConnection,
+} from "../engine/connection.ts";
 import { Emitter } from "../engine/event.ts";
 import type { CancelSignal, Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { ServerEvent } from "../engine/server-model.ts";
 import { OpenCodeAgentServer } from "./agent-server.ts";
+import { attachCommand } from "./attach-command.ts";
 import type { Attachment, Search } from "./attachment.ts";
 import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
+import { findOpenCode } from "./find-opencode.ts";
 import { Link } from "./link.ts";
 import { adoptOwnServer, startOwnServer, stopOwnServer } from "./own-server.ts";
 import type { OwnServerOptions } from "./own-server.ts";
@@ -137,6 +144,14 @@ class Connection implements OpenCodeConnection {
   async stopServer(): Promise<void> {
     await this.disconnect();
     if (!this.options.settings().url) await stopOwnServer(await this.ownServer());
+  }
+
+  async attachCommand(sessionID: string): Promise<ProgramCall> {
+    const access = this.link?.access;
+    if (!access) throw new ConnectionError(failures.lost());
+    const { env, settings } = this.options;
+    const executable = await findOpenCode({ configuredPath: settings().path ?? "", env, home: homedir() });
+    return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }
 
   dispose(): void {

@@ -3,6 +3,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
+import type { ServerAccess } from "./access.ts";
 import { createClient } from "./client.ts";
 import type { ServerClient } from "./client.ts";
 import type { Attachment } from "./attachment.ts";
@@ -62,6 +63,11 @@ export class Link implements Disposable {
 
   get client(): ServerClient {
     return this.currentClient;
+  }
+
+  /** How the server is reached now. */
+  get access(): ServerAccess {
+    return this.attachment.access;
   }
 
   setWatched(watched: boolean): void {

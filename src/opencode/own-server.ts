@@ -1,13 +1,12 @@
-import { access as checkAccess, constants, readFile, realpath, rm, stat } from "node:fs/promises";
+import { realpath, rm } from "node:fs/promises";
 import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 import type { Attachment, AttachmentListener, Search } from "./attachment.ts";
 import { failures } from "./failures.ts";
+import { findOpenCode } from "./find-opencode.ts";
 import { awaitHealth, healthFailure, probe } from "./health.ts";
 import { Lease } from "./lease.ts";
-import { locateOpenCode } from "./locate.ts";
-import type { FileProbe } from "./locate.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { isAlive } from "../state/processes.ts";
 import { accessOf, foldersOf, readServerState, serverFiles } from "./server-files.ts";
@@ -77,15 +76,7 @@ async function filesOf({ stateFolder, directory }: OwnServerOptions): Promise<Se
 async function start(files: ServerFiles, options: OwnServerOptions, search: Search): Promise<Lease> {
   const { watchdog, configuredPath, home, startTimeoutMs, graceMs } = options;
   search.onProgress("Looking for OpenCode…");
-  const { platform } = process;
-  const located = await locateOpenCode({
-    configuredPath,
-    platform,
-    env: watchdog.env,
-    home,
-    files: diskProbe,
-  });
-  if ("code" in located) throw new ConnectionError(located);
+  const executable = await findOpenCode({ configuredPath, env: watchdog.env, home });
   search.onProgress("Starting OpenCode…");
   for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
   const lockOrLease = await acquireLock(files, search.signal);
@@ -93,7 +84,7 @@ async function start(files: ServerFiles, options: OwnServerOptions, search: Sear
   try {
     const directory = await realpath(options.directory);
     await endOrphan(files);
-    const config = { directory, executable: located.executable, files, startTimeoutMs, graceMs };
+    const config = { directory, executable, files, startTimeoutMs, graceMs };
     await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
     const lease = await Lease.open(files.socket);
     if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
@@ -225,23 +216,6 @@ class OwnServer implements Attachment {
     }
   }
 }
-
-const diskProbe: FileProbe = {
-  async isExecutable(path) {
-    try {
-      await checkAccess(path, constants.X_OK);
-      return (await stat(path)).isFile();
-    } catch {
-      return false;
-    }
-  },
-  exists: (path) =>
-    stat(path).then(
-      () => true,
-      () => false,
-    ),
-  readText: (path) => readFile(path, "utf8").catch(() => undefined),
-};
 
 /** Undefined: it took longer. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {

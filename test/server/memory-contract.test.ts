@@ -277,6 +277,13 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(await server.messages(id), []);
     });
 
+    it("tells of a session that changed no files that there are none", async () => {
+      const { id, finish } = await working();
+      finish();
+      await idle(id);
+      assert.deepEqual(await server.changes(id, 0), { files: [], hasSnapshots: false });
+    });
+
     it("deletes a session with those below it", async () => {
       const { id, parentSessionID } = await newTask();
       await server.deleteSession(parentSessionID);
@@ -290,6 +297,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal(await server.message("ses_none", "msg_none"), undefined);
       assert.equal(await server.message(id, "msg_none"), undefined);
       await assert.rejects(server.messages("ses_none"), failing("not-found"));
+      await assert.rejects(server.changes("ses_none", 0), failing("not-found"));
       await assert.rejects(
         server.prompt("ses_none", { ...envelope(), parts: [{ text: "x" }] }),
         failing("not-found"),

@@ -130,6 +130,10 @@ export class Link implements AgentServer {
     return this.call(`GET /session/${sessionID}/message`, () => this.server.messages(sessionID, limit));
   }
 
+  changes(sessionID: string, since: number) {
+    return this.call(`GET /session/${sessionID}/message`, () => this.server.changes(sessionID, since));
+  }
+
   message(sessionID: string, messageID: string) {
     return this.call(`GET /session/${sessionID}/message/${messageID}`, () =>
       this.server.message(sessionID, messageID),

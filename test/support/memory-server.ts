@@ -15,6 +15,7 @@ import type {
   RequestAnswer,
   ServerEvent,
   Session,
+  SessionChanges,
   SessionStatus,
   ToolState,
 } from "../../src/engine/server-model.ts";
@@ -177,6 +178,13 @@ export class MemoryServer implements AgentServer {
     this.require(sessionID, `GET /session/${sessionID}/message`);
     const messages = this.stored(sessionID);
     return structuredClone(limit === undefined ? messages : messages.slice(-limit));
+  }
+
+  /** Its sessions change no files. */
+  async changes(sessionID: string): Promise<SessionChanges> {
+    this.journal.push({ call: "changes", sessionID });
+    this.require(sessionID, `GET /session/${sessionID}/message`);
+    return { files: [], hasSnapshots: false };
   }
 
   async message(sessionID: string, messageID: string): Promise<Message | undefined> {

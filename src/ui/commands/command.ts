@@ -28,6 +28,8 @@ export interface CommandContext {
   readonly refresh: () => Promise<void>;
   /** Opens a text as a read-only document; the name's extension tells the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
+  /** A text as a read-only document that is called like the file, and is not open yet. */
+  readonly addText: (file: vscode.Uri, text: string) => vscode.Uri;
   readonly showLog: () => void;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;

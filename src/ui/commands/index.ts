@@ -23,6 +23,14 @@ export const COMMANDS: readonly Command[] = [
   lazily({ id: "asyncagents.launchForked" }, async () => (await fork()).launchForked),
   showOutput,
   showSelected,
+  lazily(
+    { id: "asyncagents.showChanges", isAboutTask },
+    async () => (await import("./changes.ts")).showChanges,
+  ),
+  lazily(
+    { id: "asyncagents.openInTerminal", isAboutTask },
+    async () => (await import("./terminal.ts")).openInTerminal,
+  ),
   resume,
   lazily({ id: "asyncagents.fork", isAboutTask }, async () => (await fork()).fork),
   retry,

@@ -17,14 +17,20 @@ export class TextDocuments implements vscode.Disposable {
     );
   }
 
+  /** A text as a document that is not open yet; it is called like `file`, whose extension tells the language. */
+  add(file: vscode.Uri, text: string): vscode.Uri {
+    const uri = file.with({ scheme: SCHEME, authority: "", query: String(++this.count), fragment: "" });
+    this.texts.set(uri.toString(), text);
+    return uri;
+  }
+
   /** `name` is what the tab shows; its extension tells the language. */
   async open(name: string, text: string): Promise<void> {
-    const uri = vscode.Uri.from({
+    const file = vscode.Uri.from({
       scheme: SCHEME,
-      path: `/${++this.count}/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
+      path: `/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
     });
-    this.texts.set(uri.toString(), text);
-    await vscode.window.showTextDocument(uri, { preview: true });
+    await vscode.window.showTextDocument(this.add(file, text), { preview: true });
   }
 
   dispose(): void {

@@ -1,0 +1,52 @@
+import { basename } from "node:path";
+import * as vscode from "vscode";
+import type { SessionChanges } from "../../engine/server-model.ts";
+import { isAtWork, type Child } from "../../engine/subagent.ts";
+import { diffSides, type AddText } from "./diff-sides.ts";
+
+/** Files that a sentence names before it stops. */
+const NAMED_FILES = 5;
+
+/** Opens what a session changed in the editor's own diff editor: of one file alone, of several together. */
+export async function showChanges(
+  child: Child,
+  { files, hasSnapshots }: SessionChanges,
+  addText: AddText,
+): Promise<void> {
+  if (files.length === 0) {
+    void vscode.window.showInformationMessage(nothingChanged(child, hasSnapshots));
+    return;
+  }
+  const title = hasSnapshots
+    ? vscode.l10n.t("Changes: {0}", child.description)
+    : vscode.l10n.t("Changes by Edit Tools: {0}", child.description);
+  const sides = await Promise.all(files.map((file) => diffSides(file, addText)));
+  const [only, ...others] = sides;
+  if (only && others.length === 0) {
+    const name = basename(only.file.fsPath);
+    const [original, modified] = [only.original, only.modified].map((side) => side ?? addText(only.file, ""));
+    await vscode.commands.executeCommand("vscode.diff", original, modified, `${name} (${title})`);
+  } else {
+    const resources = sides.map(({ file, original, modified }) => [file, original, modified]);
+    await vscode.commands.executeCommand("vscode.changes", title, resources);
+  }
+  const doubtful = files.filter(({ isDoubtful }) => isDoubtful).map(({ path }) => basename(path));
+  if (doubtful.length > 0)
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t(
+        "Other agents ran commands at the same time, so these changes may be theirs: {0}",
+        [...doubtful.slice(0, NAMED_FILES), ...(doubtful.length > NAMED_FILES ? ["…"] : [])].join(", "),
+      ),
+    );
+}
+
+function nothingChanged(child: Child, hasSnapshots: boolean): string {
+  const sentence = isAtWork(child)
+    ? vscode.l10n.t('"{0}" has changed no files so far.', child.description)
+    : vscode.l10n.t('"{0}" changed no files.', child.description);
+  if (hasSnapshots) return sentence;
+  const limit = vscode.l10n.t(
+    "What its commands changed is not known: OpenCode takes snapshots in Git repositories only.",
+  );
+  return `${sentence} ${limit}`;
+}

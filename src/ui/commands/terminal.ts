@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from "node:util";
+import * as vscode from "vscode";
+import type { ProgramCall } from "../../engine/connection.ts";
+import type { Command } from "./command.ts";
+import { pickChild } from "./pick-child.ts";
+
+export const openInTerminal: Command = {
+  id: "asyncagents.openInTerminal",
+  isAboutTask: true,
+  async run(context, argument) {
+    await context.ensureConnected();
+    const child = await pickChild(context, argument, {
+      title: vscode.l10n.t("Open in Terminal"),
+      accepts: () => true,
+      none: vscode.l10n.t("There are no tasks in this session."),
+    });
+    if (!child) return undefined;
+    const call = await context.connection.attachCommand(child.id);
+    const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
+    const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", child.description), call);
+    terminal.show();
+    return child;
+  },
+};
+
+function createTerminal(name: string, { executable, args, directory, env }: ProgramCall): vscode.Terminal {
+  return vscode.window.createTerminal({
+    name,
+    iconPath: new vscode.ThemeIcon("terminal"),
+    shellPath: executable,
+    shellArgs: [...args],
+    cwd: directory,
+    env: { ...env },
+    // What the editor would keep of it over a restart includes its environment.
+    isTransient: true,
+  });
+}
+
+/** Whether this terminal runs just that: one of a server that has moved since is of no use. */
+function isRunning({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
+  return (
+    exitStatus === undefined &&
+    "shellArgs" in creationOptions &&
+    isDeepStrictEqual(creationOptions.shellArgs, args)
+  );
+}

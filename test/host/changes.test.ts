@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { FileContent, SessionChanges } from "../../src/engine/server-model.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { showChanges } from "../../src/ui/changes/show-changes.ts";
+import { TextDocuments } from "../../src/ui/output/text-documents.ts";
+import { script } from "../support/script.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
+
+const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+const task: Task = { ...record({ description: "Change much" }), cost: 0, tokens: NO_TOKENS };
+const text = (content: string): FileContent => ({ kind: "text", text: content });
+const absent: FileContent = { kind: "absent" };
+
+describe("changes in the extension host", () => {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+  const at = (name: string): string => join(folder, name);
+  let documents: TextDocuments;
+  let made: vscode.Uri[];
+  const addText = (file: vscode.Uri, content: string): vscode.Uri => {
+    const uri = documents.add(file, content);
+    made.push(uri);
+    return uri;
+  };
+  const show = (files: SessionChanges["files"], hasSnapshots = true): Promise<void> =>
+    showChanges(task, { files, hasSnapshots }, addText);
+  const change = (name: string, before: FileContent, after: FileContent) => ({
+    path: at(name),
+    before,
+    after,
+    isDoubtful: false,
+  });
+  const tabs = (): readonly vscode.Tab[] => vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  const tab = (label: RegExp): Promise<vscode.Tab> =>
+    until(`the tab ${String(label)}`, () => tabs().find((one) => label.test(one.label)));
+  const openTexts = (): readonly vscode.TextDocument[] =>
+    vscode.workspace.textDocuments.filter(({ uri }) => uri.scheme === "asyncagents-text");
+  /** The texts of both sides of the diff editor with this title. */
+  async function sides(label: RegExp): Promise<readonly string[]> {
+    const { input } = await tab(label);
+    assert.ok(input instanceof vscode.TabInputTextDiff);
+    const both = await Promise.all(
+      [input.original, input.modified].map((uri) => vscode.workspace.openTextDocument(uri)),
+    );
+    return both.map((document) => document.getText());
+  }
+
+  beforeEach(() => {
+    documents = new TextDocuments();
+    made = [];
+  });
+  afterEach(async () => {
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    documents.dispose();
+  });
+
+  it("opens 300 files at once, and keeps no text once their editor is closed", async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `many/${index}.ts`);
+    await show(names.map((name) => change(name, text(`${name} before\n`), text(`${name} after\n`))));
+    await tab(/^Changes: Change much \(300 files\)$/);
+    await until("the texts to be read", () => openTexts().length > 0);
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    await until("the texts to be closed", () => openTexts().length === 0, 30_000);
+    for (const uri of [made[0], made.at(-1)])
+      await assert.rejects(async () => vscode.workspace.openTextDocument(uri ?? assert.fail()));
+  });
+
+  it("lets the file on disk stand for what it became while it is the same", async () => {
+    writeFileSync(at("same.txt"), "after\n");
+    await show([change("same.txt", text("before\n"), text("after\n"))]);
+    const { input } = await tab(/^same.txt/);
+    assert.ok(input instanceof vscode.TabInputTextDiff);
+    assert.equal(input.modified.toString(), vscode.Uri.file(at("same.txt")).toString());
+    assert.deepEqual(await sides(/^same.txt/), ["before\n", "after\n"]);
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    writeFileSync(at("same.txt"), "changed since\n");
+    await show([change("same.txt", text("before\n"), text("after\n"))]);
+    assert.deepEqual(await sides(/^same.txt/), ["before\n", "after\n"]);
+  });
+
+  it("opens no file outside the workspace", async () => {
+    const path = join(folder, "..", "outside.txt");
+    await show([{ path, before: absent, after: text("x\n"), isDoubtful: false }]);
+    const { input } = await tab(/^outside.txt/);
+    assert.ok(input instanceof vscode.TabInputTextDiff);
+    assert.equal(input.modified.scheme, "asyncagents-text");
+  });
+
+  it("says in place of a content why that is not shown", async () => {
+    await show([change("picture.png", { kind: "binary" }, { kind: "binary" })]);
+    assert.deepEqual(await sides(/^picture.png/), [
+      "Before: a binary file, which is not shown.",
+      "After: a binary file, which is not shown.",
+    ]);
+    const big = "x".repeat(5_000_000);
+    writeFileSync(at("big.txt"), big);
+    await show([change("big.txt", text("small\n"), text(big))]);
+    assert.deepEqual(await sides(/^big.txt/), ["small\n", "After: more than 2 MB, which are not shown."]);
+    await show([change("vanished.txt", { kind: "unknown" }, { kind: "unknown" })]);
+    assert.deepEqual(await sides(/^vanished.txt/), [
+      "Before: not known, as OpenCode took no snapshot of it.",
+      "After: not known, as OpenCode took no snapshot of it.",
+    ]);
+  });
+
+  it("says in the title when only tools for editing are known", async () => {
+    await show(
+      [change("edited.txt", { kind: "excerpt", text: "a\n" }, { kind: "excerpt", text: "b\n" })],
+      false,
+    );
+    assert.deepEqual(await sides(/^edited.txt \(Changes by Edit Tools: Change much\)$/), ["a\n", "b\n"]);
+  });
+
+  it("a command gives a program what a task changed, or refuses in a sentence", async function () {
+    this.timeout(120_000);
+    const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
+    const api = await (extension ?? assert.fail()).activate();
+    await api.ready();
+    const launched = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+      prompt: script([
+        { tools: [{ name: "write", args: { filePath: at("by-task.txt"), content: "written\n" } }] },
+        { text: "Done." },
+      ]),
+    });
+    await api.tasks.wait(launched.id, { timeoutMs: 30_000 });
+    const changes = await vscode.commands.executeCommand<SessionChanges>(
+      "asyncagents.showChanges",
+      launched.id.slice(-6),
+    );
+    assert.deepEqual(
+      changes.files.map(({ before, after }) => [before, after]),
+      [[absent, text("written\n")]],
+    );
+    assert.deepEqual(await sides(/^by-task.txt/), ["", "written\n"]);
+    for (const command of ["showChanges", "openInTerminal"])
+      await assert.rejects(
+        async () => vscode.commands.executeCommand(`asyncagents.${command}`, "zzzzzz"),
+        /no task zzzzzz/,
+      );
+  });
+});

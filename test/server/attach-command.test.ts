@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { attachCommand } from "../../src/opencode/attach-command.ts";
+import { createOpenCodeConnection, type OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+import { failureOf, realClock, silentLogger } from "./watchdog-support.ts";
+
+describe("the command by which a terminal joins a session", () => {
+  const password = "a b'c";
+  let server: OpenCodeServer;
+  let connection: OpenCodeConnection;
+  /** The setting for OpenCode's executable. */
+  let path: string;
+
+  before(async () => {
+    server = await startOpenCode({ password });
+    path = server.binary;
+    connection = createOpenCodeConnection({
+      directory: server.directory,
+      settings: () => ({ url: server.url, path, startTimeoutMs: 1_000 }),
+      password: async () => password,
+      watchdogScript: "",
+      execPath: process.execPath,
+      env: {},
+      stateFolder: tempDir("state"),
+      clock: realClock,
+      logger: silentLogger,
+    });
+  });
+  after(async () => {
+    connection?.dispose();
+    await server?.stop();
+  });
+
+  it("is refused without a connection", async () => {
+    assert.equal((await failureOf(connection.attachCommand("ses_1"))).code, "unreachable");
+  });
+
+  it("names server, session and folder, and tells the password by the environment alone", async () => {
+    await connection.connect();
+    const { url, directory, binary: executable } = server;
+    assert.deepEqual(await connection.attachCommand("ses_1"), {
+      executable,
+      args: ["attach", url, "--session", "ses_1", "--dir", directory],
+      directory,
+      env: { OPENCODE_SERVER_USERNAME: "opencode", OPENCODE_SERVER_PASSWORD: password },
+    });
+  });
+
+  it("is refused with the remedy without OpenCode's executable", async () => {
+    path = "/nowhere/opencode";
+    const { code, remedy } = await failureOf(connection.attachCommand("ses_1"));
+    assert.equal(code, "bad-path");
+    assert.match(remedy, /asyncagents\.server\.path/);
+  });
+
+  it("takes another server's password out of the environment where this one asks for none", () => {
+    const access = { url: "http://127.0.0.1:4096", username: "opencode" };
+    const { env } = attachCommand("/bin/opencode", access, "/work", "ses_1");
+    assert.equal(env["OPENCODE_SERVER_PASSWORD"], null);
+  });
+});

@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const SESSIONS = `import { db } from "./db.js";
+
+/** The session of a token. */
+export async function session(token) {
+  const rows = await db.all("select * from sessions");
+  return rows.find((row) => row.token === token);
+}
+
+export async function end(token) {
+  await db.run("delete from sessions where token = ?", token);
+}
+`;
+const ONE_ROW = `  return db.one("select * from sessions where token = ?", token);`;
+const LONG = "Make the lookup faster";
+const ONE_FILE = "Write a note";
+const NOTHING = "Look around";
+const MIGRATION = "create unique index sessions_token on sessions (token);\n";
+
+describe("changes and terminals in a real editor", () => {
+  const folder = tempDir("work");
+  const home = hermeticHome();
+  const at = (name: string): string => join(folder, name);
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  /** What the model does for the prompts below, step by step. */
+  function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+    const prompt = lastUserText(messages);
+    const taken = messages.filter(({ role }) => role === "assistant").length;
+    const steps: readonly ScriptStep[] = prompt.includes("faster")
+      ? [
+          { tools: [{ name: "read", args: { filePath: at("src/sessions.js") } }] },
+          {
+            tools: [
+              {
+                name: "edit",
+                args: {
+                  filePath: at("src/sessions.js"),
+                  oldString: SESSIONS.split("\n").slice(4, 6).join("\n"),
+                  newString: ONE_ROW,
+                },
+              },
+              { name: "write", args: { filePath: at("migrations/2.sql"), content: MIGRATION } },
+            ],
+          },
+          {
+            tools: [
+              {
+                name: "bash",
+                args: {
+                  command: "rm src/cache.js; printf '\\0\\1' > media.bin",
+                  description: "Remove what is not needed",
+                },
+              },
+            ],
+          },
+          { text: "The lookup of the walrus session reads one row now." },
+        ]
+      : prompt.includes("note")
+        ? [
+            { tools: [{ name: "write", args: { filePath: at("NOTE.md"), content: "# Note\n\nDone.\n" } }] },
+            { text: "Written." },
+          ]
+        : [{ text: "Nothing had to be changed." }];
+    return steps[taken] ?? { text: "Done." };
+  }
+
+  before(async function () {
+    this.timeout(240_000);
+    for (const [name, content] of Object.entries({
+      "src/sessions.js": SESSIONS,
+      "src/cache.js": "export const cache = new Map();\n",
+    })) {
+      mkdirSync(join(at(name), ".."), { recursive: true });
+      writeFileSync(at(name), content);
+    }
+    execFileSync("git", ["init", "--quiet"], { cwd: folder });
+    model = await startScriptedModel({ fallback: answer });
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(home, modelConfig(model)),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.path": openCodeBinary(),
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+        "git.enabled": false,
+        // Drawn as text, not on a canvas.
+        "terminal.integrated.gpuAcceleration": "off",
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+    for (const prompt of [LONG, ONE_FILE, NOTHING]) await launch(prompt);
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  /** Launches a task and waits for its end. */
+  async function launch(prompt: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter(prompt);
+    const row = workbench.treeItem(prompt);
+    await row.waitFor();
+    await until(
+      "its end",
+      async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""),
+      30_000,
+    );
+  }
+
+  const multiDiff = (): Locator => workbench.page.locator(".multiDiffEditor");
+  const terminal = (): Locator => workbench.page.locator(".terminal-wrapper.active .xterm");
+
+  /** What the active terminal shows, by its rows. */
+  const terminalText = async (): Promise<string> =>
+    (await terminal().locator(".xterm-rows").allInnerTexts()).join("\n");
+
+  /** The processes of the OpenCode that the workbench runs. */
+  const processes = (): readonly { args: readonly string[]; env: readonly string[] }[] =>
+    readdirSync("/proc")
+      .filter((pid) => /^\d+$/.test(pid))
+      .flatMap((pid) => {
+        try {
+          const [args, env] = ["cmdline", "environ"].map((file) =>
+            readFileSync(`/proc/${pid}/${file}`, "utf8").split("\0"),
+          );
+          return env?.includes(`HOME=${home}`) ? [{ args: args ?? [], env }] : [];
+        } catch {
+          return [];
+        }
+      });
+
+  it("shows the files that a task changed as one multi-file diff", async () => {
+    await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
+    await workbench.tab(`Changes: ${LONG}`).waitFor();
+    for (const name of ["2.sql", "media.bin", "cache.js", "sessions.js"])
+      await multiDiff().locator(".file-path", { hasText: name }).first().waitFor();
+    await multiDiff().getByText("create unique index").first().waitFor();
+    await takePictures(workbench, "changes");
+  });
+
+  it("lets people edit a file that is still as the task left it", async () => {
+    const line = multiDiff().locator(".editor.modified .view-line", { hasText: "return db.one" }).first();
+    await line.click();
+    await workbench.page.keyboard.press("End");
+    await workbench.page.keyboard.type(" // fast");
+    await workbench.page.keyboard.press("Control+S");
+    await until("the file to be saved", () =>
+      readFileSync(at("src/sessions.js"), "utf8").includes("// fast"),
+    );
+    await multiDiff().locator(".editor.original").first().click();
+    await workbench.page.keyboard.type("x");
+    await workbench.page.locator(".monaco-editor-overlaymessage", { hasText: "read-only" }).waitFor();
+    await workbench.page.keyboard.press("Escape");
+  });
+
+  it("shows what the task left where the file has changed since", async () => {
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
+    await multiDiff().getByText("return db.one").first().waitFor();
+    assert.equal(await multiDiff().getByText("// fast").count(), 0);
+  });
+
+  it("shows one changed file in a plain diff editor", async () => {
+    await workbench.runCommand("Async Agents: Show Changes");
+    await workbench.quickInput.shows("Which task?");
+    await workbench.quickInput.choose(ONE_FILE);
+    await workbench.tab(`NOTE.md (Changes: ${ONE_FILE})`).waitFor();
+    await workbench.page.locator(".monaco-diff-editor").getByText("Done.").first().waitFor();
+    await takePictures(workbench, "changes-one-file");
+  });
+
+  it("says of a task that changed nothing that it changed nothing", async () => {
+    await workbench.contextMenu(workbench.treeItem(NOTHING), "Show Changes");
+    await workbench.notification(`"${NOTHING}" changed no files.`).waitFor();
+    await takePictures(workbench, "changes-none");
+    await workbench.runCommand("Notifications: Clear All Notifications");
+  });
+
+  it("opens a task in a terminal, by OpenCode's own interface, and only once", async () => {
+    await workbench.contextMenu(workbench.treeItem(LONG), "Open in Terminal");
+    await terminal().waitFor();
+    await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
+    await workbench.screenshot("terminal-dark");
+    await workbench.runCommand("View: Hide Panel");
+    await terminal().waitFor({ state: "hidden" });
+    await workbench.contextMenu(workbench.treeItem(LONG), "Open in Terminal");
+    await terminal().waitFor();
+    assert.equal(await workbench.page.locator(".terminal-wrapper").count(), 1);
+  });
+
+  it("has the password in no argument of the terminal's process", () => {
+    const attached = processes().filter(({ args }) => args.includes("attach"));
+    assert.equal(attached.length, 1);
+    const password = attached[0]?.env.find((each) => each.startsWith("OPENCODE_SERVER_PASSWORD="));
+    assert.ok(password);
+    const secret = password.slice(password.indexOf("=") + 1);
+    assert.ok(secret.length > 10 && !attached[0]?.args.some((arg) => arg.includes(secret)));
+  });
+
+  it("opens another terminal once the first one was closed", async () => {
+    await workbench.runCommand("Terminal: Kill the Active Terminal Instance");
+    await workbench.page.locator(".terminal-wrapper").waitFor({ state: "detached" });
+    await until("the end of its process", () => !processes().some(({ args }) => args.includes("attach")));
+    await workbench.contextMenu(workbench.treeItem(LONG), "Open in Terminal");
+    await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
+  });
+
+  it("wears high contrast", async () => {
+    await workbench.setTheme("hc");
+    await workbench.screenshot("terminal-hc");
+    await workbench.runCommand("View: Hide Panel");
+    await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
+    await multiDiff().getByText("create unique index").first().waitFor();
+    await workbench.screenshot("changes-hc");
+  });
+});
