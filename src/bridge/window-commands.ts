@@ -66,6 +66,7 @@ const parameters = {
   retry: z.tuple([taskID]),
   cancel: z.tuple([taskID, maybe(caller)]),
   cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
+  stopSubagent: z.tuple([z.string()]),
   clear: z.tuple([taskID, maybe(clearOptions), maybe(caller)]),
   clearBatch: z.tuple([z.string(), maybe(z.string()), maybe(clearOptions), maybe(caller)]),
   restore: z.tuple([taskID]),
@@ -134,6 +135,7 @@ export function createWindowCommands(
     retry: follow("retry"),
     cancel: follow("cancel"),
     cancelBatch: forward("cancelBatch"),
+    stopSubagent: forward("stopSubagent"),
     clear: forward("clear"),
     clearBatch: forward("clearBatch"),
     restore: forward("restore"),
@@ -148,10 +150,11 @@ export function createWindowCommands(
   };
 }
 
-/** Whether a call can be made again without harm: one that only reads, and one that the engine knows by its ID. */
+/** Whether a call can be made again without harm: one that changes nothing more, and one that the engine knows by its ID. */
 function isRepeatable(method: Forwarded, args: readonly unknown[]): boolean {
   switch (method) {
     case "output":
+    case "stopSubagent":
       return true;
     case "launch":
       return (args[0] as LaunchInput).callID !== undefined;

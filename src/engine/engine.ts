@@ -1,7 +1,7 @@
 import { hasArrived } from "./arrival.ts";
 import { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
-import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
+import type { CancelSignal, Disposable, Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
 import type { ForkPreview } from "./fork/preview.ts";
@@ -18,6 +18,7 @@ import {
   type TombstoneStore,
   type UnreadableTask,
 } from "./registry.ts";
+import { Requests } from "./requests.ts";
 import {
   sessionOf,
   type AgentInfo,
@@ -25,9 +26,11 @@ import {
   type RequestAnswer,
   type ServerEvent,
   type Session,
+  type SessionStatus,
 } from "./server-model.ts";
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
 import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
+import { Subagents } from "./subagents.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
@@ -42,6 +45,8 @@ import {
   type TaskOutput,
   type WaitOptions,
 } from "./waiting.ts";
+
+const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
 /** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
 const LATE_START_MS = 10_000;
@@ -92,6 +97,8 @@ export type Caller = TaskRecord["launchedBy"];
  */
 export class TaskEngine implements Disposable {
   private readonly registry: TaskRegistry;
+  private readonly subagents: Subagents;
+  private readonly requests: Requests;
   private readonly turns: TurnWatcher;
   private readonly notices: Notices;
   private readonly transcripts: LiveTranscripts;
@@ -108,22 +115,20 @@ export class TaskEngine implements Disposable {
   private readonly subscriptions: readonly Disposable[];
   /** Prompts that were cancelled before their turn began. */
   private readonly cancelledEarly = new WeakMap<Entry, { readonly until: number }>();
-  /** What waits for a person, by the request's ID. */
-  private readonly requests = new Map<string, PendingRequest>();
   readonly catalog: Catalog;
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone. */
   readonly onDidChangeSession: Event<string>;
-  private readonly subagentChanges = new Emitter<SubagentChange>(() => undefined);
-  readonly onDidChangeSubagent: Event<SubagentChange> = this.subagentChanges.event;
-  private readonly requestChanges = new Emitter<void>(() => undefined);
+  readonly onDidChangeSubagent: Event<SubagentChange>;
   /** What waits for a person is not what it was. */
-  readonly onDidChangeRequests: Event<void> = this.requestChanges.event;
+  readonly onDidChangeRequests: Event<void>;
 
   constructor(private readonly ports: EnginePorts) {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
+    this.subagents = new Subagents(this.registry, server, clock, logger);
+    this.requests = new Requests(logger);
     const isWriting = (): boolean => this.writing;
     const canAct = (): boolean => this.writing && this.connected;
     this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
@@ -150,8 +155,12 @@ export class TaskEngine implements Disposable {
     this.transcripts = new LiveTranscripts(server, logger);
     this.onDidChange = this.registry.onDidChange;
     this.onDidChangeSession = this.registry.onDidChangeSession;
+    this.onDidChangeSubagent = this.subagents.onDidChange;
+    this.onDidChangeRequests = this.requests.onDidChange;
     this.subscriptions = [
       server.onEvent((event) => this.accept(event)),
+      this.registry.onDidChange((change) => this.forgetRequests(change)),
+      this.subagents.onDidChange((change) => this.forgetRequests(change)),
       this.registry.onDidChange(({ before, after }) => {
         if (!before || !isActive(before) || (after && isActive(after))) return;
         // Every end frees a slot, and the last one lets polling rest.
@@ -172,11 +181,15 @@ export class TaskEngine implements Disposable {
     try {
       const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
       if (attempt !== this.attempt) return;
-      this.apply(sessions, requests, knownBefore);
+      this.applySessions(sessions, knownBefore);
+      const statuses = this.subagents.isEmpty() ? NO_STATUSES : await server.statuses();
+      if (attempt !== this.attempt) return;
+      this.applyRequests(requests, statuses);
     } finally {
       if (attempt === this.attempt) this.replayEarly();
     }
     this.connected = true;
+    this.subagents.catchUp();
     await Promise.all([this.takeUp(), this.transcripts.reload()]);
   }
 
@@ -209,25 +222,36 @@ export class TaskEngine implements Disposable {
 
   /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
   children(sessionID: string): readonly Child[] {
-    return this.list(sessionID);
+    const tasks = this.list(sessionID);
+    if (this.registry.session(sessionID)?.archived !== undefined) return tasks;
+    const subagents = this.subagents.childrenOf(sessionID);
+    if (subagents.length === 0) return tasks;
+    return [...tasks, ...subagents].sort((a, b) => a.createdAt - b.createdAt);
   }
 
   /** The task or subagent that this session is; undefined: neither. */
   child(sessionID: string): Child | undefined {
-    return this.get(sessionID);
+    return this.get(sessionID) ?? this.subagents.get(sessionID);
   }
 
   /** Everything that waits for a person now, in any session of the folder, the oldest first. */
   openRequests(): readonly OpenRequest[] {
-    return [...this.requests.values()].flatMap((request) => {
+    return this.requests.all().flatMap((request) => {
       const child = this.child(request.sessionID);
       return child && isAtWork(child) ? [{ request, child }] : [];
     });
   }
 
   /** Stops a subagent of others and all that works below it; what is at rest stays as it is. */
-  async stopSubagent(_subagentID: string): Promise<void> {
-    return Promise.reject(new Error("Not built yet."));
+  async stopSubagent(subagentID: string): Promise<void> {
+    const subagent = this.subagents.get(subagentID);
+    if (!subagent)
+      throw new Refusal(
+        "unknown-session",
+        `There is no subagent ${shortID(subagentID)} any more; refresh the view to see what there is.`,
+      );
+    if (isAtWork(subagent)) await this.ports.server.abort(subagentID);
+    await this.stopBelow(subagentID);
   }
 
   /** Sessions of a parent whose task record cannot be used. */
@@ -486,17 +510,15 @@ export class TaskEngine implements Disposable {
     return message && answerText(message);
   }
 
-  /** The conversation of a task, followed live until disposed. */
-  transcript(taskID: string): Promise<Transcript> {
-    return this.transcripts.open(this.registry.find(taskID).record.id);
+  /** The conversation of a task or subagent, followed live until disposed. */
+  transcript(id: string): Promise<Transcript> {
+    return this.transcripts.open(this.childNamed(id).id);
   }
 
-  /** The permissions and questions that a task waits for, the oldest first. */
-  pendingRequests(taskID: string): readonly PendingRequest[] {
-    const { record } = this.registry.find(taskID);
-    // What a task waited for that was cancelled stays on the server's list for good.
-    if (!isActive(record)) return [];
-    return [...this.requests.values()].filter(({ sessionID }) => sessionID === record.id);
+  /** The permissions and questions that a task or subagent waits for, the oldest first. */
+  pendingRequests(id: string): readonly PendingRequest[] {
+    const child = this.childNamed(id);
+    return isAtWork(child) ? this.requests.of(child.id) : [];
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -517,6 +539,8 @@ export class TaskEngine implements Disposable {
     this.queue.rest();
     this.notices.dispose();
     this.transcripts.dispose();
+    this.requests.dispose();
+    this.subagents.dispose();
     this.registry.dispose();
   }
 
@@ -532,18 +556,26 @@ export class TaskEngine implements Disposable {
     return new ForkBuilder(server, tokens, clock, random, () => settings().fork, sessionOf);
   }
 
-  private apply(
-    sessions: readonly Session[],
-    requests: readonly PendingRequest[],
-    knownBefore: readonly string[],
-  ): void {
+  /** The task that a reference names, or the subagent of this ID. */
+  private childNamed(reference: string): Child {
+    return this.subagents.get(reference) ?? this.find(reference);
+  }
+
+  private applySessions(sessions: readonly Session[], knownBefore: readonly string[]): void {
     const there = new Set(sessions.map(({ id }) => id));
     for (const id of knownBefore) if (!there.has(id)) this.registry.forget(id);
     for (const session of sessions) this.registry.adopt(session);
+  }
+
+  private applyRequests(
+    requests: readonly PendingRequest[],
+    statuses: ReadonlyMap<string, SessionStatus>,
+  ): void {
     this.requests.clear();
     const open = new Set(requests.map(({ id }) => id));
     for (const entry of this.registry.active())
       if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
+    this.subagents.resync(statuses, open);
     for (const request of requests) this.handle({ type: "request-asked", request });
   }
 
@@ -576,24 +608,26 @@ export class TaskEngine implements Disposable {
     }
     if (event.type === "session-deleted") {
       const entry = this.registry.forget(event.sessionID);
-      for (const [id, { sessionID }] of this.requests)
-        if (sessionID === event.sessionID) this.requests.delete(id);
+      this.requests.forget(event.sessionID);
       // The server goes on with the turn of a session that it deletes.
       if (entry && isActive(entry.record)) this.stop(entry);
       return;
     }
-    if (event.type === "request-asked") this.requests.set(event.request.id, event.request);
-    else if (event.type === "request-closed") this.requests.delete(event.requestID);
-    if (event.type === "request-asked" || event.type === "request-closed") this.requestChanges.fire();
+    this.requests.accept(event);
     this.transcripts.accept(event);
     this.notices.accept(event);
     const entry = this.registry.entry(sessionOf(event));
-    if (!entry) return;
+    if (!entry) return this.subagents.accept(event);
     // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first.
     if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID)
       if (entry.record.isForked) void this.transcripts.reloadSession(entry.record.id);
     this.turns.accept(entry, event);
     this.stopLateStart(entry, event);
+  }
+
+  /** What a turn asked for has no use once it has ended, nor for the next one. */
+  private forgetRequests({ id, before, after }: TaskChange | SubagentChange): void {
+    if (before && isAtWork(before) !== (after !== undefined && isAtWork(after))) this.requests.forget(id);
   }
 
   /** A prompt can be cancelled before its turn begins; the turn then begins all the same. */

@@ -66,7 +66,7 @@ export interface AgentServer {
   agents(): Promise<readonly AgentInfo[]>;
   models(): Promise<readonly ModelInfo[]>;
 
-  /** Permissions and questions that wait for a person now. */
+  /** Permissions and questions that wait for a person now, the oldest first. */
   pendingRequests(): Promise<readonly PendingRequest[]>;
   answer(request: PendingRequest, answer: RequestAnswer): Promise<void>;
 }

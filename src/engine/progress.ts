@@ -1,10 +1,10 @@
-import type { Part, PendingRequest, SessionStatus } from "./server-model.ts";
+import type { Part, PendingRequest, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { Phase, Progress, ToolUse } from "./task.ts";
 
 const RECENT_TOOLS = 5;
 
 /**
- * Follows what one turn is doing. Each `on…` returns whether anything changed that a person would see;
+ * Follows what one turn is doing. `accept` and each `on…` return whether anything changed that a person would see;
  * a sign of life alone moves only `lastUpdate`.
  */
 export class ProgressTracker {
@@ -20,6 +20,23 @@ export class ProgressTracker {
     queued = false,
   ) {
     this.activity = queued ? "queued" : "starting";
+  }
+
+  accept(event: ServerEvent, now: number): boolean {
+    switch (event.type) {
+      case "session-status":
+        return this.onStatus(event.status, now);
+      case "part-changed":
+        return this.onPart(event.part, now);
+      case "part-delta":
+        return this.onDelta(event.partID, now);
+      case "request-asked":
+        return this.onRequestAsked(event.request, now);
+      case "request-closed":
+        return this.onRequestClosed(event.requestID, now);
+      default:
+        return false;
+    }
   }
 
   onStatus(status: SessionStatus, now: number): boolean {
@@ -38,6 +55,8 @@ export class ProgressTracker {
     const woke = this.alive(now);
     if (part.type === "tool") {
       const before = this.tools.get(part.id);
+      // What was read may be older than what was told meanwhile.
+      if (before?.status === "completed" || before?.status === "error") return woke;
       const title = "title" in part.state && part.state.title ? part.state.title : before?.title;
       const { status } = part.state;
       this.tools.set(part.id, { tool: part.tool, title, status });

@@ -1,5 +1,6 @@
 import { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
+import { Groups } from "./groups.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import { Serial } from "./serial.ts";
@@ -51,7 +52,11 @@ const TOMBSTONES_KEPT = 1_000;
 /** Every session of the folder and the tasks among them, kept equal to the server's. */
 export class TaskRegistry {
   private readonly sessionsByID = new Map<string, Session>();
+  /** IDs of sessions by the parent that the server links them to. */
+  private readonly linked = new Groups<string, string>();
   private readonly entries = new Map<string, Entry>();
+  /** Tasks by the parent that their records name. */
+  private readonly tasksOf = new Groups<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
   private readonly snapshots = new WeakMap<Entry, Task>();
   private tombstones: readonly Tombstone[];
@@ -99,8 +104,8 @@ export class TaskRegistry {
   /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
   childrenOf(parentSessionID: string): readonly Entry[] {
     if (this.sessionsByID.get(parentSessionID)?.archived !== undefined) return [];
-    return this.all()
-      .filter(({ record }) => record.parentSessionID === parentSessionID && record.clearedAt === undefined)
+    return [...this.tasksOf.of(parentSessionID)]
+      .filter(({ record }) => record.clearedAt === undefined)
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
   }
 
@@ -132,27 +137,25 @@ export class TaskRegistry {
     return above.size;
   }
 
+  /** The sessions that the server links to this one as their parent. */
+  linkedTo(parentID: string): readonly Session[] {
+    return [...this.linked.of(parentID)].flatMap((id) => this.sessionsByID.get(id) ?? []);
+  }
+
   /** Every session below another one, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
-    const children = new Map<string, Session[]>();
-    for (const session of this.sessionsByID.values()) {
-      const parentID = this.parentOf(session.id);
-      if (parentID === undefined) continue;
-      const siblings = children.get(parentID) ?? [];
-      siblings.push(session);
-      children.set(parentID, siblings);
-    }
-    // A set, as broken metadata can make a session its own ancestor.
-    const found = new Set(children.get(sessionID));
-    for (const { id } of found) for (const child of children.get(id) ?? []) found.add(child);
-    return [...found].filter(({ id }) => id !== sessionID);
+    // A map, as broken metadata can make a session its own ancestor.
+    const found = new Map(this.sessionsBelow(sessionID).map((session) => [session.id, session]));
+    for (const id of found.keys())
+      for (const session of this.sessionsBelow(id))
+        if (!found.has(session.id)) found.set(session.id, session);
+    found.delete(sessionID);
+    return [...found.values()];
   }
 
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
-    return this.sessions().flatMap(({ id, title, parentID, task }) =>
-      parentID === parentSessionID && task.kind === "unreadable"
-        ? [{ sessionID: id, title, reason: task.reason }]
-        : [],
+    return this.linkedTo(parentSessionID).flatMap(({ id, title, task }) =>
+      task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
     );
   }
 
@@ -193,10 +196,20 @@ export class TaskRegistry {
 
   /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
   adopt(session: Session): Entry | undefined {
-    this.sessionsByID.set(session.id, session);
+    this.keepSession(session);
     const entry = this.adoptTask(session);
     this.sessionChanges.fire(session.id);
     return entry;
+  }
+
+  private keepSession(session: Session): void {
+    const { id, parentID } = session;
+    const before = this.sessionsByID.get(id)?.parentID;
+    if (before !== parentID) {
+      if (before !== undefined) this.linked.delete(before, id);
+      if (parentID !== undefined) this.linked.add(parentID, id);
+    }
+    this.sessionsByID.set(id, session);
   }
 
   private adoptTask(session: Session): Entry | undefined {
@@ -219,6 +232,7 @@ export class TaskRegistry {
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
+      this.tasksOf.add(record.parentSessionID, created);
       this.noteActivity(created);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
       return created;
@@ -242,6 +256,8 @@ export class TaskRegistry {
 
   /** The session is gone: so is the task. */
   forget(sessionID: string): Entry | undefined {
+    const parentID = this.sessionsByID.get(sessionID)?.parentID;
+    if (parentID !== undefined) this.linked.delete(parentID, sessionID);
     this.sessionsByID.delete(sessionID);
     const entry = this.entries.get(sessionID);
     if (entry) {
@@ -303,6 +319,11 @@ export class TaskRegistry {
       : new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
   }
 
+  /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
+  private sessionsBelow(parentID: string): readonly Session[] {
+    return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
+  }
+
   private parentOf(sessionID: string): string | undefined {
     // A fork that the server could not link is below the parent in its record alone.
     return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
@@ -325,6 +346,7 @@ export class TaskRegistry {
 
   private drop(entry: Entry): void {
     this.entries.delete(entry.record.id);
+    this.tasksOf.delete(entry.record.parentSessionID, entry);
     this.activeEntries.delete(entry);
     this.changes.fire({ id: entry.record.id, before: this.snapshot(entry), after: undefined });
   }

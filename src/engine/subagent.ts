@@ -18,7 +18,7 @@ export interface Subagent {
   /** `idle`: nothing works in it. How its last turn ended is known only of turns that were seen to end. */
   readonly status: "running" | "idle" | "error" | "cancelled";
   readonly createdAt: number;
-  /** When the present or last turn was first seen at work; else when the session was created. */
+  /** When the present or last turn began, as far as that is known; else when the session was created. */
   readonly startedAt: number;
   /** When the last turn was seen to end; else, of a session at rest, when it was last changed. */
   readonly endedAt?: number | undefined;

@@ -1,6 +1,6 @@
 import type { TaskEngine } from "./engine.ts";
 
-/** What changes tasks, whichever window carries it out. */
+/** What changes tasks, or stops what works below them, whichever window carries it out. */
 export type TaskCommands = Pick<
   TaskEngine,
   | "launch"
@@ -8,6 +8,7 @@ export type TaskCommands = Pick<
   | "retry"
   | "cancel"
   | "cancelBatch"
+  | "stopSubagent"
   | "clear"
   | "clearBatch"
   | "restore"

@@ -48,8 +48,7 @@ export class TurnWatcher implements Disposable {
   /** Takes in what the server tells of the session of a task. */
   accept(entry: Entry, event: ServerEvent): void {
     if (!isActive(entry.record) || !entry.progress) return;
-    const now = this.clock.now();
-    if (this.follow(entry, event, now)) this.registry.progressed(entry);
+    if (entry.progress.accept(event, this.clock.now())) this.registry.progressed(entry);
 
     if (event.type === "session-status") {
       this.suspicions.delete(entry);
@@ -124,24 +123,6 @@ export class TurnWatcher implements Disposable {
       } else {
         this.settle(entry, "poll");
       }
-    }
-  }
-
-  private follow(entry: Entry, event: ServerEvent, now: number): boolean | undefined {
-    const { progress } = entry;
-    switch (event.type) {
-      case "session-status":
-        return progress?.onStatus(event.status, now);
-      case "part-changed":
-        return progress?.onPart(event.part, now);
-      case "part-delta":
-        return progress?.onDelta(event.partID, now);
-      case "request-asked":
-        return progress?.onRequestAsked(event.request, now);
-      case "request-closed":
-        return progress?.onRequestClosed(event.requestID, now);
-      default:
-        return false;
     }
   }
 

@@ -257,7 +257,7 @@ export class OpenCodeAgentServer implements AgentServer {
       this.call("GET", { url: "/permission" } satisfies PermissionListData, toPermissionRequests),
       this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
     ]);
-    return [...permissions, ...questions];
+    return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -291,6 +291,11 @@ export class OpenCodeAgentServer implements AgentServer {
 }
 
 function ignoreAnswer(): void {}
+
+/** The part of an ID by which those of different kinds sort in the order in which they were given. */
+function timeOf(id: string): string {
+  return id.slice(id.indexOf("_"));
+}
 
 function newSessionBody(
   name: string,

@@ -276,6 +276,34 @@ describe("Agent server", function () {
     await closed(another.id);
   });
 
+  it("lists permissions and questions in the order in which they were asked", async () => {
+    const asked: string[] = [];
+    const which = { questions: [{ question: "Which?", header: "Pick", options: [] }] };
+    const command = { command: "echo hi", description: "hi" };
+    for (const [name, args] of [
+      ["question", which],
+      ["bash", command],
+      ["question", which],
+    ] as const) {
+      const permission = [{ permission: "bash", pattern: "*", action: "ask" as const }];
+      const { id } = await server.createSession({ title: name, permission });
+      const parts = [{ text: script([{ tools: [{ name, args }] }]) }];
+      await server.prompt(id, {
+        messageID: `msg_order${asked.push(id)}`,
+        agent: "build",
+        model: MODEL,
+        parts,
+      });
+      await until("the request", async () => (await server.pendingRequests()).length === asked.length);
+    }
+    const open = await server.pendingRequests();
+    assert.deepEqual(
+      open.map(({ sessionID }) => sessionID),
+      asked,
+    );
+    for (const request of open) await server.answer(request, { type: "dismiss" });
+  });
+
   it("lists agents and models", async () => {
     const agents = await server.agents();
     assert.equal(agents.find(({ name }) => name === "build")?.mode, "primary");

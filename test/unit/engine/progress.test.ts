@@ -40,6 +40,16 @@ describe("progress of a turn", () => {
     );
   });
 
+  it("a call that is over stays over, whatever is read of it later", () => {
+    const progress = new ProgressTracker(0);
+    progress.onPart(toolPart("a", "bash", "completed"), 1);
+    assert.equal(progress.onPart(toolPart("a", "bash", "running"), 2), false);
+    assert.deepEqual(
+      progress.snapshot().recentTools.map(({ status }) => status),
+      ["completed"],
+    );
+  });
+
   it("tells of a visible change once: two thousand deltas of one text are one", () => {
     const progress = new ProgressTracker(0);
     progress.onPart(textPart(""), 0);

@@ -1,0 +1,359 @@
+import assert from "node:assert/strict";
+import type { Session } from "../../../src/engine/server-model.ts";
+import type { Child, Subagent, SubagentChange } from "../../../src/engine/subagent.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { record } from "./builders.ts";
+
+describe("Subagents of others", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  let isListening: boolean;
+  let made = 0;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = await session("Parent");
+    window = memoryWindow(server, clock);
+    isListening = false;
+    server.onEvent(() => (isListening ? window.link.deliver() : window.link.drop()));
+  });
+
+  afterEach(() => window.kill());
+
+  const connect = (): Promise<void> => {
+    isListening = true;
+    return window.engine.connect();
+  };
+  const disconnect = (): void => {
+    isListening = false;
+    window.engine.disconnect();
+  };
+
+  const session = async (title: string, parentID?: string): Promise<string> =>
+    (await server.createSession({ title, parentID, agent: "general" })).id;
+
+  const ask = (id: string): Promise<void> =>
+    server.prompt(id, { messageID: `msg_subagent${++made}`, agent: "general", parts: [{ text: "Look." }] });
+
+  /** One at work, known to the window. */
+  async function working(of = parent): Promise<string> {
+    const id = await session("Look", of);
+    await ask(id);
+    return id;
+  }
+
+  function subagent(id: string): Subagent {
+    const child = window.engine.child(id);
+    assert.ok(child?.launchedBy === "other", `no subagent: ${JSON.stringify(child)}`);
+    return child;
+  }
+
+  function stored(id: string): Session {
+    const found = server.known().find((session) => session.id === id);
+    assert.ok(found);
+    return found;
+  }
+
+  const ids = (children: readonly Child[]): string[] => children.map(({ id }) => id);
+  const calls = (call: string): number => server.journal.filter((entry) => entry.call === call).length;
+
+  async function launch(of = parent): Promise<string> {
+    const input = { prompt: "Work.", parentSessionID: of, launchedBy: "person" } as const;
+    return (await window.engine.launch(input)).id;
+  }
+
+  it("stand among the tasks of a session in the order of their creation", async () => {
+    await connect();
+    const first = await session("First", parent);
+    await clock.advance(1);
+    const task = await launch();
+    await clock.advance(1);
+    const last = await session("Last", parent);
+    assert.deepEqual(ids(window.engine.children(parent)), [first, task, last]);
+    assert.deepEqual(ids(window.engine.list(parent)), [task]);
+    const below = await session("Below", last);
+    assert.deepEqual(ids(window.engine.children(last)), [below]);
+    await window.engine.clear(task, { cancelRunning: true });
+    assert.deepEqual(ids(window.engine.children(parent)), [first, last]);
+    await clock.advance(1);
+    const other = await launch();
+    assert.deepEqual(ids(window.engine.children(parent)), [first, last, other]);
+    await server.deleteSession(other);
+    assert.deepEqual(ids(window.engine.children(parent)), [first, last]);
+  });
+
+  it("are not: a root, a task (not even one whose record someone removed), one whose record cannot be read, one that is archived", async () => {
+    await connect();
+    const task = await launch();
+    server.put(stored(task), {});
+    const unreadable = await session("Future", parent);
+    server.put(stored(unreadable), { asyncagents: { v: 99, id: unreadable } });
+    const archived = await session("Old", parent);
+    server.put({ ...stored(archived), archived: clock.now() }, undefined);
+    assert.deepEqual(ids(window.engine.children(parent)), [task]);
+    for (const id of [parent, unreadable, archived]) assert.equal(window.engine.child(id), undefined);
+    // Nothing is listed below a session that was archived.
+    await session("Below", archived);
+    assert.deepEqual(window.engine.children(archived), []);
+  });
+
+  it("become tasks when a record appears, and are gone as subagents", async () => {
+    await connect();
+    const id = await session("Linked later", parent);
+    const changes: SubagentChange[] = [];
+    window.engine.onDidChangeSubagent((change) => changes.push(change));
+    await server.saveRecord(record({ id, parentSessionID: parent, status: "completed" }));
+    assert.deepEqual(ids(window.engine.list(parent)), [id]);
+    assert.deepEqual(ids(window.engine.children(parent)), [id]);
+    assert.equal(window.engine.child(id)?.launchedBy, "person");
+    assert.deepEqual(
+      changes.map(({ before, after }) => [before?.id, after]),
+      [[id, undefined]],
+    );
+  });
+
+  it("are idle until they are seen at work, then tell what they do", async () => {
+    await connect();
+    const id = await session("Look", parent);
+    assert.equal(subagent(id).status, "idle");
+    assert.equal(subagent(id).startedAt, subagent(id).createdAt);
+    await clock.advance(5_000);
+    await ask(id);
+    assert.equal(subagent(id).status, "running");
+    assert.equal(subagent(id).startedAt, clock.now());
+    assert.equal(subagent(id).endedAt, undefined);
+    server.useTool(id, "grep");
+    assert.deepEqual(subagent(id).progress?.toolCounts, { grep: 1 });
+    await clock.advance(2_000);
+    server.finish(id, "Found.");
+    assert.equal(subagent(id).status, "idle");
+    assert.equal(subagent(id).endedAt, clock.now());
+    assert.equal(subagent(id).toolCalls, 1);
+    await ask(id);
+    server.useTool(id);
+    server.finish(id, "More.");
+    assert.equal(subagent(id).toolCalls, 2);
+  });
+
+  it("change once as a turn ends, though that is told twice", async () => {
+    await connect();
+    const id = await working();
+    const statuses: (string | undefined)[] = [];
+    window.engine.onDidChangeSubagent(({ before, after }) => {
+      if (before?.status !== after?.status) statuses.push(after?.status);
+    });
+    server.end(id, { type: "failed", error: { name: "APIError", message: "No key." } });
+    assert.deepEqual(statuses, ["error"]);
+    assert.deepEqual(subagent(id).error, { name: "APIError", message: "No key." });
+  });
+
+  for (const [how, ending, status] of [
+    ["an abort", { type: "aborted" }, "cancelled"],
+    ["a permission turned down", { type: "refused" }, "idle"],
+    ["an answer", { type: "completed", text: "Found." }, "idle"],
+  ] as const)
+    it(`are ${status} after ${how}`, async () => {
+      await connect();
+      const id = await working();
+      server.end(id, ending);
+      assert.equal(subagent(id).status, status);
+      assert.equal(subagent(id).error, undefined);
+    });
+
+  it("are cancelled by an abort between two attempts, of which no error tells", async () => {
+    await connect();
+    const id = await working();
+    server.retry(id);
+    assert.equal(subagent(id).progress?.phase, "retrying");
+    await window.engine.stopSubagent(id);
+    assert.equal(subagent(id).status, "cancelled");
+  });
+
+  it("do not fail by an error after which the turn goes on", async () => {
+    await connect();
+    const id = await working();
+    server.overflow(id);
+    assert.equal(subagent(id).status, "running");
+    server.finish(id, "Summary.");
+    server.finish(id, "Found.");
+    assert.equal(subagent(id).status, "idle");
+  });
+
+  it("cost no request where there are none, and one where there are", async () => {
+    await connect();
+    assert.equal(calls("statuses"), 0);
+    await session("Look", parent);
+    await connect();
+    assert.equal(calls("statuses"), 1);
+    assert.equal(calls("messages"), 0);
+  });
+
+  it("that are at work when the window connects are found so, with what they wait for", async () => {
+    const id = await working();
+    server.useTool(id, "read");
+    server.finish(id, "The turn before.");
+    await clock.advance(1_000);
+    await ask(id);
+    server.useTool(id, "grep");
+    const request = server.ask(id);
+    const began = clock.now();
+    await clock.advance(60_000);
+    await connect();
+    await settled();
+    assert.equal(subagent(id).status, "running");
+    assert.equal(subagent(id).startedAt, began);
+    assert.equal(subagent(id).progress?.phase, "needs-permission");
+    assert.deepEqual(subagent(id).progress?.toolCounts, { grep: 1, bash: 1 });
+    assert.deepEqual(window.engine.openRequests(), [{ request, child: subagent(id) }]);
+  });
+
+  it("are not said to have ended while the connection is lost, nor how they ended after it", async () => {
+    await connect();
+    const [ends, stays] = [await working(), await working()];
+    server.useTool(ends);
+    disconnect();
+    const ended = clock.now() + 1_000;
+    await clock.advance(1_000);
+    server.end(ends, { type: "failed", error: { name: "APIError", message: "No key." } });
+    server.put({ ...stored(ends), updated: ended }, undefined);
+    await clock.advance(1_000);
+    assert.deepEqual([subagent(ends).status, subagent(stays).status], ["running", "running"]);
+    await connect();
+    assert.deepEqual([subagent(ends).status, subagent(stays).status], ["idle", "running"]);
+    assert.equal(subagent(ends).endedAt, ended);
+    assert.equal(subagent(ends).error, undefined);
+    server.finish(stays, "Found.");
+    assert.equal(subagent(stays).status, "idle");
+  });
+
+  it("that came, went or were answered while the connection was lost are so after it", async () => {
+    await connect();
+    const [gone, asking] = [await working(), await working()];
+    const request = server.ask(asking);
+    disconnect();
+    await server.deleteSession(gone);
+    await server.answer(request, { type: "permission", reply: "once" });
+    const came = await working();
+    await connect();
+    assert.deepEqual(ids(window.engine.children(parent)), [asking, came]);
+    assert.deepEqual(window.engine.openRequests(), []);
+    assert.equal(subagent(asking).progress?.phase, "thinking");
+  });
+
+  it("that end while the window reads what works are not taken for working", async () => {
+    const id = await working();
+    // The calls before it: sessions, permissions and questions.
+    window.link.fail("answer-late", 2);
+    const connecting = connect();
+    await settled();
+    server.finish(id, "Found.");
+    window.link.release();
+    await connecting;
+    assert.equal(subagent(id).status, "idle");
+  });
+
+  it("go on when what they did so far cannot be read", async () => {
+    const id = await working();
+    window.link.fail("refused", 3);
+    await connect();
+    await settled();
+    assert.equal(subagent(id).status, "running");
+    assert.match(window.log.join("\n"), /What subagent \w+ is doing could not be read/);
+  });
+
+  it("are stopped with all that works below: subagents are aborted, tasks cancelled, the rest left alone", async () => {
+    await connect();
+    const top = await working();
+    const resting = await session("Resting", top);
+    const task = await launch(resting);
+    const deep = await working(task);
+    const aside = await working();
+    await window.engine.stopSubagent(top);
+    assert.deepEqual([subagent(top).status, subagent(deep).status], ["cancelled", "cancelled"]);
+    assert.equal(window.engine.get(task)?.status, "cancelled");
+    assert.deepEqual([subagent(resting).status, subagent(aside).status], ["idle", "running"]);
+    const aborted = server.journal.flatMap(({ call, sessionID }) => (call === "abort" ? [sessionID] : []));
+    assert.deepEqual(aborted.sort(), [top, task, deep].sort());
+  });
+
+  it("are stopped when the task above them is cancelled", async () => {
+    await connect();
+    const task = await launch();
+    const below = await working(await working(task));
+    await window.engine.cancel(task);
+    assert.equal(subagent(below).status, "cancelled");
+  });
+
+  describe("and what waits for a person", () => {
+    let changes: number;
+
+    beforeEach(async () => {
+      await connect();
+      changes = 0;
+      window.engine.onDidChangeRequests(() => changes++);
+    });
+
+    const open = (): string[] => window.engine.openRequests().map(({ request }) => request.id);
+
+    it("are listed with their requests among those of tasks, the oldest first", async () => {
+      const task = await launch();
+      const deep = await working(task);
+      const requests = [server.ask(deep), server.ask(task)];
+      assert.deepEqual(
+        open(),
+        requests.map(({ id }) => id),
+      );
+      assert.deepEqual(ids(window.engine.openRequests().map(({ child }) => child)), [deep, task]);
+      assert.equal(subagent(deep).progress?.phase, "needs-permission");
+      assert.equal(changes, 2);
+      await window.engine.answer(requests[0]!, { type: "permission", reply: "once" });
+      assert.deepEqual(open(), [requests[1]?.id]);
+      assert.equal(subagent(deep).progress?.phase, "thinking");
+    });
+
+    it("wait no longer once they were stopped, not even when they work again", async () => {
+      const id = await working();
+      server.ask(id);
+      changes = 0;
+      await window.engine.stopSubagent(id);
+      assert.deepEqual(open(), []);
+      assert.deepEqual(window.engine.pendingRequests(id), []);
+      assert.ok(changes > 0);
+      // The server itself keeps it for good.
+      assert.equal((await server.pendingRequests()).length, 1);
+      await connect();
+      assert.deepEqual(open(), []);
+      assert.deepEqual(window.engine.pendingRequests(id), []);
+      await ask(id);
+      assert.deepEqual(open(), []);
+      assert.equal(subagent(id).progress?.phase, "thinking");
+    });
+
+    it("wait no longer once their session or their task is gone", async () => {
+      const [id, task] = [await working(), await launch()];
+      server.ask(id);
+      server.ask(task);
+      changes = 0;
+      await server.deleteSession(id);
+      assert.equal(open().length, 1);
+      await window.engine.cancel(task);
+      assert.equal(open().length, 0);
+      assert.ok(changes >= 2);
+    });
+
+    it("are told of at a connect", async () => {
+      disconnect();
+      const id = await working();
+      server.ask(id);
+      changes = 0;
+      await connect();
+      assert.equal(open().length, 1);
+      assert.ok(changes > 0);
+    });
+  });
+});
