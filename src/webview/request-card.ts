@@ -133,7 +133,7 @@ export class RequestCard {
     const { requests: strings } = this.context.strings;
     const dismiss = this.button(strings.dismiss, "secondary", () => this.send({ type: "dismiss" }));
     dismiss.title = strings.dismissHint;
-    const hint = h("p", { class: "request-note" }, questions.length > 1 ? strings.submitHint : "");
+    const hint = h("p", { class: "request-note submit-hint" }, questions.length > 1 && strings.submitHint);
     const submit = this.button(strings.submit, "primary", () => {
       const answers = form.answers();
       if (answers) this.send({ type: "question", answers });

@@ -135,7 +135,7 @@ function requestStrings(): RequestStrings {
     allowAlways: l10n.t("Always Allow"),
     alwaysCovers: l10n.t("“Always” covers {0}, for every agent of this folder until OpenCode ends."),
     alwaysCoversAll: l10n.t(
-      "“Always” covers all that this asks for, for every agent of this folder until OpenCode ends.",
+      "“Always” covers every such request, of every agent of this folder until OpenCode ends.",
     ),
     reject: l10n.t("Reject"),
     rejectHint: l10n.t("The agent stops"),
