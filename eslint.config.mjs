@@ -16,7 +16,7 @@ const PARTS = {
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
   ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode"] },
-  webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify"] },
+  webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 
 /** The composition root joins all parts, and nothing imports it. */

@@ -1,10 +1,14 @@
-import type { PanelMessage } from "./output.ts";
+import type { PanelMessage, ReplyView } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
 const MAX_ID = 200;
 const MAX_URL = 8_000;
+const MAX_PATH = 4_000;
 const MAX_PROMPT = 1_000_000;
+const MAX_ANSWER = 100_000;
+/** Questions of one request, and answers to one question. */
+const MAX_ANSWERS = 100;
 
 const text =
   (max: number): Check =>
@@ -13,6 +17,30 @@ const text =
 
 const id: Check = (value) => typeof value === "string" && value !== "" && value.length <= MAX_ID;
 
+const list =
+  (each: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.length <= MAX_ANSWERS && value.every(each);
+
+const oneOf =
+  (...values: readonly string[]): Check =>
+  (value) =>
+    typeof value === "string" && values.includes(value);
+
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+
+/** The fields of each kind of reply besides its type. */
+const REPLIES: { readonly [T in ReplyView["type"]]: Fields<Extract<ReplyView, { type: T }>> } = {
+  permission: { reply: oneOf("once", "always", "reject"), message: optional(text(MAX_ANSWER)) },
+  question: { answers: list(list(text(MAX_ANSWER))) },
+  dismiss: {},
+};
+
+const reply: Check = (value) => fits(value, REPLIES);
+
 /** The fields of each message besides its type. */
 const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessage, { type: T }>> } = {
   ready: {},
@@ -20,7 +48,9 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   earlier: { before: id },
   "tool-detail": { id },
   "open-tool-text": { id, field: text(MAX_ID) },
+  "open-diff": { id },
   "open-tool-file": { id, field: text(MAX_ID) },
+  "open-path": { path: text(MAX_PATH) },
   "open-link": { url: text(MAX_URL) },
   "open-transcript": {},
   "copy-result": {},
@@ -28,23 +58,29 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   resume: { prompt: text(MAX_PROMPT) },
   fork: {},
   retry: {},
-  answer: {},
+  "show-changes": {},
+  "open-terminal": {},
+  reply: { id, reply },
   connect: {},
 };
 
-type Fields<M> = { readonly [K in Exclude<keyof M, "type">]: Check };
+type Fields<M> = { readonly [K in Exclude<keyof M, "type">]-?: Check };
 
 /** What came from the page, if it is a message of ours; the page shows what models and tools wrote, so it is not trusted. */
 export function parsePanelMessage(value: unknown): PanelMessage | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const message = value as Readonly<Record<string, unknown>>;
-  const { type } = message;
-  if (typeof type !== "string" || !Object.hasOwn(FIELDS, type)) return undefined;
-  const fields: Readonly<Record<string, Check>> = FIELDS[type as PanelMessage["type"]];
-  const names = Object.keys(fields);
-  if (Object.keys(message).length !== names.length + 1) return undefined;
-  if (!names.every((name) => fields[name]?.(message[name]))) return undefined;
-  return message as unknown as PanelMessage;
+  return fits(value, FIELDS) ? (value as PanelMessage) : undefined;
+}
+
+/** Whether the value has a type that is known, the fields that belong to it, and no others. */
+function fits(value: unknown, kinds: Readonly<Record<string, Readonly<Record<string, Check>>>>): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { type, ...rest } = value as Readonly<Record<string, unknown>>;
+  if (typeof type !== "string" || !Object.hasOwn(kinds, type)) return false;
+  const fields = kinds[type] ?? {};
+  return (
+    Object.keys(rest).every((name) => Object.hasOwn(fields, name)) &&
+    Object.entries(fields).every(([name, check]) => check(rest[name]))
+  );
 }
 
 /** Addresses that may leave the panel. Everything else (`command:`, `javascript:`, `file:`, `data:`, …) stays text. */

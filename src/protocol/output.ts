@@ -1,14 +1,18 @@
 /** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
 
+/** What the panel is about: a task, or a subagent that somebody else launched, which can be followed and stopped only. */
 export interface TaskView {
+  readonly kind: "task" | "subagent";
   readonly id: string;
   /** The end of the ID, which is what people read. */
   readonly shortID: string;
   readonly description: string;
-  readonly agent: string;
+  /** Missing where the server has not said yet. */
+  readonly agent?: string | undefined;
   /** `provider/model`, with its variant if it has one. */
   readonly model?: string | undefined;
-  readonly status: "running" | "completed" | "error" | "cancelled" | "resumed";
+  /** `idle`: of a subagent at rest, of whose last turn nothing is known. */
+  readonly status: "running" | "completed" | "error" | "cancelled" | "resumed" | "idle";
   readonly isForked: boolean;
   readonly resumeCount: number;
   readonly startedAt: number;
@@ -20,7 +24,6 @@ export interface TaskView {
   readonly error?: string | undefined;
   /** Only while the task is active. */
   readonly activity?: ActivityView | undefined;
-  readonly canFork: boolean;
 }
 
 export interface TokensView {
@@ -134,6 +137,60 @@ export interface ToolDetail {
   readonly diff?: Excerpt | undefined;
 }
 
+/** Who asks: the session that the panel shows, or one below it, which is then described. */
+export interface AskerView {
+  readonly agent?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+export interface PermissionView {
+  readonly kind: "permission";
+  readonly id: string;
+  readonly asker: AskerView;
+  /** What is asked for: `bash`, `edit`, `external_directory`, … */
+  readonly permission: string;
+  /** What it is asked for: commands, files, addresses. Never cut: nobody is to allow what they cannot read. */
+  readonly subjects: readonly string[];
+  /** In the agent's own words. */
+  readonly reason?: string | undefined;
+  /** What the call would change in files, as a unified diff. */
+  readonly diff?: Excerpt | undefined;
+  /** The patterns that "always" would allow from now on; empty where that is no answer. */
+  readonly always: readonly string[];
+}
+
+export interface QuestionView {
+  readonly question: string;
+  readonly header: string;
+  readonly options: readonly { readonly label: string; readonly description: string }[];
+  /** Several options may be chosen. */
+  readonly multiple: boolean;
+  /** An own answer is welcome. */
+  readonly custom: boolean;
+}
+
+export interface QuestionsView {
+  readonly kind: "question";
+  readonly id: string;
+  readonly asker: AskerView;
+  readonly questions: readonly QuestionView[];
+}
+
+/** What an agent waits for. */
+export type RequestView = PermissionView | QuestionsView;
+
+/** What the person says to a request. */
+export type ReplyView =
+  | {
+      readonly type: "permission";
+      readonly reply: "once" | "always" | "reject";
+      /** What to do instead. */
+      readonly message?: string | undefined;
+    }
+  /** One list of answers per question. */
+  | { readonly type: "question"; readonly answers: readonly (readonly string[])[] }
+  | { readonly type: "dismiss" };
+
 export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
@@ -152,7 +209,13 @@ export type HostMessage =
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }
   /** How `resume` went; `error` says why the prompt was not taken. */
-  | { readonly type: "resume-done"; readonly error?: string | undefined };
+  | { readonly type: "resume-done"; readonly error?: string | undefined }
+  /** All that waits for the person now, the oldest first. */
+  | { readonly type: "requests"; readonly requests: readonly RequestView[] }
+  /** The reply to that request was not taken. */
+  | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
+  /** Something small that the person is to know, and soon forget. */
+  | { readonly type: "note"; readonly text: string };
 
 /** From the panel to the extension. */
 export type PanelMessage =
@@ -164,8 +227,12 @@ export type PanelMessage =
   | { readonly type: "tool-detail"; readonly id: string }
   /** Opens what a tool call got or gave as a document: complete, searchable. */
   | { readonly type: "open-tool-text"; readonly id: string; readonly field: string }
+  /** Opens what a tool call changed, or what a request would change, as a document: complete. */
+  | { readonly type: "open-diff"; readonly id: string }
   /** Opens the file that the tool call names in that field of its input. */
   | { readonly type: "open-tool-file"; readonly id: string; readonly field: string }
+  /** Opens a file that the agent wrote of: a path, with `:line` or `:line:column` if that was said. */
+  | { readonly type: "open-path"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
   | { readonly type: "open-transcript" }
   | { readonly type: "copy-result" }
@@ -173,7 +240,10 @@ export type PanelMessage =
   | { readonly type: "resume"; readonly prompt: string }
   | { readonly type: "fork" }
   | { readonly type: "retry" }
-  | { readonly type: "answer" }
+  | { readonly type: "show-changes" }
+  | { readonly type: "open-terminal" }
+  /** Answers the request of that ID. */
+  | { readonly type: "reply"; readonly id: string; readonly reply: ReplyView }
   | { readonly type: "connect" };
 
 /** Names the output of a tool call in `open-tool-text`; any other name is a field of its input. */
@@ -198,6 +268,9 @@ export interface OutputStrings {
   readonly tokensCacheRead: string;
   readonly tokensCacheWrite: string;
   readonly taskID: string;
+  readonly sessionID: string;
+  readonly subagent: string;
+  readonly subagentHint: string;
   readonly conversation: string;
   readonly toolRunning: string;
   readonly toolRunningTitled: string;
@@ -215,6 +288,7 @@ export interface OutputStrings {
   readonly noOutput: string;
   readonly outputPending: string;
   readonly showAll: string;
+  readonly showWholeDiff: string;
   readonly openFile: string;
   readonly attachment: string;
   readonly interrupted: string;
@@ -222,13 +296,15 @@ export interface OutputStrings {
   readonly errorRemedy: string;
   readonly compaction: string;
   readonly copyCode: string;
+  readonly copyMessage: string;
   readonly copied: string;
   readonly cancel: string;
   readonly copyResult: string;
   readonly openTranscript: string;
   readonly fork: string;
   readonly retry: string;
-  readonly answer: string;
+  readonly showChanges: string;
+  readonly openTerminal: string;
   readonly connect: string;
   readonly reload: string;
   readonly jumpToLatest: string;
@@ -247,4 +323,40 @@ export interface OutputStrings {
   readonly resume: string;
   readonly resumeHint: string;
   readonly resumeFailed: string;
+  readonly requests: RequestStrings;
+}
+
+export interface RequestStrings {
+  /** Names the region that holds what waits. */
+  readonly region: string;
+  /** What an agent asks for, by the name of the permission. */
+  readonly asks: Readonly<Record<string, string>>;
+  /** The same for a permission that is not among them. */
+  readonly asksOther: string;
+  readonly hasQuestion: string;
+  readonly hasQuestions: string;
+  /** Stands for an agent whose name is not known. */
+  readonly someAgent: string;
+  readonly below: string;
+  readonly reason: string;
+  readonly allowOnce: string;
+  readonly allowAlways: string;
+  readonly alwaysCovers: string;
+  readonly alwaysCoversAll: string;
+  readonly reject: string;
+  readonly rejectHint: string;
+  readonly rejectWithMessage: string;
+  readonly messageLabel: string;
+  readonly messagePlaceholder: string;
+  readonly sendReject: string;
+  readonly back: string;
+  readonly ownAnswer: string;
+  readonly severalAllowed: string;
+  readonly submit: string;
+  readonly submitHint: string;
+  readonly dismiss: string;
+  readonly dismissHint: string;
+  readonly failed: string;
+  /** Somebody answered it elsewhere meanwhile. */
+  readonly answered: string;
 }

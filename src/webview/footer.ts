@@ -26,7 +26,7 @@ export class Footer {
     if (task.activity) this.content.replaceChildren(this.activityLine(task.activity));
     else if (task.status === "completed") this.showResume();
     else if (task.status === "error") this.content.replaceChildren(this.failure(task));
-    else if (task.status === "cancelled") this.content.replaceChildren(this.cancelled());
+    else if (task.status === "cancelled") this.content.replaceChildren(this.cancelled(task));
     else this.element.hidden = true;
     this.tick();
   }
@@ -41,7 +41,7 @@ export class Footer {
   }
 
   private activityLine(activity: ActivityView): HTMLElement {
-    const { strings, post } = this.context;
+    const { strings } = this.context;
     const { phase, toolCalls } = activity;
     const line = h(
       "div",
@@ -57,21 +57,22 @@ export class Footer {
           toolCalls === 1 ? strings.toolCall : fill(strings.toolCalls, this.context.format.number(toolCalls)),
         ),
       );
-    if (phase === "needs-permission" || phase === "needs-answer")
-      line.append(primary(strings.answer, () => post({ type: "answer" })));
     return line;
   }
 
   private failure(task: TaskView): HTMLElement {
-    const { strings, post } = this.context;
-    const box = ending("error", strings.failed, task.error ?? "", strings.errorRemedy);
-    box.append(primary(strings.retry, () => post({ type: "retry" })));
-    return box;
+    return this.withRetry(task, "error", this.context.strings.failed, task.error ?? "");
   }
 
-  private cancelled(): HTMLElement {
+  private cancelled(task: TaskView): HTMLElement {
+    return this.withRetry(task, "cancelled", this.context.strings.status.cancelled);
+  }
+
+  /** How it ended; a task can be tried again, a subagent is its launcher's own affair. */
+  private withRetry(task: TaskView, name: IconName, title: string, ...lines: readonly string[]): HTMLElement {
     const { strings, post } = this.context;
-    const box = ending("cancelled", strings.status.cancelled, strings.errorRemedy);
+    if (task.kind === "subagent") return ending(name, title, ...lines);
+    const box = ending(name, title, ...lines, strings.errorRemedy);
     box.append(primary(strings.retry, () => post({ type: "retry" })));
     return box;
   }

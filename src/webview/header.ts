@@ -10,6 +10,7 @@ const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   completed: "completed",
   error: "error",
   cancelled: "cancelled",
+  idle: "idle",
 };
 
 /** What the task is and how it stands, with what can be done about it. */
@@ -21,17 +22,22 @@ export class Header {
   private readonly cancel: HTMLButtonElement;
   private readonly copyResult: HTMLButtonElement;
   private readonly fork: HTMLButtonElement;
+  private readonly changes: HTMLButtonElement;
+  private readonly terminal: HTMLButtonElement;
   private task: TaskView | undefined;
 
   constructor(private readonly context: Context) {
     const { strings, post } = context;
     this.cancel = action("stop", strings.cancel, () => post({ type: "cancel" }));
-    this.copyResult = action("copy", strings.copyResult, () => post({ type: "copy-result" }));
     this.fork = action("fork", strings.fork, () => post({ type: "fork" }));
+    this.changes = action("diff", strings.showChanges, () => post({ type: "show-changes" }));
+    this.copyResult = action("copy", strings.copyResult, () => post({ type: "copy-result" }));
     const open = action("document", strings.openTranscript, () => post({ type: "open-transcript" }));
-    const actions = h("div", { class: "actions" }, this.cancel, this.copyResult, this.fork, open);
+    this.terminal = action("terminal", strings.openTerminal, () => post({ type: "open-terminal" }));
+    const actions = h("div", { class: "actions" });
+    actions.append(this.cancel, this.fork, this.changes, this.copyResult, open, this.terminal);
     this.element.append(
-      h("div", { class: "column" }, h("div", { class: "head-main" }, this.title, actions), this.facts),
+      h("div", { class: "column" }, this.title, h("div", { class: "head-bar" }, this.facts, actions)),
     );
     this.element.hidden = true;
   }
@@ -45,9 +51,11 @@ export class Header {
       h("span", { title: task.description }, task.description),
       ...marks.flatMap((mark) => (mark === false ? [] : [" ", h("small", { class: "mark" }, mark)])),
     );
-    this.cancel.hidden = !task.activity && task.status !== "running" && task.status !== "resumed";
-    this.copyResult.hidden = task.status !== "completed";
-    this.fork.hidden = !task.canFork;
+    const isTask = task.kind === "task";
+    const isAtWork = task.activity !== undefined || task.status === "running" || task.status === "resumed";
+    this.cancel.hidden = !isAtWork;
+    this.copyResult.hidden = isTask ? task.status !== "completed" : isAtWork;
+    this.fork.hidden = this.changes.hidden = !isTask;
 
     const { input, output, reasoning, cacheRead, cacheWrite } = task.tokens;
     const tokens = [
@@ -65,12 +73,17 @@ export class Header {
         icon(STATUS_ICONS[task.status]),
         strings.status[task.status],
       ),
-      fact(strings.agent, h("bdi", {}, task.agent)),
+      ...(isTask ? [] : [h("li", { title: strings.subagentHint }, strings.subagent)]),
+      ...(task.agent === undefined ? [] : [fact(strings.agent, h("bdi", {}, task.agent))]),
       ...(task.model === undefined ? [] : [fact(strings.model, h("bdi", {}, task.model))]),
       fact(strings.duration, this.duration),
       ...(task.cost > 0 ? [fact(strings.cost, format.cost(task.cost))] : []),
       ...(total > 0 ? [h("li", { title: tokens }, fill(strings.tokens, format.amount(total)))] : []),
-      h("li", { class: "fact-id", title: task.id }, fill(strings.taskID, task.shortID)),
+      h(
+        "li",
+        { class: "fact-id", title: task.id },
+        fill(isTask ? strings.taskID : strings.sessionID, task.shortID),
+      ),
     );
     this.tick();
   }
@@ -85,9 +98,9 @@ export class Header {
         : this.context.format.duration(endedAt - startedAt);
   }
 
-  /** There is nothing left to act on. */
+  /** There is nothing left to act on but what was read. */
   retire(): void {
-    for (const button of [this.cancel, this.fork]) button.hidden = true;
+    for (const button of [this.cancel, this.fork, this.changes, this.terminal]) button.hidden = true;
   }
 }
 
@@ -95,13 +108,10 @@ function fact(label: string, value: Node | string): HTMLElement {
   return h("li", { title: label }, h("span", { class: "sr-only" }, `${label}: `), value);
 }
 
+/** A button that shows its name when pointed at, and has it for those who do not see it. */
 export function action(name: IconName, label: string, run: () => void): HTMLButtonElement {
-  const button = h(
-    "button",
-    { type: "button", class: "action", title: label },
-    icon(name),
-    h("span", {}, label),
-  );
+  const attributes = { type: "button", class: "action", title: label, "aria-label": label };
+  const button = h("button", attributes, icon(name));
   button.addEventListener("click", run);
   return button;
 }

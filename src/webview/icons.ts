@@ -26,6 +26,10 @@ const OUTLINES = {
   stop: "M8 1.5a6.5 6.5 0 1 0 0 13a6.5 6.5 0 1 0 0-13zM5.8 5.8h4.4v4.4H5.8z",
   copy: "M5.5 5.5h8v9h-8zM10.5 5.5v-4h-8v9h3",
   document: "M3.5 1.5h9v13h-9zM6 5h4M6 8h4M6 11h2",
+  diff: "M3.5 1.5h9v13h-9zM8 4v4M6 6h4M6 11h4",
+  check: "M3 8.5L6.5 12L13 4.5",
+  idle: "M8 1.5a6.5 6.5 0 1 0 0 13a6.5 6.5 0 1 0 0-13zM6.3 5.5v5M9.7 5.5v5",
+  shield: "M8 1.5L13.5 3.5V8c0 3.2-2.3 5.4-5.5 6.5C4.8 13.4 2.5 11.2 2.5 8V3.5z",
   down: "M8 2.5v11M3.5 9L8 13.5L12.5 9",
   compress: "M2 8h12M8 1.5v4M6 4l2 2l2-2M8 14.5v-4M6 12l2-2l2 2",
 } as const;

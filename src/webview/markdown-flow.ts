@@ -1,4 +1,5 @@
 import { replaceChangedTail } from "./dom.ts";
+import { highlighted } from "./highlight.ts";
 import type { MarkdownRenderer } from "./markdown.ts";
 import { sanitized } from "./sanitize.ts";
 import { Segmenter } from "./segmenter.ts";
@@ -40,5 +41,8 @@ export function renderMarkdown(
   markdown: MarkdownRenderer,
   options?: { breaks: boolean },
 ): void {
-  replaceChangedTail(element, sanitized(markdown.toHtml(text, options)));
+  const fragment = sanitized(markdown.toHtml(text, options));
+  for (const code of fragment.querySelectorAll("code[class]"))
+    code.replaceChildren(...highlighted(code.textContent, code.className.replace(/^language-/, "")));
+  replaceChangedTail(element, fragment);
 }

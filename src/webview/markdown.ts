@@ -1,6 +1,8 @@
 import createMarkdownIt, { type MarkdownIt } from "markdown-it";
 
 import { isSafeLink } from "../protocol/output-guard.ts";
+import { looksLikeFile } from "./file-reference.ts";
+import { languageOf } from "./highlight.ts";
 
 /**
  * Turns Markdown written by a model into HTML: no raw HTML, no images (a link to them instead), links to web and
@@ -32,10 +34,25 @@ export class MarkdownRenderer {
       const label = content === "" ? source : `${content} (${source})`;
       return `<a class="image" href="${escapeHtml(source)}">${escapeHtml(label)}</a>`;
     };
-    const code = (text: string, language: string): string =>
-      `<div class="code"><div class="code-bar"><span>${escapeHtml(language)}</span>` +
-      `<button type="button" class="code-copy">${escapeHtml(copyCode)}</button></div>` +
-      `<pre dir="ltr" tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`;
+    engine.renderer.rules["code_inline"] = (tokens, index) => {
+      const { content } = tokens[index]!;
+      const code = escapeHtml(content);
+      const outer = tokens
+        .slice(0, index)
+        .findLast(({ type }) => type === "link_open" || type === "link_close");
+      return looksLikeFile(content) && outer?.type !== "link_open"
+        ? `<button type="button" class="path"><code>${code}</code></button>`
+        : `<code>${code}</code>`;
+    };
+    const code = (text: string, info: string): string => {
+      const language = languageOf(info);
+      return (
+        `<div class="code"><div class="code-bar"><span>${escapeHtml(info)}</span>` +
+        `<button type="button" class="code-copy">${escapeHtml(copyCode)}</button></div>` +
+        `<pre dir="ltr" tabindex="0"><code${language === undefined ? "" : ` class="language-${language}"`}>` +
+        `${escapeHtml(text)}</code></pre></div>`
+      );
+    };
     engine.renderer.rules["fence"] = (tokens, index) => {
       const { content, info } = tokens[index]!;
       return code(content, info.trim().split(/\s+/, 1)[0] ?? "");

@@ -5,8 +5,16 @@ export interface PageState {
   readonly opened: readonly string[];
   /** A follow-up prompt not sent yet. */
   readonly draft: string;
+  /** Replies to requests not sent yet, by the request's ID. */
+  readonly replies: Readonly<Record<string, ReplyDraft>>;
   /** Missing while the view follows the end. */
   readonly reading?: { readonly entryID: string; readonly segment: number; readonly top: number } | undefined;
+}
+
+/** What was typed and chosen for a request: the message of a rejection, or for each question the options and an own answer. */
+export interface ReplyDraft {
+  readonly message?: string;
+  readonly answers?: readonly { readonly chosen: readonly string[]; readonly own: string }[];
 }
 
 /** The part of the editor's webview API that the page uses. */
@@ -25,7 +33,7 @@ export class PageStateStore {
     private readonly api: EditorApi,
     taskID: string,
   ) {
-    this.state = { opened: [], draft: "", ...stored(api.getState(), taskID), taskID };
+    this.state = { opened: [], draft: "", replies: {}, ...stored(api.getState(), taskID), taskID };
     api.setState(this.state);
   }
 
@@ -49,16 +57,39 @@ function stored(value: unknown, taskID: string): Partial<PageState> {
   if (typeof value !== "object" || value === null) return {};
   const state = value as Partial<Record<keyof PageState, unknown>>;
   if (state.taskID !== taskID) return {};
-  const { opened, draft, reading } = state;
+  const { opened, draft, replies, reading } = state;
   return {
     ...(Array.isArray(opened) ? { opened: opened.filter((id) => typeof id === "string") } : {}),
     ...(typeof draft === "string" ? { draft } : {}),
+    ...(isRecord(replies) ? { replies: drafts(replies) } : {}),
     ...(isReading(reading) ? { reading } : {}),
   };
 }
 
+function drafts(replies: Readonly<Record<string, unknown>>): Record<string, ReplyDraft> {
+  return Object.fromEntries(
+    Object.entries(replies).flatMap(([id, value]) => (isDraft(value) ? [[id, value] as const] : [])),
+  );
+}
+
+function isDraft(value: unknown): value is ReplyDraft {
+  if (!isRecord(value)) return false;
+  const { message = "", answers = [] } = value;
+  return (
+    typeof message === "string" &&
+    Array.isArray(answers) &&
+    answers.every(
+      (answer) => isRecord(answer) && Array.isArray(answer["chosen"]) && typeof answer["own"] === "string",
+    )
+  );
+}
+
 function isReading(value: unknown): value is NonNullable<PageState["reading"]> {
-  if (typeof value !== "object" || value === null) return false;
-  const { entryID, segment, top } = value as Record<string, unknown>;
+  if (!isRecord(value)) return false;
+  const { entryID, segment, top } = value;
   return typeof entryID === "string" && typeof segment === "number" && typeof top === "number";
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
 }

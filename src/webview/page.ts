@@ -9,8 +9,11 @@ import { Footer, primary } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
+import { requestTitle } from "./request-card.ts";
+import { Requests } from "./requests.ts";
 import { ResumeBox } from "./resume-box.ts";
 import { RowView, type Disclosures } from "./row-view.ts";
+import { Toast } from "./toast.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
 
@@ -50,6 +53,11 @@ export class Page {
       if (row) this.list.onChange(row);
     },
     "resume-done": ({ error }) => this.resume.done(error),
+    requests: ({ requests }) => {
+      for (const request of this.requests.show(requests)) this.tell(requestTitle(request, this.context));
+    },
+    "reply-failed": ({ id, error }) => this.requests.fail(id, error),
+    note: ({ text }) => this.note(text),
   };
 
   private readonly conversation: Conversation;
@@ -59,6 +67,8 @@ export class Page {
   private readonly footer: Footer;
   private readonly resume: ResumeBox;
   private readonly banner: Banner;
+  private readonly requests: Requests;
+  private readonly toast = new Toast();
   private readonly placeholder = h("div", { class: "placeholder" });
   private readonly earlier: HTMLElement;
   private readonly announcer = h("div", { class: "sr-only", role: "status", "aria-live": "polite" });
@@ -85,6 +95,7 @@ export class Page {
     this.banner = new Banner(context);
     this.resume = new ResumeBox(context, state.current.draft, (draft) => state.update({ draft }));
     this.footer = new Footer(context, this.resume);
+    this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
     this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": strings.conversation });
     this.earlier = h("p", { class: "earlier", hidden: true }, strings.loadingEarlier);
 
@@ -103,7 +114,7 @@ export class Page {
       onChange: (row) => this.list.onChange(row),
     };
     this.conversation = new Conversation(observer);
-    const rowView = new RowView(context, disclosures, this.tools);
+    const rowView = new RowView(context, disclosures, this.tools, (text) => void this.copy(text));
     this.list = new VirtualList(this.scroller, this.conversation.rows, rowView, () => {
       jump.hidden = this.list.following;
       this.keepReadingPosition();
@@ -115,11 +126,12 @@ export class Page {
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
     this.scroller.addEventListener("click", (event) => this.onClick(event));
-    const stage = h("div", { class: "stage" }, this.scroller, jump);
+    const stage = h("div", { class: "stage" }, this.scroller, jump, this.toast.element);
     root.replaceChildren(
       this.header.element,
       this.banner.element,
       stage,
+      this.requests.element,
       this.footer.element,
       this.announcer,
     );
@@ -141,6 +153,7 @@ export class Page {
     this.isGone = true;
     this.header.retire();
     this.footer.element.hidden = true;
+    this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
     this.tell(this.context.strings.gone);
@@ -207,17 +220,22 @@ export class Page {
       if (isSafeLink(url)) this.context.post({ type: "open-link", url });
       return;
     }
+    const path = event.target.closest("button.path");
+    if (path) this.context.post({ type: "open-path", path: path.textContent });
     const copy = event.target.closest("button.code-copy");
     if (copy) void this.copyCode(copy);
   }
 
   private async copyCode(button: Element): Promise<void> {
     const { strings } = this.context;
-    const code = button.closest(".code")?.querySelector("code")?.textContent ?? "";
-    await navigator.clipboard.writeText(code);
+    await this.copy(button.closest(".code")?.querySelector("code")?.textContent ?? "");
     button.textContent = strings.copied;
-    this.tell(strings.copied);
     window.setTimeout(() => (button.textContent = strings.copyCode), COPIED_MS);
+  }
+
+  private async copy(text: string): Promise<void> {
+    await navigator.clipboard.writeText(text);
+    this.note(this.context.strings.copied);
   }
 
   private tick(): void {
@@ -254,6 +272,13 @@ export class Page {
     this.tell(
       activity && TOLD_PHASES.has(activity.phase) ? strings.phase[activity.phase] : strings.status[status],
     );
+  }
+
+  private note(text: string): void {
+    this.toast.show(text);
+    // Said again, it is news again.
+    this.announced = "";
+    this.tell(text);
   }
 
   private tell(text: string): void {

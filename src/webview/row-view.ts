@@ -3,6 +3,7 @@ import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { h } from "./dom.ts";
 import { fill } from "./format.ts";
+import { action } from "./header.ts";
 import { icon } from "./icons.ts";
 import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
 import { plainTerminalText } from "./terminal-text.ts";
@@ -23,6 +24,7 @@ export class RowView implements RowRenderer {
     private readonly context: Context,
     private readonly disclosures: Disclosures,
     private readonly tools: ToolView,
+    private readonly copy: (text: string) => void,
   ) {}
 
   create(row: Row): HTMLElement {
@@ -35,7 +37,7 @@ export class RowView implements RowRenderer {
     const { entry } = row.item;
     switch (entry.kind) {
       case "text":
-        renderMarkdown(element, plainTerminalText(row.text), this.context.markdown);
+        this.showText(row, element);
         break;
       case "prompt":
         this.showPrompt(row, entry, element);
@@ -58,6 +60,23 @@ export class RowView implements RowRenderer {
     }
   }
 
+  private showText(row: Row, element: HTMLElement): void {
+    let body = element.querySelector(":scope > .answer");
+    if (!body) {
+      body = h("div", { class: "answer" });
+      element.append(body);
+      if (row.first) element.prepend(this.copyButton(row));
+    }
+    renderMarkdown(body, plainTerminalText(row.text), this.context.markdown);
+  }
+
+  /** Copies the whole of the entry, whatever of it is laid out. */
+  private copyButton({ item }: Row): HTMLElement {
+    return action("copy", this.context.strings.copyMessage, () => {
+      if ("text" in item.entry) this.copy(item.entry.text);
+    });
+  }
+
   private showPrompt(row: Row, entry: PromptEntry, element: HTMLElement): void {
     const { strings, format, markdown } = this.context;
     let body = element.querySelector(".prompt");
@@ -67,7 +86,9 @@ export class RowView implements RowRenderer {
       if (row.first) {
         element.classList.add("row-prompt-first");
         const at = h("time", { datetime: new Date(entry.at).toISOString() }, format.moment(entry.at));
-        box.append(h("h2", { class: "prompt-head" }, h("span", {}, strings.origin[entry.origin]), at));
+        const head = h("div", { class: "prompt-head" }, h("h2", {}, strings.origin[entry.origin]), at);
+        head.append(this.copyButton(row));
+        box.append(head);
       }
       box.append(body);
       element.append(box);

@@ -1,6 +1,7 @@
 import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
+import { diffView } from "./diff-view.ts";
 import { h } from "./dom.ts";
 import { fill } from "./format.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
@@ -98,10 +99,7 @@ export class ToolView {
         h("dl", { class: "fields" }, ...detail.input.flatMap((field) => this.field(detail.id, field))),
       );
     if (detail.diff)
-      sections.push(
-        heading(strings.changes),
-        h("pre", { class: "diff", tabindex: "0" }, ...diffLines(detail.diff.text)),
-      );
+      sections.push(heading(strings.changes), ...diffView(detail.id, detail.diff, this.context));
     sections.push(heading(strings.output));
     if (detail.output === undefined || detail.output.text === "") {
       const isOver = entry.status === "completed" || entry.status === "error";
@@ -145,17 +143,4 @@ export class ToolView {
     button.addEventListener("click", () => post({ type: "open-tool-text", id, field }));
     return [h("p", { class: "detail-note" }, button)];
   }
-}
-
-/** The lines of a unified diff, runs of one kind together. */
-function diffLines(diff: string): Node[] {
-  const kinds: Readonly<Record<string, string>> = { "+": "added", "-": "removed", "@": "hunk" };
-  const runs: { kind: string | undefined; text: string }[] = [];
-  for (const line of diff.split("\n")) {
-    const kind = /^(?:\+\+\+|---|Index:|===)/.test(line) ? "hunk" : kinds[line.charAt(0)];
-    const last = runs.at(-1);
-    if (last?.kind === kind && last) last.text += `\n${line}`;
-    else runs.push({ kind, text: line });
-  }
-  return runs.map(({ kind, text }) => h("span", { class: `diff-line ${kind ?? "context"}` }, text));
 }

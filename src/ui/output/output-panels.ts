@@ -30,7 +30,7 @@ export class OutputPanels implements vscode.Disposable {
       open.reveal(undefined, preserveFocus);
       return;
     }
-    const title = this.source.task(taskID)?.description ?? vscode.l10n.t("Task Output");
+    const title = this.source.child(taskID)?.description ?? vscode.l10n.t("Task Output");
     const panel = vscode.window.createWebviewPanel(
       VIEW_TYPE,
       title,

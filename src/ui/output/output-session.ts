@@ -1,9 +1,11 @@
 import { stripVTControlCharacters } from "node:util";
 
+import type { OpenRequest } from "../../engine/engine.ts";
+import { messageOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
-import type { Message } from "../../engine/server-model.ts";
-import type { Task } from "../../engine/task.ts";
+import type { Message, PendingRequest } from "../../engine/server-model.ts";
+import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
 import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
@@ -13,11 +15,16 @@ import {
   type HostMessage,
   type OutputStrings,
   type PanelMessage,
+  type ReplyView,
 } from "../../protocol/output.ts";
 import { ChangeBatch } from "./change-batch.ts";
+import { pathAndPosition, type FilePosition } from "./file-reference.ts";
+import { isWithin, requestDiff, toRequestView } from "./request-view.ts";
+import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
+  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -30,28 +37,35 @@ import {
 
 /** Where the panel gets what it shows. */
 export interface OutputSource {
-  task(id: string): Task | undefined;
+  /** The task or subagent that the session of this ID is. */
+  child(id: string): Child | undefined;
   transcript(sessionID: string): Promise<Transcript>;
-  /** Fires with the ID of the task. */
-  readonly onDidChangeTask: Event<string>;
+  /** Fires with the ID of the task or subagent. */
+  readonly onDidChangeChild: Event<string>;
+  /** All that waits for a person, of any session. */
+  requests(): readonly OpenRequest[];
+  readonly onDidChangeRequests: Event<void>;
   connectionKind(): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
 }
 
-/** What a person can do from the panel; `id` is the task's. */
+/** What a person can do from the panel; `id` is that of the task or subagent. */
 export interface OutputActions {
-  canFork(task: Task): boolean;
   cancel(id: string): void;
   /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
-  /** Lets the person answer the permission or question that the task waits for. */
-  answer(id: string): void;
+  showChanges(id: string): void;
+  openInTerminal(id: string): void;
+  /** Rejects with an error whose message says why the answer was not taken. */
+  reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   connect(): void;
   copyResult(id: string): void;
+  copyText(text: string): void;
   openExternal(url: string): void;
-  openFile(path: string): void;
+  /** Rejects with an error whose message says why the file was not opened. */
+  openFile(path: string, position?: FilePosition): Promise<void>;
 }
 
 /** What carries a session's messages, and shows text that is too long for it. */
@@ -96,25 +110,35 @@ export class OutputSession {
           stripVTControlCharacters(text),
         );
     },
+    "open-diff": ({ id }) => this.openDiff(id),
     "open-tool-file": ({ id, field }) => {
       const tool = findTool(this.messages, id);
       const path = tool && toolFile(tool, field);
-      if (path !== undefined) this.actions.openFile(path);
+      if (path !== undefined) this.orNote(this.actions.openFile(path));
+    },
+    "open-path": ({ path }) => {
+      const { file, position } = pathAndPosition(path);
+      this.orNote(this.actions.openFile(file, position));
     },
     "open-link": ({ url }) => {
       if (isSafeLink(url)) this.actions.openExternal(url);
     },
     "open-transcript": () => {
-      const task = this.source.task(this.taskID);
-      const title = task?.description ?? this.taskID;
+      const title = this.source.child(this.taskID)?.description ?? this.taskID;
       this.surface.openDocument(`${title}.md`, transcriptMarkdown(title, this.messages));
     },
-    "copy-result": () => this.actions.copyResult(this.taskID),
+    "copy-result": () => {
+      const child = this.source.child(this.taskID);
+      if (child && isTask(child)) this.actions.copyResult(this.taskID);
+      else this.actions.copyText(lastAnswer(this.messages) ?? "");
+    },
     cancel: () => this.actions.cancel(this.taskID),
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
     retry: () => this.actions.retry(this.taskID),
-    answer: () => this.actions.answer(this.taskID),
+    "show-changes": () => this.actions.showChanges(this.taskID),
+    "open-terminal": () => this.actions.openInTerminal(this.taskID),
+    reply: ({ id, reply }) => void this.reply(id, reply),
     connect: () => this.actions.connect(),
   };
 
@@ -128,12 +152,14 @@ export class OutputSession {
     private readonly log: Logger,
   ) {
     this.subscriptions = [
-      source.onDidChangeTask((id) => {
+      source.onDidChangeChild((id) => {
         if (id === taskID) this.sendTask();
       }),
+      source.onDidChangeRequests(() => this.sendRequests()),
       source.onDidChangeConnection(() => {
         this.sendConnection();
         this.sendTask();
+        this.sendRequests();
         if (!this.conversation) void this.load();
       }),
     ];
@@ -170,6 +196,7 @@ export class OutputSession {
     this.post({ type: "setup", strings: this.strings(), locale: this.locale, now: Date.now() });
     this.sendConnection();
     this.sendTask();
+    this.sendRequests();
     if (this.conversation) this.sendConversation();
     else void this.load();
   }
@@ -198,7 +225,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: error instanceof Error ? error.message : String(error) });
+      this.post({ type: "load-failed", message: messageOf(error) });
     }
   }
 
@@ -218,9 +245,9 @@ export class OutputSession {
   private perspective(): Perspective {
     const { conversation } = this;
     if (conversation?.perspective) return conversation.perspective;
-    const task = this.source.task(this.taskID);
-    const perspective = perspectiveOf(task, this.messages);
-    if (conversation && task && perspective.promptMessageID !== undefined)
+    const child = this.source.child(this.taskID);
+    const perspective = perspectiveOf(child, this.messages);
+    if (conversation && child && perspective.promptMessageID !== undefined)
       conversation.perspective = perspective;
     return perspective;
   }
@@ -252,14 +279,28 @@ export class OutputSession {
 
   private sendTask(): void {
     this.sendTitle();
-    const task = this.source.task(this.taskID);
-    if (task) this.post({ type: "task", task: toTaskView(task, this.actions.canFork(task)) });
+    const child = this.source.child(this.taskID);
+    if (child) this.post({ type: "task", task: toTaskView(child) });
     else if (this.source.connectionKind() === "connected") this.post({ type: "gone" });
   }
 
   private sendTitle(): void {
-    const task = this.source.task(this.taskID);
-    if (task) this.surface.setTitle(task.description);
+    const child = this.source.child(this.taskID);
+    if (child) this.surface.setTitle(child.description);
+  }
+
+  /** What this session waits for, or anything below it. */
+  private requests(): readonly OpenRequest[] {
+    return this.source
+      .requests()
+      .filter(({ child }) => isWithin(child, this.taskID, (id) => this.source.child(id)));
+  }
+
+  private sendRequests(): void {
+    // Without a connection nothing is known of them, and what was typed into them must stay.
+    if (this.source.connectionKind() !== "connected") return;
+    const requests = this.requests().map((open) => toRequestView(open, this.taskID));
+    this.post({ type: "requests", requests });
   }
 
   private sendConnection(): void {
@@ -271,8 +312,40 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: error instanceof Error ? error.message : String(error) });
+      this.post({ type: "resume-done", error: messageOf(error) });
     }
+  }
+
+  private async reply(id: string, reply: ReplyView): Promise<void> {
+    const open = this.findRequest(id);
+    try {
+      if (open) await this.actions.reply(open.request, reply);
+      else this.noteAnswered();
+    } catch (error) {
+      if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
+        this.noteAnswered();
+      else this.post({ type: "reply-failed", id, error: messageOf(error) });
+    }
+  }
+
+  private findRequest(id: string): OpenRequest | undefined {
+    return this.requests().find(({ request }) => request.id === id);
+  }
+
+  private noteAnswered(): void {
+    this.sendRequests();
+    this.post({ type: "note", text: this.strings().requests.answered });
+  }
+
+  private openDiff(id: string): void {
+    const tool = findTool(this.messages, id);
+    const request = this.findRequest(id)?.request;
+    const diff = tool ? toolDiff(tool) : request?.type === "permission" ? requestDiff(request) : undefined;
+    if (diff !== undefined) this.surface.openDocument(`${tool?.tool ?? "changes"}.diff`, diff);
+  }
+
+  private orNote(action: Promise<void>): void {
+    action.catch((error: unknown) => this.post({ type: "note", text: messageOf(error) }));
   }
 
   private post(message: HostMessage): void {

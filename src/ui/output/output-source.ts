@@ -12,9 +12,20 @@ export interface VisibleConnection {
 /** What the panels show, from the engine and the connection. */
 export function createOutputSource(engine: TaskEngine, connection: VisibleConnection): OutputSource {
   return {
-    task: (id) => engine.get(id),
+    child: (id) => engine.child(id),
     transcript: (sessionID) => engine.transcript(sessionID),
-    onDidChangeTask: (listener) => engine.onDidChange(({ id }) => listener(id)),
+    onDidChangeChild: (listener) => {
+      const tasks = engine.onDidChange(({ id }) => listener(id));
+      const subagents = engine.onDidChangeSubagent(({ id }) => listener(id));
+      return {
+        dispose: () => {
+          tasks.dispose();
+          subagents.dispose();
+        },
+      };
+    },
+    requests: () => engine.openRequests(),
+    onDidChangeRequests: engine.onDidChangeRequests,
     connectionKind: () => {
       const { kind } = connection.state;
       if (kind === "connected") return "connected";

@@ -1,6 +1,6 @@
 import { l10n } from "vscode";
 
-import type { OutputStrings } from "../../protocol/output.ts";
+import type { OutputStrings, RequestStrings } from "../../protocol/output.ts";
 
 /** What the panel says, in the editor's language. `{0}` and `{1}` are filled in by the panel. */
 export function outputStrings(): OutputStrings {
@@ -11,6 +11,7 @@ export function outputStrings(): OutputStrings {
       error: l10n.t("Failed"),
       cancelled: l10n.t("Cancelled"),
       resumed: l10n.t("Resumed"),
+      idle: l10n.t("At rest"),
     },
     phase: {
       queued: l10n.t("Queued: starts when another task ends"),
@@ -48,6 +49,11 @@ export function outputStrings(): OutputStrings {
     tokensCacheRead: l10n.t("Cache read: {0}"),
     tokensCacheWrite: l10n.t("Cache written: {0}"),
     taskID: l10n.t("Task {0}"),
+    sessionID: l10n.t("Session {0}"),
+    subagent: l10n.t("OpenCode's own subagent"),
+    subagentHint: l10n.t(
+      "An agent launched it by itself. It can be followed and stopped, not resumed or forked.",
+    ),
     conversation: l10n.t("Conversation"),
     toolRunning: l10n.t("Running {0}"),
     toolRunningTitled: l10n.t("Running {0}: {1}"),
@@ -65,6 +71,7 @@ export function outputStrings(): OutputStrings {
     noOutput: l10n.t("No output"),
     outputPending: l10n.t("No output yet"),
     showAll: l10n.t("Show all ({0} characters)"),
+    showWholeDiff: l10n.t("Open all changes ({0} characters)"),
     openFile: l10n.t("Open file"),
     attachment: l10n.t("Attachment"),
     interrupted: l10n.t("Interrupted"),
@@ -72,13 +79,15 @@ export function outputStrings(): OutputStrings {
     errorRemedy: l10n.t("Retry starts a new task with the same prompt."),
     compaction: l10n.t("The conversation so far was summarised for the model"),
     copyCode: l10n.t("Copy"),
+    copyMessage: l10n.t("Copy message"),
     copied: l10n.t("Copied"),
     cancel: l10n.t("Cancel"),
     copyResult: l10n.t("Copy Result"),
     openTranscript: l10n.t("Open as Document"),
     fork: l10n.t("Fork"),
     retry: l10n.t("Retry"),
-    answer: l10n.t("Answer…"),
+    showChanges: l10n.t("Show Changes"),
+    openTerminal: l10n.t("Open in Terminal"),
     connect: l10n.t("Connect"),
     reload: l10n.t("Try Again"),
     jumpToLatest: l10n.t("Jump to latest"),
@@ -97,5 +106,51 @@ export function outputStrings(): OutputStrings {
     resume: l10n.t("Resume"),
     resumeHint: l10n.t("{0} to send"),
     resumeFailed: l10n.t("The task was not resumed: {0}"),
+    requests: requestStrings(),
+  };
+}
+
+function requestStrings(): RequestStrings {
+  return {
+    region: l10n.t("Waits for you"),
+    asks: {
+      bash: l10n.t("{0} wants to run a command"),
+      edit: l10n.t("{0} wants to change a file"),
+      read: l10n.t("{0} wants to read a file"),
+      glob: l10n.t("{0} wants to look for files"),
+      grep: l10n.t("{0} wants to search in files"),
+      webfetch: l10n.t("{0} wants to load a web page"),
+      websearch: l10n.t("{0} wants to search the web"),
+      task: l10n.t("{0} wants to launch a subagent"),
+      external_directory: l10n.t("{0} wants to reach outside of the folder"),
+      doom_loop: l10n.t("{0} makes the same call again and again: is it to go on?"),
+    },
+    asksOther: l10n.t("{0} wants to use {1}"),
+    hasQuestion: l10n.t("{0} has a question"),
+    hasQuestions: l10n.t("{0} has {1} questions"),
+    someAgent: l10n.t("The agent"),
+    below: l10n.t("in {0}"),
+    reason: l10n.t("Why"),
+    allowOnce: l10n.t("Allow Once"),
+    allowAlways: l10n.t("Always Allow"),
+    alwaysCovers: l10n.t("“Always” covers {0}, for every agent of this folder until OpenCode ends."),
+    alwaysCoversAll: l10n.t(
+      "“Always” covers every such request, of every agent of this folder until OpenCode ends.",
+    ),
+    reject: l10n.t("Reject"),
+    rejectHint: l10n.t("The agent stops"),
+    rejectWithMessage: l10n.t("Reject with Message…"),
+    messageLabel: l10n.t("What is it to do instead?"),
+    messagePlaceholder: l10n.t("The agent reads this and goes on another way"),
+    sendReject: l10n.t("Reject and Send"),
+    back: l10n.t("Back"),
+    ownAnswer: l10n.t("Another answer"),
+    severalAllowed: l10n.t("You can choose several."),
+    submit: l10n.t("Submit"),
+    submitHint: l10n.t("Answer every question first"),
+    dismiss: l10n.t("Dismiss"),
+    dismissHint: l10n.t("The agent gets no answer and stops"),
+    failed: l10n.t("The answer was not taken: {0}"),
+    answered: l10n.t("That request is no longer waiting."),
   };
 }

@@ -1,18 +1,21 @@
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
-import { shortID, type ModelRef, type Task } from "../../engine/task.ts";
+import { answerText } from "../../engine/turn.ts";
+import { isTask, type Child } from "../../engine/subagent.ts";
+import { shortID, type ModelRef } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
 import type {
   ActivityView,
   Entry,
   EntryChange,
-  Excerpt,
   PromptEntry,
   TaskView,
   ToolDetail,
   ToolEntry,
 } from "../../protocol/output.ts";
 import { TOOL_OUTPUT } from "../../protocol/output.ts";
+import { excerpt, excerptOfLines } from "./excerpt.ts";
+import { changeFields, toolDiff } from "./tool-diff.ts";
 
 /** How a task sees the messages of its session: which of them asked for the work. */
 export interface Perspective {
@@ -22,8 +25,6 @@ export interface Perspective {
   readonly promptMessageID: string | undefined;
 }
 
-/** Characters of a tool's input or output shown in the panel; the whole text opens as a document. */
-const EXCERPT_LENGTH = 20_000;
 /** Fields of a tool's input that name one file. */
 const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
 /** Fields of a tool's input that say best what the call is about, the best first. */
@@ -44,23 +45,24 @@ const ENTRY_SIZE = 200;
 /** Errors by which the server says that somebody stopped the turn. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
-export function toTaskView(task: Task, canFork: boolean): TaskView {
+export function toTaskView(child: Child): TaskView {
+  const task = isTask(child) ? child : undefined;
   return {
-    id: task.id,
-    shortID: shortID(task.id),
-    description: task.description,
-    agent: task.agent,
-    model: task.model && modelName(task.model),
-    status: task.status,
-    isForked: task.isForked,
-    resumeCount: task.resumeCount,
-    startedAt: task.startedAt,
-    endedAt: task.endedAt,
-    cost: task.cost,
-    tokens: task.tokens,
-    error: task.error?.message,
-    activity: toActivityView(task),
-    canFork,
+    kind: task ? "task" : "subagent",
+    id: child.id,
+    shortID: shortID(child.id),
+    description: child.description,
+    agent: child.agent,
+    model: child.model && modelName(child.model),
+    status: child.status,
+    isForked: task?.isForked ?? false,
+    resumeCount: task?.resumeCount ?? 0,
+    startedAt: child.startedAt,
+    endedAt: child.endedAt,
+    cost: child.cost,
+    tokens: child.tokens,
+    error: child.error?.message,
+    activity: toActivityView(child),
   };
 }
 
@@ -68,19 +70,25 @@ function modelName({ providerID, modelID, variant }: ModelRef): string {
   return `${providerID}/${modelID}${variant === undefined ? "" : ` (${variant})`}`;
 }
 
-function toActivityView({ progress }: Task): ActivityView | undefined {
+function toActivityView({ progress }: Child): ActivityView | undefined {
   if (!progress) return undefined;
   const { phase, toolCalls, recentTools, lastUpdate, retry } = progress;
   const tool = recentTools.findLast(({ status }) => status === "running" || status === "pending");
   return { phase, toolCalls, tool: tool && { name: tool.tool, title: tool.title }, lastUpdate, retry };
 }
 
-export function perspectiveOf(task: Task | undefined, messages: readonly Message[]): Perspective {
-  const ownSince = task?.isForked ? task.createdAt : 0;
+export function perspectiveOf(child: Child | undefined, messages: readonly Message[]): Perspective {
+  const ownSince = child && isTask(child) && child.isForked ? child.createdAt : 0;
   const prompt = messages.find(
     (message) => message.info.role === "user" && message.info.created >= ownSince && !isNotice(message),
   );
   return { ownSince, promptMessageID: prompt?.info.id };
+}
+
+/** The newest answer as it stands; undefined: nothing was answered yet. */
+export function lastAnswer(messages: readonly Message[]): string | undefined {
+  const message = messages.findLast(({ info }) => info.role === "assistant" && !info.summary);
+  return message && answerText(message);
 }
 
 /** The entries of one message, in the order in which they are read. */
@@ -245,16 +253,19 @@ export function findTool(messages: readonly Message[], partID: string): ToolPart
 
 export function toToolDetail(part: ToolPart): ToolDetail {
   const output = toolText(part, TOOL_OUTPUT);
-  const diff = part.state.status === "completed" ? part.state.metadata?.["diff"] : undefined;
+  const diff = toolDiff(part);
+  const shown = new Set(diff === undefined ? [] : changeFields(part.tool));
   return {
     id: part.id,
-    input: Object.entries(part.state.input).map(([name, value]) => ({
-      name,
-      value: excerpt(printed(value)),
-      isFile: FILE_FIELDS.has(name) && typeof value === "string",
-    })),
+    input: Object.entries(part.state.input)
+      .filter(([name]) => !shown.has(name))
+      .map(([name, value]) => ({
+        name,
+        value: excerpt(printed(value)),
+        isFile: FILE_FIELDS.has(name) && typeof value === "string",
+      })),
     output: output === undefined ? undefined : excerpt(output),
-    diff: typeof diff === "string" && diff !== "" ? excerpt(diff) : undefined,
+    diff: diff === undefined ? undefined : excerptOfLines(diff),
   };
 }
 
@@ -284,8 +295,4 @@ export function toolFile(part: ToolPart, field: string): string | undefined {
 
 function printed(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, undefined, 2) ?? "");
-}
-
-function excerpt(text: string): Excerpt {
-  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
 }

@@ -6,6 +6,7 @@ import type {
   Part,
   ToolState,
 } from "../../../src/engine/server-model.ts";
+import type { Subagent } from "../../../src/engine/subagent.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript, TranscriptChange } from "../../../src/engine/transcript.ts";
 
@@ -33,6 +34,26 @@ export function fakeTask(facts: Partial<Task> = {}): Task {
     notice: { state: "none" },
     cost: 0.0473,
     tokens: { input: 5_210, output: 1_930, reasoning: 410, cacheRead: 38_400, cacheWrite: 2_100 },
+    ...facts,
+  };
+}
+
+/** A session below the fake task that OpenCode's own `task` tool launched. */
+export function fakeSubagent(facts: Partial<Subagent> = {}): Subagent {
+  return {
+    launchedBy: "other",
+    id: "ses_sub456789abcdefghijk8Ry",
+    parentSessionID: TASK_ID,
+    description: "Look for slow tests (@explore subagent)",
+    agent: "explore",
+    model: { providerID: "anthropic", modelID: "claude-sonnet-4-5" },
+    status: "idle",
+    createdAt: NOW - 90_000,
+    startedAt: NOW - 90_000,
+    endedAt: NOW - 30_000,
+    toolCalls: 3,
+    cost: 0.0121,
+    tokens: { input: 1_210, output: 330, reasoning: 0, cacheRead: 8_400, cacheWrite: 0 },
     ...facts,
   };
 }

@@ -5,7 +5,8 @@ import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 
 import { Emitter } from "../../../src/engine/event.ts";
-import type { Task } from "../../../src/engine/task.ts";
+import type { OpenRequest } from "../../../src/engine/engine.ts";
+import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
@@ -64,13 +65,17 @@ export interface PanelOptions {
   readonly theme?: ThemeName;
   readonly width?: number;
   readonly height?: number;
-  readonly canFork?: boolean;
   readonly connection?: ConnectionView;
   /** What the editor kept of an earlier page. */
   readonly state?: unknown;
-  readonly task: Task | undefined;
+  readonly task: Child | undefined;
+  /** Other tasks and subagents that there are. */
+  readonly others?: readonly Child[];
+  readonly requests?: readonly OpenRequest[];
   readonly transcript: () => Promise<Transcript>;
   readonly resume?: OutputActions["resume"];
+  readonly reply?: OutputActions["reply"];
+  readonly openFile?: OutputActions["openFile"];
 }
 
 /** The real page and the real host side of the panel in a browser, with a stand-in for the editor between them. */
@@ -80,9 +85,11 @@ export class PanelPage {
   /** Requests that left the page for anything but its own files. */
   readonly strayRequests: string[] = [];
   readonly pageErrors: string[] = [];
-  task: Task | undefined;
+  task: Child | undefined;
   connection: ConnectionView;
+  private requests: readonly OpenRequest[];
   private readonly taskChanges = new Emitter<string>(rethrow);
+  private readonly requestChanges = new Emitter<void>(rethrow);
   private readonly connectionChanges = new Emitter<void>(rethrow);
   private readonly session: OutputSession;
 
@@ -93,10 +100,16 @@ export class PanelPage {
   ) {
     this.task = options.task;
     this.connection = options.connection ?? "connected";
+    this.requests = options.requests ?? [];
     const source: OutputSource = {
-      task: () => this.task,
+      child: (id) =>
+        id === (options.task?.id ?? "ses_gone")
+          ? this.task
+          : options.others?.find((other) => other.id === id),
       transcript: options.transcript,
-      onDidChangeTask: this.taskChanges.event,
+      onDidChangeChild: this.taskChanges.event,
+      requests: () => this.requests,
+      onDidChangeRequests: this.requestChanges.event,
       connectionKind: () => this.connection,
       onDidChangeConnection: this.connectionChanges.event,
     };
@@ -105,16 +118,18 @@ export class PanelPage {
       (...values: unknown[]): void =>
         void this.calls.push([name, ...values]);
     const actions: OutputActions = {
-      canFork: () => options.canFork ?? false,
       cancel: note("cancel"),
       resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
       fork: note("fork"),
       retry: note("retry"),
-      answer: note("answer"),
+      showChanges: note("showChanges"),
+      openInTerminal: note("openInTerminal"),
+      reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
       connect: note("connect"),
       copyResult: note("copyResult"),
       openExternal: note("openExternal"),
-      openFile: note("openFile"),
+      copyText: note("copyText"),
+      openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
     };
     // One after the other, as the editor does.
     let queue: Promise<unknown> = Promise.resolve();
@@ -173,9 +188,14 @@ export class PanelPage {
     return panel;
   }
 
-  setTask(task: Task | undefined): void {
+  setTask(task: Child | undefined): void {
     this.task = task;
     this.taskChanges.fire(this.session.taskID);
+  }
+
+  setRequests(requests: readonly OpenRequest[]): void {
+    this.requests = requests;
+    this.requestChanges.fire();
   }
 
   setConnection(connection: ConnectionView): void {

@@ -13,6 +13,11 @@ describe("parsePanelMessage", () => {
       { type: "open-tool-text", id: "prt_1", field: "" },
       { type: "open-link", url: "https://a.test" },
       { type: "resume", prompt: "go on" },
+      { type: "open-path", path: "src/a.ts:3" },
+      { type: "reply", id: "per_1", reply: { type: "permission", reply: "once" } },
+      { type: "reply", id: "per_1", reply: { type: "permission", reply: "reject", message: "no" } },
+      { type: "reply", id: "que_1", reply: { type: "question", answers: [["A", "B"], []] } },
+      { type: "reply", id: "que_1", reply: { type: "dismiss" } },
     ])
       assert.equal(parsePanelMessage(message), message);
   });
@@ -35,6 +40,16 @@ describe("parsePanelMessage", () => {
       { type: "tool-detail", id: "x".repeat(201) },
       { type: "resume", prompt: ["a"] },
       { type: "resume", prompt: "x".repeat(1_000_001) },
+      { type: "open-path", path: "x".repeat(4_001) },
+      { type: "reply", id: "per_1" },
+      { type: "reply", id: "per_1", reply: "once" },
+      { type: "reply", id: "per_1", reply: { type: "permission", reply: "for-ever" } },
+      { type: "reply", id: "per_1", reply: { type: "permission", reply: "once", all: true } },
+      { type: "reply", id: "per_1", reply: { type: "permission", reply: "reject", message: 1 } },
+      { type: "reply", id: "que_1", reply: { type: "question", answers: ["A"] } },
+      { type: "reply", id: "que_1", reply: { type: "question", answers: [[1]] } },
+      { type: "reply", id: "que_1", reply: { type: "question", answers: Array(101).fill([]) } },
+      { type: "reply", id: "que_1", reply: { type: "question", answers: [["x".repeat(100_001)]] } },
     ])
       assert.equal(parsePanelMessage(value), undefined, JSON.stringify(value)?.slice(0, 80));
   });

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 
 import type { Browser } from "playwright-core";
 
+import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
+import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import { launchChromium } from "../../support/panel-page/browser.ts";
 import { until } from "../../support/wait.ts";
-import { FakeTranscript, fakeTask, NOW, TASK_ID } from "../../support/panel-page/fake-task.ts";
+import { FakeTranscript, fakeSubagent, fakeTask, NOW, TASK_ID } from "../../support/panel-page/fake-task.ts";
 import {
   buildPanel,
   PanelPage,
@@ -83,7 +85,6 @@ describe("the output panel", function () {
     assert.equal(await page.locator(".prompt em").textContent(), "this");
     assert.match((await page.locator(".facts").textContent()) ?? "", /Completed.*build.*anthropic\/claude/s);
     assert.equal(await button("Cancel").count(), 0);
-    assert.equal(await button("Fork").count(), 0);
     await button("Copy Result").click();
     await called("copyResult", TASK_ID);
   });
@@ -222,10 +223,269 @@ describe("the output panel", function () {
       await panel.page.locator(".activity-text", { hasText: words }).waitFor();
     }
     assert.equal(await panel.page.locator("[role=status]").textContent(), "Waits for your permission");
-    await button("Answer…").click();
-    await called("answer", TASK_ID);
+    for (const [name, action] of [
+      ["Cancel", "cancel"],
+      ["Fork", "fork"],
+      ["Show Changes", "showChanges"],
+      ["Open in Terminal", "openInTerminal"],
+    ] as const) {
+      await button(name).click();
+      await called(action, TASK_ID);
+    }
+  });
+
+  describe("requests", () => {
+    const permission: OpenRequest = {
+      request: {
+        type: "permission",
+        id: "per_1",
+        sessionID: TASK_ID,
+        permission: "bash",
+        patterns: ["git push"],
+        always: ["git push *"],
+        metadata: {},
+      },
+      child: fakeTask({ status: "running" }),
+    };
+    const question: OpenRequest = {
+      request: {
+        type: "question",
+        id: "que_1",
+        sessionID: fakeSubagent().id,
+        questions: [
+          {
+            header: "Database",
+            question: "Which one?",
+            options: [
+              { label: "SQLite", description: "a file" },
+              { label: "Postgres", description: "a server" },
+            ],
+            multiple: false,
+            custom: true,
+          },
+          {
+            header: "Checks",
+            question: "Which of them?",
+            options: [
+              { label: "Lint", description: "" },
+              { label: "Types", description: "" },
+            ],
+            multiple: true,
+            custom: false,
+          },
+        ],
+      },
+      child: fakeSubagent({ status: "running" }),
+    };
+    const card = () => panel.page.getByRole("article");
+    const ask = (requests: readonly OpenRequest[], options: Partial<PanelOptions> = {}) =>
+      open(new FakeTranscript().user("Go"), {
+        task: running(),
+        others: [fakeSubagent()],
+        requests,
+        ...options,
+      });
+    const replied = (id: string, reply: unknown) => called("reply", id, reply);
+
+    it("are announced, take no focus, and go when they are answered elsewhere", async () => {
+      await ask([]);
+      await text("Go").waitFor();
+      await panel.page.locator(".scroller").focus();
+      panel.setRequests([permission]);
+      await card().getByRole("heading", { name: "build wants to run a command" }).waitFor();
+      assert.equal(await panel.page.getByRole("status").textContent(), "build wants to run a command");
+      assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
+      panel.setRequests([]);
+      await card().waitFor({ state: "detached" });
+      assert.deepEqual(panel.calls, []);
+    });
+
+    it("of a permission say what is asked and what always covers; each button is its answer", async () => {
+      for (const [name, reply] of [
+        ["Allow Once", "once"],
+        ["Always Allow", "always"],
+        ["Reject", "reject"],
+      ] as const) {
+        await ask([permission]);
+        await card().getByText("git push", { exact: true }).waitFor();
+        await card()
+          .getByText(/Always” covers git push \*, for every agent/)
+          .waitFor();
+        await button(name).click();
+        await replied("per_1", { type: "permission", reply });
+        assert.ok(await button("Allow Once").isDisabled());
+        await panel.close();
+      }
+      await ask([permission]);
+    });
+
+    it("show nothing as always where always is no answer", async () => {
+      await ask([{ ...permission, request: { ...permission.request, always: [] } as PermissionRequest }]);
+      await button("Allow Once").waitFor();
+      assert.equal(await button("Always Allow").count(), 0);
+    });
+
+    it("are rejected with a message, which a page that comes back still has", async () => {
+      await ask([permission]);
+      await button("Reject with Message…").click();
+      const box = () => panel.page.getByRole("textbox", { name: "What is it to do instead?" });
+      await box().fill("push to a branch");
+      await box().press("Enter");
+      await box().press("Control+Enter");
+      const kept = await settledState(panel);
+      assert.deepEqual(panel.calls, []);
+      await panel.close();
+      await ask([permission], { state: kept });
+      assert.match(await box().inputValue(), /^push to a branch/);
+      await button("Reject and Send").click();
+      await replied("per_1", { type: "permission", reply: "reject", message: "push to a branch" });
+    });
+
+    it("of a subagent say where it is; questions take one, several or an own answer", async () => {
+      await ask([question]);
+      await card().getByText("in Look for slow tests").waitFor();
+      await card().getByText("explore has 2 questions").waitFor();
+      assert.ok(await button("Submit").isDisabled());
+      await panel.page.getByRole("radio", { name: /Postgres/ }).check();
+      await panel.page.getByRole("checkbox", { name: "Lint" }).check();
+      await panel.page.getByRole("checkbox", { name: "Types" }).check();
+      await panel.page.getByRole("textbox", { name: "Another answer" }).fill("DuckDB");
+      assert.equal(await panel.page.getByRole("radio", { name: /Postgres/ }).isChecked(), false);
+      const kept = await settledState(panel);
+      await panel.close();
+      await ask([question], { state: kept });
+      await button("Submit").click();
+      await replied("que_1", { type: "question", answers: [["DuckDB"], ["Lint", "Types"]] });
+    });
+
+    it("of a question can be dismissed", async () => {
+      await ask([question]);
+      await button("Dismiss").click();
+      await replied("que_1", { type: "dismiss" });
+    });
+
+    it("say why an answer was not taken, and that one came too late", async () => {
+      let open = [permission];
+      await ask(open, {
+        reply: () => {
+          if (open.length === 0) panel.setRequests(open);
+          return Promise.reject(new Error("status 500"));
+        },
+      });
+      await button("Allow Once").click();
+      await card().getByRole("alert").getByText("The answer was not taken: status 500").waitFor();
+      open = [];
+      await button("Allow Once").click();
+      await panel.page.getByRole("status").getByText("That request is no longer waiting.").waitFor();
+      assert.equal(await card().count(), 0);
+      assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
+    });
+
+    it("show what would change, all of it on demand", async () => {
+      const diff = `@@ -1 +1,5000 @@\n-a\n${"+line of code\n".repeat(5_000)}`;
+      const metadata = { diff };
+      const edit = { ...permission.request, permission: "edit", metadata } as PermissionRequest;
+      await ask([{ ...permission, request: edit }]);
+      await card().locator(".removed", { hasText: "-a" }).waitFor();
+      assert.ok((await panel.page.locator("*").count()) < 200);
+      await panel.page.getByRole("button", { name: /Open all changes/ }).click();
+      await called("openDocument", "changes.diff", diff);
+    });
+
+    it("of other tasks are not shown", async () => {
+      const child = fakeTask({ id: "ses_other", status: "running" });
+      await ask([{ request: { ...permission.request, sessionID: child.id }, child }, question]);
+      await card().getByText("explore has 2 questions").waitFor();
+      assert.equal(await card().count(), 1);
+    });
+  });
+
+  it("follows and stops a subagent of others, and offers nothing that only tasks have", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().text("Found *three*.");
+    await open(transcript, {
+      task: fakeSubagent({
+        status: "running",
+        progress: { phase: "thinking", toolCalls: 0, toolCounts: {}, recentTools: [], lastUpdate: NOW },
+      }),
+    });
+    await text("OpenCode's own subagent").waitFor();
     await button("Cancel").click();
-    await called("cancel", TASK_ID);
+    await called("cancel", fakeSubagent().id);
+    await button("Open in Terminal").click();
+    await called("openInTerminal", fakeSubagent().id);
+    panel.setTask(fakeSubagent());
+    await text("At rest").waitFor();
+    await button("Copy Result").click();
+    await called("copyText", "Found *three*.");
+    for (const name of ["Fork", "Show Changes", "Retry", "Resume", "Cancel"])
+      assert.equal(await button(name).count(), 0, name);
+    panel.setTask(fakeSubagent({ status: "error", error: { name: "X", message: "No credit" } }));
+    await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
+    assert.equal(await button("Retry").count(), 0);
+  });
+
+  it("opens files that an answer names through the extension, and says where there is none", async () => {
+    const transcript = new FakeTranscript()
+      .user("Go")
+      .assistant()
+      .text("See `src/a.ts:12`, [`b.ts`](https://ok.test/), not `console.log`.");
+    let found = true;
+    const opened: unknown[] = [];
+    await open(transcript, {
+      openFile: (...at) => {
+        opened.push(at);
+        return found ? Promise.resolve() : Promise.reject(new Error("src/a.ts was not found."));
+      },
+    });
+    await button("src/a.ts:12").click();
+    assert.equal(await panel.page.locator(".path").count(), 1);
+    await until("the file", () => opened.length === 1);
+    found = false;
+    await button("src/a.ts:12").focus();
+    await panel.page.keyboard.press("Enter");
+    await panel.page.getByRole("status").getByText("src/a.ts was not found.").waitFor();
+    assert.deepEqual(opened, Array(2).fill(["src/a.ts", { line: 12, column: 1 }]));
+  });
+
+  it("shows an edit as a diff with signs and line numbers", async () => {
+    const diff = "--- a\n+++ a\n@@ -7,2 +7,2 @@\n same\n-old\n+new\n";
+    const input = { filePath: "/src/a.ts", oldString: "old", newString: "new" };
+    const times = { start: NOW, end: NOW + 5 };
+    const transcript = new FakeTranscript()
+      .user("Go")
+      .assistant()
+      .tool("edit", {
+        status: "completed",
+        input,
+        output: "ok",
+        title: "a.ts",
+        metadata: { diff },
+        ...times,
+      });
+    await open(transcript);
+    await panel.page.getByRole("button", { name: /edit.*a\.ts/s }).click();
+    await panel.page.getByRole("group", { name: "Changes" }).waitFor();
+    assert.equal(await panel.page.locator(".added").textContent(), "+new");
+    assert.equal(await panel.page.locator(".removed").textContent(), "-old");
+    assert.equal(await panel.page.locator(".diff-numbers").textContent(), "\n7\n8\n8");
+    assert.equal(await panel.page.getByText("oldString").count(), 0);
+  });
+
+  it("colours code, and copies it and whole messages as they are", async () => {
+    const answer = "Use this:\n\n```ts\nconst a = `1`;\n```\n";
+    await open(new FakeTranscript().user("Go").assistant().text(answer));
+    await panel.page.locator(".tok-kwd", { hasText: "const" }).waitFor();
+    // Pages over plain HTTP, as here, have none.
+    await panel.page.evaluate(
+      "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text } } })",
+    );
+    const clipboard = (): Promise<string> => panel.page.evaluate("window.copied");
+    await panel.page.locator(".code").hover();
+    await button("Copy").click();
+    await panel.page.getByRole("status").getByText("Copied").waitFor();
+    assert.equal(await clipboard(), "const a = `1`;\n");
+    await button("Copy message").last().click();
+    await until("the message", async () => (await clipboard()) === answer);
   });
 
   it("says how a task failed and what to do", async () => {

@@ -9,6 +9,7 @@ import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.t
 import {
   entriesOf,
   findTool,
+  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -17,7 +18,7 @@ import {
   toTaskView,
   toToolDetail,
 } from "../../../src/ui/output/view-model.ts";
-import { FakeTranscript, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
+import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
 
 function entries(transcript: FakeTranscript, task = fakeTask()): Entry[] {
   const perspective = perspectiveOf(task, transcript.messages);
@@ -40,12 +41,12 @@ describe("the output panel's view model", () => {
         lastUpdate: NOW,
       },
     });
-    const view = toTaskView(task, true);
+    const view = toTaskView(task);
     assert.equal(view.model, "p/m (high)");
     assert.equal(view.shortID, task.id.slice(-6));
-    assert.equal(view.canFork, true);
+    assert.equal(view.kind, "task");
     assert.deepEqual(view.activity?.tool, { name: "bash", title: "Test" });
-    assert.equal(toTaskView(fakeTask(), false).activity, undefined);
+    assert.equal(toTaskView(fakeTask()).activity, undefined);
   });
 
   it("hides what is not meant for people", () => {
@@ -160,10 +161,10 @@ describe("the output panel's view model", () => {
       detail.input.map(({ name, isFile }) => [name, isFile]),
       [
         ["filePath", true],
-        ["content", false],
         ["n", false],
       ],
     );
+    assert.equal(detail.diff?.total, 50_001);
     assert.equal(detail.output?.total, 50_000);
     assert.ok(detail.output.text.length < 50_000);
     assert.equal(toolText(tool, ""), long);
@@ -172,6 +173,57 @@ describe("the output panel's view model", () => {
     assert.equal(toolFile(tool, "filePath"), "/a");
     assert.equal(toolFile(tool, "content"), undefined);
     assert.equal(findTool(transcript.messages, "unknown"), undefined);
+  });
+
+  it("shows what a call changes as a diff, in place of the fields it is made of", () => {
+    const detail = (tool: string, input: Record<string, unknown>, metadata?: Record<string, unknown>) => {
+      const transcript = new FakeTranscript()
+        .assistant()
+        .tool(tool, { status: "running", input, metadata, start: NOW });
+      const { diff, input: fields } = toToolDetail(findTool(transcript.messages, "prt_002")!);
+      return [diff?.text, fields.map(({ name }) => name)];
+    };
+    const edit = { filePath: "/a", oldString: "one\ntwo\nthree\n", newString: "one\n2\nthree\n" };
+    assert.deepEqual(detail("edit", edit), [" one\n-two\n+2\n three", ["filePath"]]);
+    assert.deepEqual(detail("edit", edit, { diff: "@@ -1 +1 @@" }), ["@@ -1 +1 @@", ["filePath"]]);
+    assert.deepEqual(detail("write", { filePath: "/a", content: "x\ny" }), ["+x\n+y", ["filePath"]]);
+    assert.deepEqual(detail("apply_patch", { patchText: "*** Begin Patch" }), ["*** Begin Patch", []]);
+    assert.deepEqual(detail("read", { filePath: "/a", content: "x" }), [undefined, ["filePath", "content"]]);
+    assert.deepEqual(detail("edit", { oldString: 1 }), [undefined, ["oldString"]]);
+  });
+
+  it("claims no change of a call that failed", () => {
+    const failed = { status: "error", input: { content: "x" }, error: "no", start: NOW, end: NOW } as const;
+    const transcript = new FakeTranscript().assistant().tool("write", failed);
+    const detail = toToolDetail(findTool(transcript.messages, "prt_002")!);
+    assert.equal(detail.diff, undefined);
+    assert.deepEqual(
+      detail.input.map(({ name }) => name),
+      ["content"],
+    );
+  });
+
+  it("cuts a long diff between lines", () => {
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("write", { content: "word\n".repeat(10_000) }, "");
+    const { diff } = toToolDetail(findTool(transcript.messages, "prt_002")!);
+    assert.ok(diff && diff.text.length < diff.total);
+    assert.ok(diff.text.endsWith("\n+word"));
+  });
+
+  it("shows a subagent without what only tasks have", () => {
+    const view = toTaskView(fakeSubagent());
+    assert.equal(view.kind, "subagent");
+    assert.equal(view.status, "idle");
+    assert.equal(view.isForked, false);
+  });
+
+  it("finds the newest answer", () => {
+    const transcript = new FakeTranscript().user("a");
+    assert.equal(lastAnswer(transcript.messages), undefined);
+    transcript.assistant().text("first").assistant().text("second").user("b");
+    assert.equal(lastAnswer(transcript.messages), "second");
   });
 
   it("writes the conversation as one document, its fences unbroken", () => {

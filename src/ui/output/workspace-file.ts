@@ -1,0 +1,45 @@
+import { realpath, stat } from "node:fs/promises";
+import { isAbsolute, relative, resolve } from "node:path";
+import * as vscode from "vscode";
+import type { FilePosition } from "./file-reference.ts";
+
+/**
+ * Opens a file that an agent named, at that place. Only files of the workspace: what an agent writes must not make the
+ * editor open anything else, neither by `..` nor by a link. Rejects with an error that says so.
+ */
+export async function openWorkspaceFile(path: string, position?: FilePosition): Promise<void> {
+  const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+  const candidates = folders.map((folder) => resolve(folder, path));
+  const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
+  if (inside.length === 0)
+    throw new Error(vscode.l10n.t("{0} is not in this workspace, so it is not opened.", path));
+  for (const file of inside) {
+    if (!(await isFileOf(folders, file))) continue;
+    const at = position && new vscode.Position(position.line - 1, position.column - 1);
+    await vscode.window.showTextDocument(vscode.Uri.file(file), {
+      preview: true,
+      ...(at ? { selection: new vscode.Range(at, at) } : {}),
+    });
+    return;
+  }
+  throw new Error(vscode.l10n.t("{0} was not found in this workspace.", path));
+}
+
+/** Whether it is a file there, not one elsewhere that a link leads to. */
+async function isFileOf(folders: readonly string[], file: string): Promise<boolean> {
+  try {
+    const [real, facts, ...realFolders] = await Promise.all([
+      realpath(file),
+      stat(file),
+      ...folders.map((folder) => realpath(folder)),
+    ]);
+    return facts.isFile() && realFolders.some((folder) => isInside(folder, real));
+  } catch {
+    return false;
+  }
+}
+
+function isInside(folder: string, file: string): boolean {
+  const path = relative(folder, file);
+  return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
+}

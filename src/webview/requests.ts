@@ -1,0 +1,56 @@
+import type { RequestView } from "../protocol/output.ts";
+import type { Context } from "./context.ts";
+import { h } from "./dom.ts";
+import type { PageStateStore } from "./page-state.ts";
+import { RequestCard } from "./request-card.ts";
+
+/** What waits for the person, above all else that the panel offers. A card stays the same element until its request is gone. */
+export class Requests {
+  readonly element: HTMLElement;
+  private readonly list = h("div", { class: "column" });
+  private readonly cards = new Map<string, RequestCard>();
+
+  /** `onDidLeave` is called when a card went that held the focus. */
+  constructor(
+    private readonly context: Context,
+    private readonly state: PageStateStore,
+    private readonly onDidLeave: () => void,
+  ) {
+    this.element = h(
+      "section",
+      { class: "requests", "aria-label": context.strings.requests.region, hidden: true },
+      this.list,
+    );
+  }
+
+  /** Gives those that were not there before. */
+  show(requests: readonly RequestView[]): readonly RequestView[] {
+    const { replies } = this.state.current;
+    const kept = requests.flatMap(({ id }) => (replies[id] ? [[id, replies[id]] as const] : []));
+    this.state.update({ replies: Object.fromEntries(kept) });
+    for (const [id, card] of this.cards) {
+      if (requests.some((request) => request.id === id)) continue;
+      const held = card.element.contains(document.activeElement);
+      card.element.remove();
+      this.cards.delete(id);
+      if (held) this.onDidLeave();
+    }
+    const fresh = requests.filter(({ id }) => !this.cards.has(id));
+    for (const request of fresh) this.add(request);
+    this.element.hidden = this.cards.size === 0;
+    return fresh;
+  }
+
+  fail(id: string, error: string): void {
+    this.cards.get(id)?.fail(error);
+  }
+
+  private add(request: RequestView): void {
+    const { id } = request;
+    const card = new RequestCard(this.context, request, this.state.current.replies[id], (draft) =>
+      this.state.update({ replies: { ...this.state.current.replies, [id]: draft } }),
+    );
+    this.cards.set(id, card);
+    this.list.append(card.element);
+  }
+}

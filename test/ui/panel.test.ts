@@ -1,0 +1,432 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Frame, FrameLocator, Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const SOURCE = `import { connect } from "./db.ts";
+
+/** Milliseconds. */
+const TIMEOUT = 3_000;
+
+export async function load(id: string) {
+  const db = await connect();
+  return db.one("select * from profiles where id = ?", id);
+}
+`;
+
+const ANSWER = `## The timeout was too short
+
+I raised it in \`src/load.ts:4\`; see also \`src/nowhere.ts\` and \`../outside.ts\`.
+
+| Case | Before | After |
+| --- | ---: | ---: |
+| cold start | fails | **2.1 s** |
+| warm start | 0.3 s | 0.3 s |
+
+\`\`\`ts
+/** Milliseconds. */
+const TIMEOUT = 10_000;
+
+export async function load(id: string): Promise<Profile> {
+  const db = await connect({ retries: 3 }); // waits for the database
+  return db.one("select * from profiles where id = ?", id);
+}
+\`\`\`
+
+1. The tests pass again.
+2. Nothing else reads \`TIMEOUT\`.
+`;
+
+const HOSTILE = `<h1>Not a heading</h1><script>window.pwned = 1</script>
+<img src="http://evil.test/a.png" onerror="window.pwned = 1"> <iframe src="http://evil.test/"></iframe>
+<style>@import url("http://evil.test/a.css"); body { display: none }</style>
+<link rel="stylesheet" href="http://evil.test/b.css"> <svg onload="window.pwned = 1"></svg>
+
+![picture](http://evil.test/b.png) ![data](data:image/svg+xml,<svg onload=alert(1)>)
+
+[run](command:workbench.action.quit) [js](javascript:window.pwned=1) [data](data:text/html,x) [editor](vscode://x.y/z)
+[file](file:///etc/passwd) <javascript:window.pwned=1>
+
+\`\`\`html"onmouseover="window.pwned=1
+<script>window.pwned = 1</script>
+\`\`\`
+
+\`../../../etc/passwd.txt\` ${"word".repeat(300)}
+
+| ${Array.from({ length: 30 }, (_, index) => `column ${index}`).join(" | ")} |
+|${"---|".repeat(30)}
+| ${Array.from({ length: 30 }, () => "a fairly long cell").join(" | ")} |
+
+مرحبا بالعالم، هذا نص من اليمين إلى اليسار مع **كلمة** مهمة.
+
+- שלום עולם
+`;
+
+/** Ten thousand lines in colours, one of them very long. */
+const NOISE = String.raw`for i in $(seq 1 10000); do printf '\033[3%dmline %d\033[0m \033]8;;http://evil.test\007x\n' $((i % 8)) $i; done; head -c 9000 /dev/zero | tr '\0' w`;
+
+const options = (...labels: readonly string[]) =>
+  labels.map((label) => ({ label, description: `What ${label} does` }));
+const QUESTIONS = [
+  { header: "Database", question: "Which database is it to use?", options: options("SQLite", "Postgres") },
+  {
+    header: "Checks",
+    question: "Which checks are to run?",
+    options: options("Lint", "Types"),
+    multiple: true,
+  },
+];
+
+/** What the model says to each prompt, step by step. */
+const SCRIPTS: Readonly<Record<string, readonly ScriptStep[]>> = {
+  "Raise the timeout": [
+    {
+      reasoning: "First I look at the file, then I change one line. ",
+      tools: [{ name: "read", args: { filePath: "src/load.ts" } }],
+    },
+    {
+      text: "The limit is too low. I raise it.",
+      tools: [
+        {
+          name: "edit",
+          args: { filePath: "src/load.ts", oldString: "TIMEOUT = 3_000", newString: "TIMEOUT = 10_000" },
+        },
+      ],
+    },
+    {
+      text: ANSWER.slice(0, 400),
+      gate: "rest",
+      gateAfterText: true,
+      tools: [{ name: "glob", args: { pattern: "*" } }],
+    },
+    { text: ANSWER },
+  ],
+  "Publish the branch": [
+    {
+      tools: [{ name: "bash", args: { command: "git push origin main", description: "Publish the branch" } }],
+    },
+    { text: "Then I leave it." },
+  ],
+  "Set up the database": [
+    { tools: [{ name: "question", args: { questions: QUESTIONS } }] },
+    { text: "Thank you, that is what I needed." },
+  ],
+  "Look into it with help": [
+    {
+      tools: [
+        {
+          name: "task",
+          args: { description: "Look for callers", prompt: "Who calls load?", subagent_type: "general" },
+        },
+      ],
+    },
+    { text: "The helper found two callers." },
+  ],
+  "Who calls load?": [
+    { tools: [{ name: "bash", args: { command: "git push origin helper", description: "Ask from below" } }] },
+    { text: "Two files call it: `src/load.ts` and one more." },
+  ],
+  "Count with the wrong key": [{ status: 401, body: { error: { message: "The key was refused." } } }],
+  "Say something dangerous": [
+    {
+      tools: [{ name: "bash", args: { command: NOISE, description: "<img src=x onerror=window.pwned=1>" } }],
+    },
+    { text: HOSTILE },
+  ],
+  "And then": [{ text: "Carried on." }],
+};
+
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const prompt = lastUserText(messages);
+  const steps = Object.entries(SCRIPTS).findLast(([text]) => prompt.includes(text))?.[1] ?? [];
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+  return steps[since.filter(({ role }) => role === "assistant").length] ?? { text: "Done." };
+}
+
+describe("the output panel in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+  let frame: FrameLocator;
+  const requested: string[] = [];
+  /** What keeps people out, by picture. */
+  const barriers: string[] = [];
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: answer });
+    const folder = tempDir("work");
+    mkdirSync(join(folder, "src"));
+    writeFileSync(join(folder, "src", "load.ts"), SOURCE);
+    const permission = { edit: "ask", bash: { "*": "allow", "git push *": "ask" } };
+    // OpenCode lets a child session have no subagents of its own unless told.
+    const config = { permission, subagent_depth: 3 };
+    server = await startOpenCode({ model, directory: folder, password: null, config });
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.url": server.url,
+        "asyncagents.defaultAgent": "build",
+        "asyncagents.maxConcurrentTasks": 1,
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+      },
+    });
+    frame = workbench.webviewFrame();
+    workbench.page.on("request", (request) => requested.push(request.url()));
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function launch(prompt: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("build");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter(prompt);
+    await show(prompt);
+  }
+
+  async function show(prompt: string): Promise<void> {
+    await workbench.treeItem(prompt).first().click();
+    await frame.getByRole("heading", { level: 1, name: prompt }).waitFor();
+  }
+
+  const button = (name: string | RegExp): Locator => frame.getByRole("button", { name, exact: true });
+  const card = (): Locator => frame.getByRole("article");
+  const ended = (status: string): Promise<void> =>
+    frame.locator(".status", { hasText: status }).waitFor({ timeout: 20_000 });
+
+  /** A picture in each theme, and what keeps people out of what it shows. The window is left dark. */
+  async function look(name: string): Promise<void> {
+    await workbench.page.mouse.move(0, 0);
+    for (const [theme, className, colorScheme, forcedColors] of [
+      ["light", "vs", "light", "none"],
+      ["hc", "hc-black", "dark", "active"],
+      ["dark", "vs-dark", "dark", "none"],
+    ] as const) {
+      await workbench.page.emulateMedia({ colorScheme, forcedColors });
+      await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
+      await frame.locator(`body[data-vscode-theme-kind]`).waitFor();
+      await workbench.screenshot(`panel-${name}-${theme}`);
+      for (const barrier of await foundByAxe()) barriers.push(`${name}, ${theme}: ${barrier}`);
+    }
+  }
+
+  /** What axe finds in the page that is serious or worse. */
+  async function foundByAxe(): Promise<readonly string[]> {
+    const page = await panelFrame();
+    // As an expression of the debugger's, because the page's policy lets no other script in.
+    if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE);
+    return await page.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ": " + html.slice(0, 160) + " " + (any[0]?.message ?? ""))))`);
+  }
+
+  async function panelFrame(): Promise<Frame> {
+    const page = await (await frame.locator("html").elementHandle())?.ownerFrame();
+    assert.ok(page);
+    return page;
+  }
+
+  it("asks for the permission to change a file: what would change, and nothing done before the answer", async () => {
+    await launch("Raise the timeout");
+    await card().getByText("build wants to change a file").waitFor({ timeout: 20_000 });
+    assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
+    await look("permission");
+    assert.equal(readFileSync(join(server.directory, "src", "load.ts"), "utf8"), SOURCE);
+    await button("Allow Once").focus();
+    await workbench.page.keyboard.press("Enter");
+    await card().waitFor({ state: "detached" });
+  });
+
+  it("shows what is written while it is written, and what waits for its turn", async () => {
+    await frame.getByRole("heading", { name: "The timeout was too short" }).first().waitFor();
+    await look("streaming");
+    await launch("And then");
+    await frame.locator(".activity", { hasText: "Queued: starts when another task ends" }).waitFor();
+    await look("queued");
+    model.release("rest");
+    await ended("Completed");
+    await show("Raise the timeout");
+    await ended("Completed");
+  });
+
+  it("shows a finished task with its code in colours, its table, its tools and its diff", async () => {
+    await frame.locator(".tok-kwd", { hasText: "export" }).first().waitFor();
+    await look("finished");
+    for (const tool of [/^read/, /^edit/]) await frame.locator(".line", { hasText: tool }).first().click();
+    const diff = frame.getByRole("group", { name: "Changes" });
+    await diff.scrollIntoViewIfNeeded();
+    assert.match((await diff.locator(".added").textContent()) ?? "", /^\+const TIMEOUT = 10_000;/);
+    await look("finished-opened");
+  });
+
+  it("opens a file that the answer names, at its line, and no file outside of the workspace", async () => {
+    await frame.getByRole("button", { name: "src/nowhere.ts" }).first().click();
+    await frame.getByText("src/nowhere.ts was not found in this workspace.").first().waitFor();
+    await frame.getByRole("button", { name: "../outside.ts" }).first().click();
+    await frame.getByText("../outside.ts is not in this workspace").first().waitFor();
+    await frame.getByRole("button", { name: "src/load.ts:4" }).last().click();
+    await workbench.tab("load.ts").waitFor();
+    await workbench.statusBarItem("Ln 4, Col 1").waitFor();
+    await workbench.runCommand("View: Close Editor");
+  });
+
+  it("is narrow without anything lost", async () => {
+    await show("Raise the timeout");
+    await workbench.page.setViewportSize({ width: 760, height: 800 });
+    await until(
+      "the narrow panel",
+      async () => ((await frame.locator("body").boundingBox())?.width ?? 999) < 450,
+    );
+    await look("narrow");
+    assert.ok(await frame.locator("body").evaluate((body) => body.scrollWidth <= body.clientWidth));
+    await workbench.page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  it("takes a rejection with a message, and the agent goes on another way", async () => {
+    await launch("Publish the branch");
+    await card().getByText("git push origin main").waitFor({ timeout: 20_000 });
+    await button("Reject with Message…").click();
+    await frame.getByRole("textbox", { name: "What is it to do instead?" }).fill("Leave it for now.");
+    await look("rejecting");
+    await button("Reject and Send").click();
+    await frame.getByText("Then I leave it.").waitFor();
+    await ended("Completed");
+  });
+
+  it("asks questions: one of several, several, or an own answer, by the keyboard alone", async () => {
+    await launch("Set up the database");
+    await card().getByText("build has 2 questions").waitFor({ timeout: 20_000 });
+    await look("question");
+    await frame.getByRole("radio", { name: /SQLite/ }).focus();
+    await workbench.page.keyboard.press("Space");
+    await workbench.page.keyboard.press("Tab");
+    await workbench.page.keyboard.type("DuckDB");
+    await frame.getByRole("checkbox", { name: /Types/ }).focus();
+    await workbench.page.keyboard.press("Space");
+    await look("question-answered");
+    await button("Submit").focus();
+    await workbench.page.keyboard.press("Enter");
+    await frame.getByText("that is what I needed").waitFor();
+    const asked = await model.waitForRequest(({ messages }) => /DuckDB/.test(JSON.stringify(messages)));
+    assert.match(JSON.stringify(asked.messages), /Types/);
+    await ended("Completed");
+  });
+
+  it("shows in the task's panel what a subagent below it asks, and lets it be answered there", async () => {
+    await launch("Look into it with help");
+    await card().getByText("general wants to run a command").waitFor({ timeout: 20_000 });
+    await card().getByText("in Look for callers").waitFor();
+    await look("below");
+    await button("Allow Once").click();
+    await frame.getByText("The helper found two callers.").waitFor();
+    await ended("Completed");
+  });
+
+  it("says why a task failed, with the remedy", async () => {
+    await launch("Count with the wrong key");
+    await ended("Failed");
+    await button("Retry").waitFor();
+    await look("failed");
+  });
+
+  it("shows hostile output as the text it is", async () => {
+    await launch("Say something dangerous");
+    await frame.getByText("Not a heading").first().waitFor({ timeout: 30_000 });
+    await ended("Completed");
+    await frame.locator(".line", { hasText: "bash" }).click();
+    await frame.locator(".output").first().waitFor();
+    await look("hostile");
+    await frame.locator(".scroller").evaluate((scroller) => (scroller.scrollTop = 0));
+    await workbench.screenshot("panel-hostile-top-dark");
+    const page = await panelFrame();
+    assert.equal(await page.evaluate("window.pwned"), undefined);
+    assert.equal(
+      await frame.locator("img, iframe, link:not([href*='output.css']), .stage style, .stage script").count(),
+      0,
+    );
+    const links = await frame.locator("a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+    assert.deepEqual(links, ["http://evil.test/b.png"]);
+    assert.ok(await frame.locator("body").evaluate((body) => body.scrollWidth <= body.clientWidth));
+    assert.deepEqual(
+      requested.filter((url) => url.includes("evil.test")),
+      [],
+    );
+  });
+
+  it("[EXT-6] resumes and forks from the panel", async () => {
+    await show("Publish the branch");
+    const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
+    await box.fill("And then");
+    await box.press("Control+Enter");
+    await frame.getByText("Carried on.").waitFor();
+    await ended("Completed");
+    await button("Fork").click();
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter("And then, from there");
+    await workbench.quickInput.widget.getByRole("option", { name: /^Launch, / }).click();
+    await show("And then, from there");
+    await ended("Completed");
+    await frame.getByText("(forked)").waitFor();
+    await frame.locator(".scroller").evaluate((scroller) => (scroller.scrollTop = 0));
+    await look("forked");
+  });
+
+  it("says that it is loading, that the task is gone, and that there is no connection", async () => {
+    await show("Publish the branch");
+    await workbench.runCommand("View: Close Editor");
+    process.kill(server.pid, "SIGSTOP");
+    try {
+      await show("Publish the branch");
+      await frame.getByText("Loading the conversation…").waitFor();
+      await look("loading");
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    await frame.getByText("Carried on.").waitFor();
+    const sessions = (await (await server.fetch("/session")).json()) as { id: string; title: string }[];
+    const { id } = sessions.find(({ title }) => title.includes("Publish the branch"))!;
+    await server.fetch(`/session/${id}`, { method: "DELETE" });
+    await frame.locator(".banner", { hasText: "This task no longer exists." }).waitFor();
+    await look("gone");
+    await show("Raise the timeout");
+    await server.kill();
+    await frame.locator(".banner").waitFor({ timeout: 30_000 });
+    await look("disconnected");
+  });
+
+  it("keeps nobody out in any of these states and themes", () => {
+    assert.deepEqual(barriers, []);
+  });
+});
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

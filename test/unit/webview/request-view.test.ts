@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+
+import type { PermissionRequest } from "../../../src/engine/server-model.ts";
+import type { Child } from "../../../src/engine/subagent.ts";
+import { isWithin, toRequestView } from "../../../src/ui/output/request-view.ts";
+import { fakeSubagent, fakeTask, TASK_ID } from "../../support/panel-page/fake-task.ts";
+
+const permission = (facts: Partial<PermissionRequest>): PermissionRequest => ({
+  type: "permission",
+  id: "per_1",
+  sessionID: TASK_ID,
+  permission: "bash",
+  patterns: ["git push"],
+  always: ["git push *"],
+  metadata: {},
+  ...facts,
+});
+
+describe("requests in the panel", () => {
+  const shown = (facts: Partial<PermissionRequest>, child: Child = fakeTask()) => {
+    const view = toRequestView({ request: permission(facts), child }, TASK_ID);
+    assert.ok(view.kind === "permission");
+    return view;
+  };
+
+  it("are those of the session and of all below it, and no others", () => {
+    const below = fakeSubagent({ id: "b", parentSessionID: TASK_ID });
+    const deep = fakeSubagent({ id: "c", parentSessionID: "b" });
+    const orphan = fakeSubagent({ id: "d", parentSessionID: "gone" });
+    const children = new Map<string, Child>(
+      [fakeTask(), below, deep, orphan].map((child) => [child.id, child]),
+    );
+    const within = (child: Child, id: string): boolean => isWithin(child, id, (each) => children.get(each));
+    assert.ok(within(fakeTask(), TASK_ID) && within(below, TASK_ID) && within(deep, TASK_ID));
+    assert.ok(!within(orphan, TASK_ID) && !within(fakeTask(), "b"));
+  });
+
+  it("say what is asked: all of the command, the reason, the change", () => {
+    const long = `rm ${"x".repeat(50_000)}`;
+    assert.deepEqual(shown({ metadata: { command: long } }).subjects, [long, "git push"]);
+    assert.deepEqual(shown({ metadata: { command: "git push" } }).subjects, ["git push"]);
+    assert.deepEqual(shown({ permission: "todowrite", patterns: ["*"] }).subjects, []);
+    assert.deepEqual(shown({ patterns: ["read"], metadata: { input: { a: 1 } } }).subjects, [
+      "read",
+      '{\n  "a": 1\n}',
+    ]);
+    assert.equal(shown({ metadata: { reason: "to publish" } }).reason, "to publish");
+    assert.equal(shown({ metadata: { diff: "+a" } }).diff?.text, "+a");
+    assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
+  });
+
+  it("name the agent, and where it is if that is below", () => {
+    assert.deepEqual(shown({}).asker, { agent: "build", description: undefined });
+    assert.deepEqual(shown({}, fakeSubagent()).asker, {
+      agent: "explore",
+      description: "Look for slow tests (@explore subagent)",
+    });
+  });
+});
