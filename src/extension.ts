@@ -14,6 +14,7 @@ import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMANDS } from "./ui/commands/index.ts";
+import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { channelLogger } from "./ui/log.ts";
@@ -22,6 +23,7 @@ import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
+import { PromptEditors } from "./ui/prompt-editor/prompt-editors.ts";
 import { PasswordStore } from "./ui/passwords.ts";
 import { Settings } from "./ui/settings.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
@@ -97,7 +99,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
 
-  const view = own(new TaskView(engine, session, connector, new ContextKeys()));
+  const keys = new ContextKeys();
+  const view = own(new TaskView(engine, session, connector, keys));
   const documents = own(new TextDocuments());
   const source = createOutputSource(engine, connector);
   const panels = own(
@@ -125,6 +128,9 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     session,
     connection,
     panels,
+    promptEditors: own(new PromptEditors(context.workspaceState, keys)),
+    memory: new LaunchMemory(context.workspaceState),
+    settings,
     agentToolsConfig: pluginConfig,
     logger,
     ensureConnected: () => connector.ensureConnected(),

@@ -9,6 +9,8 @@ interface ContextValues {
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;
   "asyncagents.hasFinished": boolean;
+  /** The addresses of the documents in which prompts are written. */
+  "asyncagents.promptEditors": readonly string[];
 }
 
 /** Sets the editor's context keys, each only when its value changes. */

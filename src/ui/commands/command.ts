@@ -6,8 +6,11 @@ import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
+import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
+import type { Settings } from "../settings.ts";
 import { TreeNode } from "../tree/task-tree.ts";
 import type { AgentToolsConfig } from "./agent-tools-commands.ts";
+import type { LaunchMemory } from "./launch-memory.ts";
 
 /** What commands work on. */
 export interface CommandContext {
@@ -18,6 +21,9 @@ export interface CommandContext {
   readonly session: ActiveSession;
   readonly connection: ServerConnection;
   readonly panels: OutputPanels;
+  readonly promptEditors: PromptEditors;
+  readonly memory: LaunchMemory;
+  readonly settings: Settings;
   readonly agentToolsConfig: () => Promise<AgentToolsConfig>;
   readonly logger: Logger;
   /** Connects if need be, showing progress in the view; rejects where that cannot be. */

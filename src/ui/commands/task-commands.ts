@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import { isActive, isUntold, type Task } from "../../engine/task.ts";
 import { isFromCode, type Command, type CommandContext } from "./command.ts";
 import { showError } from "../human-error.ts";
@@ -77,8 +76,8 @@ export const resume: Command = {
       none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
     });
     if (!task) return undefined;
-    const text = typeof prompt === "string" ? prompt : await askFollowUp(task);
-    return text === undefined ? undefined : context.tasks.resume(task.id, text);
+    if (typeof prompt === "string") return context.tasks.resume(task.id, prompt);
+    return (await import("./resume-flow.ts")).resumeAsking(context, task);
   },
 };
 
@@ -182,19 +181,4 @@ async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
   if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
   await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
-}
-
-async function askFollowUp(task: Task): Promise<string | undefined> {
-  if (task.status !== "completed")
-    throw new Refusal(
-      "wrong-status",
-      `Only completed tasks can be resumed: this one has the status ${task.status}.`,
-    );
-  return vscode.window.showInputBox({
-    title: vscode.l10n.t("Resume: {0}", task.description),
-    prompt: vscode.l10n.t("What is it to do next? It remembers its whole conversation."),
-    ignoreFocusOut: true,
-    validateInput: (value) =>
-      value.trim() === "" ? vscode.l10n.t("Say what the task is to do.") : undefined,
-  });
 }
