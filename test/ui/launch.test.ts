@@ -18,6 +18,7 @@ const AGENT = "Which agent is to do it?";
 const PROMPT = "What is the task to do?";
 const OPTIONS = "Change what you like, then launch.";
 const AGENTS = "Each prompt goes to each of the agents chosen";
+const LONG = `Read all of this.\n${"A line of words, of which there are many.\n".repeat(25_000)}`;
 const SOURCE = "export function login() {\n  return wait();\n}\n";
 
 describe("launching in a real editor", () => {
@@ -32,6 +33,7 @@ describe("launching in a real editor", () => {
     });
     const folder = tempDir("work");
     writeFileSync(join(folder, "login.ts"), SOURCE);
+    writeFileSync(join(folder, "long.md"), LONG);
     server = await startOpenCode({ model, directory: folder, password: null });
     workbench = await startWorkbench({
       folder,
@@ -52,6 +54,7 @@ describe("launching in a real editor", () => {
 
   afterEach(async function () {
     await workbench.recordFailure(this.currentTest);
+    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
   });
 
   after(async () => {
@@ -99,6 +102,15 @@ describe("launching in a real editor", () => {
     assert.equal(await workbench.page.locator(".monaco-dialog-box").count(), 0);
   }
 
+  async function openFile(name: string): Promise<void> {
+    await keys("Control+P");
+    await workbench.page.keyboard.type(name);
+    await workbench.quickInput.items.filter({ hasText: name }).first().waitFor();
+    await keys("Enter");
+    await workbench.page.locator(".tab.active", { hasText: name }).waitFor();
+    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+  }
+
   async function closeEditors(): Promise<void> {
     await workbench.runCommand("View: Close All Editors");
     await workbench.page.locator(".tabs-container .tab").first().waitFor({ state: "detached" });
@@ -142,7 +154,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.shows(PROMPT);
       assert.equal(await typed(), "Tidy up");
       // The buttons are reached with Shift+Tab, and the arrow keys lead from one to the next.
-      await keys("Shift+Tab", "ArrowRight", "ArrowRight", "Enter");
+      await keys("Shift+Tab", "ArrowRight", "Enter");
       await workbench.quickInput.shows(OPTIONS);
       await option("Launch, Tidy up").waitFor();
       await takePictures(workbench, "launch-options");
@@ -156,7 +168,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.cancel();
       await askForPrompt();
       assert.equal(await typed(), "Tidy up");
-      await workbench.quickInput.shows("not launched last time");
+      await workbench.quickInput.shows("Your last text is still here");
       await takePictures(workbench, "launch-draft");
       await workbench.page.keyboard.type(" the code.");
       assert.equal(await sessionCount(), before);
@@ -167,20 +179,6 @@ describe("launching in a real editor", () => {
       assert.equal(await typed(), "");
       await workbench.quickInput.cancel();
     });
-
-    it("keeps the prompt where the server is gone, says why, and launches it when it is back", async () => {
-      await askForPrompt();
-      await workbench.page.keyboard.type("Survive the crash.");
-      await server.kill();
-      await keys("Enter");
-      await workbench.quickInput.shows("No OpenCode server answers");
-      assert.equal(await typed(), "Survive the crash.");
-      await takePictures(workbench, "launch-problem");
-      await server.restart();
-      await keys("Enter");
-      await request("Survive the crash.");
-      await workbench.treeItem("Survive the crash").waitFor();
-    });
   });
 
   describe("options", () => {
@@ -190,22 +188,20 @@ describe("launching in a real editor", () => {
       await button("Options").click();
       await option("Model…, The agent's own, or the default").click();
       await workbench.quickInput.shows("Which model is to be used?");
-      await option("Fake M2").waitFor();
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
       await takePictures(workbench, "launch-model");
       await button("Back").click();
       await option("Model…").and(workbench.page.locator(".focused")).waitFor();
       await keys("Enter");
-      await option("Fake M2").waitFor();
-      await workbench.page.keyboard.type("200K");
-      await workbench.page.keyboard.press("Control+A");
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
       await workbench.page.keyboard.type("fake/m2");
-      await option("Fake M2").waitFor();
+      await option("fake/m2").and(workbench.page.locator(".focused")).waitFor();
       await keys("Enter");
       await option("Model…, fake/m2").waitFor();
       await option("Launch, Use the other model.").click();
       const { model: used, sessionID = "" } = await request("Use the other model.");
       assert.equal(used, "m2");
-      const session = (await (await server.fetch(`/session/${sessionID}`)).json()) as any;
+      const session = await (await server.fetch(`/session/${sessionID}`)).json();
       assert.equal(session.model.id, "m2");
     });
 
@@ -215,7 +211,7 @@ describe("launching in a real editor", () => {
       await button("Options").click();
       await option("Agents…, general").click();
       await workbench.quickInput.shows(AGENTS);
-      await option("explore").click();
+      await workbench.quickInput.choose("explore");
       await takePictures(workbench, "launch-agents");
       await keys("Enter");
       await option("Agents…, general, explore").waitFor();
@@ -263,10 +259,7 @@ describe("launching in a real editor", () => {
     });
 
     it("Ctrl+Enter stays what it is in other editors", async () => {
-      await workbench.page.keyboard.press("Control+P");
-      await workbench.page.keyboard.type("login.ts");
-      await workbench.quickInput.items.filter({ hasText: "login.ts" }).first().waitFor();
-      await keys("Enter");
+      await openFile("login.ts");
       const lines = workbench.page.locator(".editor-instance .view-line");
       await lines.filter({ hasText: "login()" }).click();
       const before = await lines.count();
@@ -282,7 +275,7 @@ describe("launching in a real editor", () => {
       await askForPrompt();
       await workbench.page.keyboard.type("Explain");
       await button("Insert login.ts:1-2").click();
-      assert.equal(await typed(), "Explain login.ts:1-2 ");
+      await until("the place", async () => (await typed()) === "Explain login.ts:1-2 ");
       await workbench.quickInput.type("");
       await button("Write in an Editor").click();
       await promptEditor();
@@ -298,23 +291,31 @@ describe("launching in a real editor", () => {
       await closeEditors();
     });
 
-    it("a blank one is not launched, and one that the server does not take stays", async () => {
+    it("what the server does not take stays, in the box and in the editor, and is launched when it is back", async () => {
       await askForPrompt();
       await button("Write in an Editor").click();
       await promptEditor();
       await keys("Control+Enter");
       await workbench.notification("Write what the task is to do").waitFor();
-      await workbench.page.keyboard.type("Stay until it is taken.");
+      await closeEditors();
+      await askForPrompt();
+      await workbench.page.keyboard.type("Survive the crash.");
       await server.kill();
+      await keys("Enter");
+      await workbench.quickInput.shows("No OpenCode server answers");
+      assert.equal(await typed(), "Survive the crash.");
+      await takePictures(workbench, "launch-problem");
+      await button("Write in an Editor").click();
+      await promptEditor();
       await keys("Control+Enter");
       await workbench.notification("No OpenCode server answers").waitFor();
       await workbench.screenshot("prompt-editor-problem-dark");
-      await workbench.page.locator(".view-line", { hasText: "Stay until it is taken." }).waitFor();
+      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).waitFor();
       await server.restart();
       await workbench.runCommand("Notifications: Clear All Notifications");
-      await workbench.page.locator(".editor-instance .view-line").first().click();
+      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).click();
       await keys("Control+Enter");
-      await request("Stay until it is taken.");
+      await request("Survive the crash.");
       await noPromptEditor();
     });
 
@@ -325,7 +326,7 @@ describe("launching in a real editor", () => {
       await workbench.page.keyboard.type("Use it from the editor.");
       await workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]').click();
       await option("Model…").click();
-      await option("Fake M2").click();
+      await option("fake/m2").click();
       await option("Model…, fake/m2").waitFor();
       await workbench.quickInput.cancel();
       await lens("Options: general · fake/m2").waitFor();
@@ -336,12 +337,12 @@ describe("launching in a real editor", () => {
 
     it("is still one after a reload of the window", async () => {
       await askForPrompt("explore");
-      await workbench.page.keyboard.type("Outlive the window.");
       await button("Write in an Editor").click();
       await promptEditor();
       await workbench.reload();
-      await lens("(Ctrl+Enter)").waitFor({ timeout: 30_000 });
-      await workbench.page.locator(".view-line", { hasText: "Outlive the window." }).click();
+      await lens("Options: explore").waitFor({ timeout: 30_000 });
+      await workbench.page.locator(".editor-instance .view-line").first().click();
+      await workbench.page.keyboard.type("Outlive the window.");
       await keys("Control+Enter");
       await request("Outlive the window.");
       await noPromptEditor();
@@ -358,7 +359,7 @@ describe("launching in a real editor", () => {
       await option("Launch, Take what is written here.").waitFor();
       await workbench.screenshot("launch-text-dark");
       await keys("Control+Alt+Minus");
-      await workbench.quickInput.shows(AGENT);
+      await option("general").and(workbench.page.locator(".focused")).waitFor();
       await keys("Enter");
       await option("Launch, Take what is written here.").waitFor();
       await keys("Enter");
@@ -370,14 +371,14 @@ describe("launching in a real editor", () => {
     });
 
     it("may be a megabyte long", async () => {
-      await askForPrompt();
-      await button("Write in an Editor").click();
-      await promptEditor();
-      await workbench.page.keyboard.insertText(`Read all of this. ${"word ".repeat(200_000)}`);
-      await keys("Control+Enter");
+      await openFile("long.md");
+      await keys("Control+K", "a", "e");
+      await workbench.quickInput.choose("general");
+      await option("Launch, Read all of this.").waitFor();
+      await keys("Enter");
       const { messages } = await request("Read all of this.");
-      assert.ok(lastUserText(messages).length > 1_000_000);
-      await noPromptEditor();
+      assert.equal(lastUserText(messages), LONG);
+      await closeEditors();
     });
   });
 
@@ -399,7 +400,7 @@ describe("launching in a real editor", () => {
       await keys("Control+Enter");
       await workbench.quickInput.shows(AGENTS);
       await workbench.quickInput.shows("Launch Batch: 3 Tasks");
-      await option("explore").click();
+      await workbench.quickInput.choose("explore");
       await workbench.quickInput.shows("Launch Batch: 6 Tasks");
       await takePictures(workbench, "batch-agents");
       await keys("Enter");
@@ -420,7 +421,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.shows(AGENTS);
       await workbench.quickInput.cancel();
       await workbench.runCommand("Async Agents: Launch Batch");
-      await workbench.quickInput.shows("not launched last time");
+      await workbench.quickInput.shows("Your last text is still here");
       assert.equal(await typed(), "Check this | Check that");
       await workbench.quickInput.type("");
       await workbench.quickInput.cancel();
@@ -444,65 +445,67 @@ describe("launching in a real editor", () => {
     });
   });
 
-  it("a follow-up is written in an editor too", async () => {
-    await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
-    await workbench.quickInput.shows("What is it to do next?");
-    await workbench.page.keyboard.type("And a third one.");
-    await workbench.quickInput.cancel();
-    await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
-    await workbench.quickInput.shows("not launched last time");
-    assert.equal(await typed(), "And a third one.");
-    await takePictures(workbench, "resume-prompt");
-    await button("Write in an Editor").click();
-    await promptEditor();
-    await lens("Resume “Write two lines.” (Ctrl+Enter)").waitFor();
-    await workbench.page.keyboard.type("\nAnd a fourth.");
-    await takePictures(workbench, "resume-editor");
-    await keys("Control+Enter");
-    assert.equal(
-      lastUserText((await request("And a third one.")).messages),
-      "And a third one.\nAnd a fourth.",
-    );
-    await noPromptEditor();
-    await workbench.treeItem("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
-  });
+  describe("elsewhere", () => {
+    it("a follow-up is written in an editor too", async () => {
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.quickInput.shows("What is it to do next?");
+      await workbench.page.keyboard.type("And a third one.");
+      await workbench.quickInput.cancel();
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.quickInput.shows("Your last text is still here");
+      assert.equal(await typed(), "And a third one.");
+      await takePictures(workbench, "resume-prompt");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await lens("Resume “Write two lines.” (Ctrl+Enter)").waitFor();
+      await workbench.page.keyboard.type("\nAnd a fourth.");
+      await takePictures(workbench, "resume-editor");
+      await keys("Control+Enter");
+      assert.equal(
+        lastUserText((await request("And a third one.")).messages),
+        "And a third one.\nAnd a fourth.",
+      );
+      await noPromptEditor();
+      await workbench.treeItem("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
+    });
 
-  it("the keyboard leads to the view and to what waits", async () => {
-    await workbench.page.keyboard.press("Control+Shift+E");
-    await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
-    await keys("Control+K", "a", "v");
-    await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" }).waitFor();
-    await keys("Control+K", "a", "a");
-    await workbench.page
-      .locator(".notifications-toasts, .quick-input-widget")
-      .filter({ hasText: /wait/ })
-      .waitFor();
-  });
+    it("the keyboard leads to the view and to what waits", async () => {
+      await workbench.page.keyboard.press("Control+Shift+E");
+      await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
+      await keys("Control+K", "a", "v");
+      await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" }).waitFor();
+      await keys("Control+K", "a", "a");
+      await workbench.page
+        .locator(".notifications-toasts, .quick-input-widget")
+        .filter({ hasText: /wait/ })
+        .waitFor();
+    });
 
-  it("every step can be read in high contrast", async () => {
-    await workbench.runCommand("Notifications: Clear All Notifications");
-    await workbench.changeSettings({ "window.autoDetectColorScheme": false });
-    await workbench.setTheme("hc");
-    await keys("Control+K", "a", "l");
-    await option("general").waitFor();
-    await workbench.screenshot("launch-agent-hc");
-    await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows(PROMPT);
-    await workbench.page.keyboard.type("Read me.");
-    await workbench.screenshot("launch-prompt-hc");
-    await button("Options").click();
-    await option("Launch, Read me.").waitFor();
-    await workbench.screenshot("launch-options-hc");
-    await option("Model…").click();
-    await option("Fake M2").waitFor();
-    await workbench.screenshot("launch-model-hc");
-    await button("Back").click();
-    await option("Several Prompts in an Editor").click();
-    await promptEditor();
-    await workbench.page.keyboard.type("\n---\nAnd me.");
-    await lens("Launch 2 Tasks").waitFor();
-    await workbench.screenshot("batch-editor-hc");
-    await keys("Control+A", "Delete");
-    await closeEditors();
+    it("every step can be read in high contrast", async () => {
+      await workbench.runCommand("Notifications: Clear All Notifications");
+      await workbench.changeSettings({ "window.autoDetectColorScheme": false });
+      await workbench.setTheme("hc");
+      await keys("Control+K", "a", "l");
+      await option("general").waitFor();
+      await workbench.screenshot("launch-agent-hc");
+      await workbench.quickInput.choose("general");
+      await workbench.quickInput.shows(PROMPT);
+      await workbench.page.keyboard.type("Read me.");
+      await workbench.screenshot("launch-prompt-hc");
+      await button("Options").click();
+      await option("Launch, Read me.").waitFor();
+      await workbench.screenshot("launch-options-hc");
+      await option("Model…").click();
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
+      await workbench.screenshot("launch-model-hc");
+      await button("Back").click();
+      await option("Several Prompts in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("\n---\nAnd me.");
+      await lens("Launch 2 Tasks").waitFor();
+      await workbench.screenshot("batch-editor-hc");
+      await keys("Control+A", "Delete");
+      await closeEditors();
+    });
   });
 });

@@ -45,7 +45,8 @@ export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promi
       write,
       ...(question.hasOptions ? [options] : []),
     ];
-    box.prompt = value === "" ? question.hint : vscode.l10n.t("{0} (not launched last time)", question.hint);
+    box.prompt =
+      value === "" ? question.hint : vscode.l10n.t("{0} Your last text is still here.", question.hint);
     box.placeholder =
       question.placeholder ?? vscode.l10n.t("For example: find out why the tests are slow, and report.");
     box.value = value;

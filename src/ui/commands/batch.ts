@@ -62,7 +62,7 @@ async function launchAll(
     (input, batchID) => launchTask(context, { ...input, batch_id: batchID }),
     batch_id,
   );
-  if (failure !== undefined) throw failure;
+  if (failure) throw failure;
   return tasks;
 }
 

@@ -57,11 +57,10 @@ async function askPromptFor(
   let problem: string | undefined;
   for (let current = plan; ;) {
     const step = followsAgent ? 2 : 1;
-    const totalSteps = current.fork ? step + 1 : step;
     const answer = await askPrompt(memory, {
       ...promptTexts(current),
-      step: totalSteps > 1 ? step : undefined,
-      totalSteps,
+      step,
+      totalSteps: current.fork ? step + 1 : step,
       canGoBack: followsAgent,
       draft,
       problem,
@@ -92,7 +91,7 @@ async function askPromptFor(
       return { plan: current, result: undefined };
     }
     try {
-      const asked = await launchReviewed(context, current, prompts, { step: totalSteps, totalSteps });
+      const asked = await launchReviewed(context, current, prompts, { step: step + 1, totalSteps: step + 1 });
       current = asked.plan;
       if (asked.result === BACK) continue;
       if (asked.result) memory.keepDraft(draft, "");

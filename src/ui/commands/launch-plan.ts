@@ -44,7 +44,7 @@ export async function launchPlan(
   const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>
     context.tasks.launch({ ...input, batchID }),
   );
-  if (failure === undefined) return tasks;
+  if (!failure) return tasks;
   throw new Refusal(
     "unavailable",
     vscode.l10n.t(
@@ -64,14 +64,19 @@ export async function launchTogether<T>(
   inputs: readonly T[],
   launch: (input: T, batchID: string | undefined) => Promise<Task>,
   batchID?: string,
-): Promise<{ readonly tasks: readonly Task[]; readonly failure: unknown }> {
+): Promise<{ readonly tasks: readonly Task[]; readonly failure: Error | undefined }> {
   const [first, ...rest] = inputs;
   if (first === undefined) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
   const task = await launch(first, batchID);
   const settled = await Promise.allSettled(rest.map((input) => launch(input, task.batchID)));
   const launched = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const failure: unknown = settled.find((one) => one.status === "rejected")?.reason;
+  const failed = settled.find((one) => one.status === "rejected");
+  const failure = failed && toError(failed.reason);
   return { tasks: [task, ...launched], failure };
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
 }
 
 /** Whether the person wants that many tasks at once; asked only where they are many. */

@@ -46,8 +46,8 @@ function modelChoice({ ref, name, contextLimit }: ModelInfo): Choice<string> {
   const tokens = contextLimit?.toLocaleString(vscode.env.language, { notation: "compact" });
   const size = tokens === undefined ? "" : vscode.l10n.t("{0} tokens", tokens);
   return {
-    label: name,
-    description: [modelText(ref), size].filter(Boolean).join(" · "),
+    label: modelText(ref),
+    description: [name, size].filter(Boolean).join(" · "),
     value: modelText(ref),
   };
 }
