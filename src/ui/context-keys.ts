@@ -11,6 +11,8 @@ interface ContextValues {
   "asyncagents.hasFinished": boolean;
   /** The addresses of the documents in which prompts are written. */
   "asyncagents.promptEditors": readonly string[];
+  /** Those of them whose prompts are for new tasks. */
+  "asyncagents.launchEditors": readonly string[];
 }
 
 /** Sets the editor's context keys, each only when its value changes. */

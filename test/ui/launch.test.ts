@@ -483,8 +483,8 @@ describe("launching in a real editor", () => {
 
     it("every step can be read in high contrast", async () => {
       await workbench.runCommand("Notifications: Clear All Notifications");
-      await workbench.changeSettings({ "window.autoDetectColorScheme": false });
-      await workbench.setTheme("hc");
+      await workbench.page.emulateMedia({ forcedColors: "active" });
+      await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
       await keys("Control+K", "a", "l");
       await option("general").waitFor();
       await workbench.screenshot("launch-agent-hc");

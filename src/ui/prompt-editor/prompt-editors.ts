@@ -94,7 +94,12 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   }
 
   private changed(): void {
-    this.keys.set("asyncagents.promptEditors", [...this.targets.keys()]);
+    const uris = [...this.targets.keys()];
+    this.keys.set("asyncagents.promptEditors", uris);
+    this.keys.set(
+      "asyncagents.launchEditors",
+      uris.filter((uri) => this.targets.get(uri)?.kind === "launch"),
+    );
     void this.state.update(TARGETS, Object.fromEntries(this.targets));
     this.lensChanges.fire();
   }
