@@ -14,6 +14,7 @@ import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMANDS } from "./ui/commands/index.ts";
+import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { channelLogger } from "./ui/log.ts";
@@ -22,6 +23,7 @@ import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
+import { PromptEditors } from "./ui/prompt-editor/prompt-editors.ts";
 import { PasswordStore } from "./ui/passwords.ts";
 import { RequestNotifications } from "./ui/requests/request-notifications.ts";
 import { Settings } from "./ui/settings.ts";
@@ -101,7 +103,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
 
   const list = own(new ListOptions(context.workspaceState));
-  const view = own(new TaskView(engine, session, connector, list, new ContextKeys()));
+  const keys = new ContextKeys();
+  const view = own(new TaskView(engine, session, connector, list, keys));
   const documents = own(new TextDocuments());
   const source = createOutputSource(engine, connector);
   const panels = own(
@@ -134,6 +137,9 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     session,
     connection,
     panels,
+    promptEditors: own(new PromptEditors(context.workspaceState, keys)),
+    memory: new LaunchMemory(context.workspaceState),
+    settings,
     agentToolsConfig: pluginConfig,
     logger,
     ensureConnected: () => connector.ensureConnected(),

@@ -15,3 +15,8 @@ export function requireModel(text: string | undefined): ModelRef | undefined {
   if (text === undefined || model) return model;
   throw new Refusal("unknown-model", `"${text}" does not name a model; write it as provider/model.`);
 }
+
+/** As {@link parseModel} reads it; empty for none. */
+export function modelText(model: ModelRef | undefined): string {
+  return model ? `${model.providerID}/${model.modelID}` : "";
+}

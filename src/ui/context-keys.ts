@@ -15,6 +15,10 @@ interface ContextValues {
   "asyncagents.selectionActive": boolean;
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;
+  /** The addresses of the documents in which prompts are written. */
+  "asyncagents.promptEditors": readonly string[];
+  /** Those of them whose prompts are for new tasks. */
+  "asyncagents.launchEditors": readonly string[];
 }
 
 /** Sets the editor's context keys, each only when its value changes. */

@@ -7,6 +7,12 @@ const read = (name: string): string => readFileSync(new URL(`../../${name}`, imp
 interface Manifest {
   readonly contributes: {
     readonly commands: readonly { readonly command: string }[];
+    readonly keybindings: readonly {
+      readonly command: string;
+      readonly key?: string;
+      readonly mac?: string;
+      readonly when?: string;
+    }[];
     readonly menus: Readonly<Record<string, readonly { readonly command: string }[]>>;
     readonly languageModelTools: readonly {
       readonly name: string;
@@ -23,7 +29,7 @@ describe("the extension's manifest", () => {
   const text = read("package.json");
   const manifest = JSON.parse(text) as Manifest;
   const words = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
-  const { commands, menus, languageModelTools } = manifest.contributes;
+  const { commands, keybindings, menus, languageModelTools } = manifest.contributes;
 
   it("tells the editor's agents of each tool what OpenCode's are told", () => {
     assert.deepEqual(
@@ -57,5 +63,18 @@ describe("the extension's manifest", () => {
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
+  });
+
+  it("binds chords under one prefix, and Ctrl+Enter in prompt editors alone", () => {
+    const known = commands.map(({ command }) => command);
+    for (const { command, key, mac, when } of keybindings) {
+      assert.ok(known.includes(command) || command === "asyncagents.tasks.focus", command);
+      if (command === "asyncagents.launchPrompt")
+        assert.equal(when, "editorTextFocus && resource in asyncagents.promptEditors");
+      else {
+        assert.match(key ?? "", /^ctrl\+k a [a-z]$/);
+        assert.equal(mac, key?.replace("ctrl", "cmd"));
+      }
+    }
   });
 });

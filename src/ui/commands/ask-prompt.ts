@@ -1,52 +1,76 @@
 import * as vscode from "vscode";
+import { referenceToEditor } from "../prompt-editor/editor-text.ts";
+import { showStep, type Step } from "./ask-choice.ts";
+import type { LaunchMemory } from "./launch-memory.ts";
 
-/** The person wants the step before. */
-export const BACK = Symbol("back");
-
-export interface PromptQuestion {
-  readonly title: string;
+export interface PromptQuestion extends Step {
   readonly hint: string;
-  /** What was typed before. */
-  readonly value: string;
-  readonly canGoBack: boolean;
+  readonly placeholder?: string | undefined;
+  /** The name under which the text is kept until it was used. */
+  readonly draft: string;
+  /** What went wrong with the text when it was to be used. */
+  readonly problem?: string | undefined;
+  /** Whether a text says nothing; by default: it is blank. */
+  readonly isEmpty?: ((text: string) => boolean) | undefined;
+  /** Whether there is something to choose beside the text. */
+  readonly hasOptions?: boolean | undefined;
 }
 
-/** Asks for a prompt. Undefined: the person changed their mind. */
-export function askPrompt(question: PromptQuestion): Promise<string | typeof BACK | undefined> {
+/** What a person wrote, and where they go from here. */
+export interface PromptAnswer {
+  readonly text: string;
+  readonly goes: "on" | "back" | "options" | "editor";
+}
+
+/**
+ * Asks for a prompt, beginning with what was written the last time and not used. What is in the box is kept however
+ * it is left; whoever uses it drops the draft. Undefined: the person changed their mind.
+ */
+export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promise<PromptAnswer | undefined> {
   return new Promise((resolve) => {
     const box = vscode.window.createInputBox();
-    box.title = question.title;
-    box.prompt = question.hint;
-    box.placeholder = vscode.l10n.t("For example: find out why the tests are slow, and report.");
-    box.value = question.value;
-    box.valueSelection = [question.value.length, question.value.length];
-    box.ignoreFocusOut = true;
-    box.buttons = question.canGoBack ? [vscode.QuickInputButtons.Back] : [];
-    let answer: string | typeof BACK | undefined;
-    box.onDidChangeValue(() => (box.validationMessage = undefined));
-    box.onDidTriggerButton(() => {
-      answer = BACK;
+    const value = memory.draft(question.draft);
+    const isEmpty = question.isEmpty ?? ((text: string) => text.trim() === "");
+    const reference = referenceToEditor();
+    const insert = {
+      iconPath: new vscode.ThemeIcon("mention"),
+      tooltip: vscode.l10n.t("Insert {0}", reference ?? ""),
+    };
+    const write = { iconPath: new vscode.ThemeIcon("edit"), tooltip: vscode.l10n.t("Write in an Editor") };
+    const options = { iconPath: new vscode.ThemeIcon("settings-gear"), tooltip: vscode.l10n.t("Options") };
+    showStep(box, question);
+    box.buttons = [
+      ...box.buttons,
+      ...(reference === undefined ? [] : [insert]),
+      write,
+      ...(question.hasOptions ? [options] : []),
+    ];
+    box.prompt =
+      value === "" ? question.hint : vscode.l10n.t("{0} Your last text is still here.", question.hint);
+    box.placeholder =
+      question.placeholder ?? vscode.l10n.t("For example: find out why the tests are slow, and report.");
+    box.value = value;
+    box.valueSelection = [value.length, value.length];
+    box.validationMessage = question.problem;
+    let goes: PromptAnswer["goes"] | undefined;
+    const go = (to: PromptAnswer["goes"]): void => {
+      goes = to;
       box.hide();
+    };
+    box.onDidChangeValue(() => (box.validationMessage = undefined));
+    box.onDidTriggerButton((button) => {
+      if (button === insert) box.value = [box.value.trimEnd(), reference, ""].join(" ").trimStart();
+      else go(button === write ? "editor" : button === options ? "options" : "back");
     });
     box.onDidAccept(() => {
-      if (box.value.trim() === "") {
-        box.validationMessage = vscode.l10n.t("Say what the task is to do.");
-        return;
-      }
-      answer = box.value;
-      box.hide();
+      if (isEmpty(box.value)) box.validationMessage = vscode.l10n.t("Say what the task is to do.");
+      else go("on");
     });
     box.onDidHide(() => {
+      memory.keepDraft(question.draft, box.value);
       box.dispose();
-      resolve(answer);
+      resolve(goes && { text: box.value, goes });
     });
     box.show();
   });
-}
-
-/** What a person typed is not lost because the launch failed. */
-export async function offerPromptBack(prompt: string): Promise<void> {
-  const copy = vscode.l10n.t("Copy Prompt");
-  const choice = await vscode.window.showWarningMessage(vscode.l10n.t("The task was not launched."), copy);
-  if (choice === copy) await vscode.env.clipboard.writeText(prompt);
 }

@@ -1,12 +1,19 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import type { AgentInfo } from "../../engine/server-model.ts";
 import { isActive, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
+import { humanMessage } from "../human-error.ts";
+import { BACK } from "./ask-choice.ts";
+import { askPrompt } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { launchReviewed } from "./launch-flow.ts";
+import { launchTogether } from "./launch-plan.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
 import { BatchNode } from "../tree/nodes.ts";
 import { pickTask } from "./pick-task.ts";
+
+/** The name under which prompts that were written and not launched are kept. */
+const DRAFT = "batch";
 
 /** What a program passes: the tasks of the batch, and its ID if it has one already. */
 interface BatchArguments {
@@ -18,8 +25,7 @@ export const launchBatch: Command = {
   id: "asyncagents.launchBatch",
   async run(context, argument) {
     await context.ensureConnected();
-    const input = argument === undefined ? await askBatch(context) : readBatch(argument);
-    return input && launchAll(context, input);
+    return argument === undefined ? launchAsking(context) : launchAll(context, readBatch(argument));
   },
 };
 
@@ -53,51 +59,40 @@ function batchOf(argument: unknown): string | undefined {
     : undefined;
 }
 
-/** All or as many as can be: one that is refused does not take back those launched before it. */
 async function launchAll(
   context: CommandContext,
-  { tasks, batch_id }: BatchArguments,
+  { tasks: inputs, batch_id }: BatchArguments,
 ): Promise<readonly Task[]> {
-  const [first, ...rest] = tasks;
-  if (!first) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
-  // The first one names the batch for the others.
-  const launched = [await launchTask(context, { ...first, batch_id })];
-  const batchID = launched[0]?.batchID;
-  return [
-    ...launched,
-    ...(await Promise.all(rest.map((input) => launchTask(context, { ...input, batch_id: batchID })))),
-  ];
+  const { tasks, failure } = await launchTogether(
+    inputs,
+    (input, batchID) => launchTask(context, { ...input, batch_id: batchID }),
+    batch_id,
+  );
+  if (failure) throw failure;
+  return tasks;
 }
 
-async function askBatch({ engine }: CommandContext): Promise<BatchArguments | undefined> {
-  const prompts = selectedTexts() ?? (await askPrompts());
-  if (!prompts) return undefined;
-  const items = engine.agents().then((agents) => agents.map(agentItem));
-  const agents = await vscode.window.showQuickPick(items, {
-    title: vscode.l10n.t("Launch Batch (2/2): Agents"),
-    placeHolder: vscode.l10n.t("Each prompt goes to each of the agents chosen"),
-    canPickMany: true,
-    ignoreFocusOut: true,
-  });
-  if (!agents || agents.length === 0) return undefined;
-  const tasks = prompts.flatMap((prompt) => agents.map(({ label }) => ({ prompt, agent: label })));
-  const launch = vscode.l10n.t("Launch {0} Tasks", tasks.length);
-  const sure =
-    tasks.length <= MANY_TASKS ||
-    (await vscode.window.showWarningMessage(
-      vscode.l10n.t("{0} tasks are about to be launched.", tasks.length),
-      { modal: true },
-      launch,
-    )) === launch;
-  return sure ? { tasks } : undefined;
+/** Asks for the prompts, where they are not selected in the editor, then for the agents. */
+async function launchAsking(context: CommandContext): Promise<readonly Task[] | undefined> {
+  const { memory, logger } = context;
+  const selected = selectedTexts();
+  let problem: string | undefined;
+  for (;;) {
+    const prompts = selected ?? (await askPrompts(context, problem));
+    if (!prompts) return undefined;
+    try {
+      const step = { ...(selected ? {} : { step: 2, totalSteps: 2 }), canGoBack: !selected };
+      const { result } = await launchReviewed(context, { agents: [], splits: true }, prompts, step);
+      if (result === BACK) continue;
+      if (result && !selected) memory.keepDraft(DRAFT, "");
+      return result;
+    } catch (error) {
+      if (selected) throw error;
+      logger.error("The batch was not launched.", error);
+      problem = humanMessage(error);
+    }
+  }
 }
-
-function agentItem({ name, description }: AgentInfo, index: number): vscode.QuickPickItem {
-  return { label: name, detail: description ?? "", picked: index === 0 };
-}
-
-/** So many tasks at once are asked about: each one costs. */
-const MANY_TASKS = 10;
 
 /** One prompt for each selection of the active editor, where there are several. */
 function selectedTexts(): readonly string[] | undefined {
@@ -108,16 +103,28 @@ function selectedTexts(): readonly string[] | undefined {
   return texts.length > 1 ? texts : undefined;
 }
 
-async function askPrompts(): Promise<readonly string[] | undefined> {
-  const text = await vscode.window.showInputBox({
-    title: vscode.l10n.t("Launch Batch (1/2): Prompts"),
-    prompt: vscode.l10n.t("One prompt for each task, separated by | or by lines of what you paste."),
-    placeHolder: vscode.l10n.t("For example: review the parser | review the printer"),
-    ignoreFocusOut: true,
-    validateInput: (value) =>
-      splitPrompts(value).length === 0 ? vscode.l10n.t("Say what the tasks are to do.") : undefined,
+/** Undefined: the person changed their mind, or writes on in an editor. */
+async function askPrompts(
+  { memory, promptEditors }: CommandContext,
+  problem: string | undefined,
+): Promise<readonly string[] | undefined> {
+  const answer = await askPrompt(memory, {
+    title: vscode.l10n.t("Launch Batch: Prompts"),
+    step: 1,
+    totalSteps: 2,
+    hint: vscode.l10n.t("One prompt for each task, separated by |. In an editor: by lines of ---."),
+    placeholder: vscode.l10n.t("For example: review the parser | review the printer"),
+    draft: DRAFT,
+    problem,
+    isEmpty: (text) => splitPrompts(text).length === 0,
   });
-  return text === undefined ? undefined : splitPrompts(text);
+  if (answer?.goes !== "editor") return answer && splitPrompts(answer.text);
+  await promptEditors.open(
+    { kind: "launch", plan: { agents: [], splits: true } },
+    splitPrompts(answer.text).join("\n\n---\n\n"),
+  );
+  memory.keepDraft(DRAFT, "");
+  return undefined;
 }
 
 function splitPrompts(text: string): readonly string[] {

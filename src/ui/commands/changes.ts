@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { showChanges as show } from "../changes/show-changes.ts";
 import type { Command } from "./command.ts";
-import { pickChild } from "./pick-child.ts";
+import { pickChild } from "./pick-task.ts";
 
 /** Milliseconds after which progress is shown. */
 const PATIENCE_MS = 500;

@@ -8,7 +8,10 @@ import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
 import { TreeNode } from "../tree/nodes.ts";
+import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
+import type { Settings } from "../settings.ts";
 import type { AgentToolsConfig } from "./agent-tools-commands.ts";
+import type { LaunchMemory } from "./launch-memory.ts";
 
 /** What commands work on. */
 export interface CommandContext {
@@ -19,6 +22,9 @@ export interface CommandContext {
   readonly session: ActiveSession;
   readonly connection: ServerConnection;
   readonly panels: OutputPanels;
+  readonly promptEditors: PromptEditors;
+  readonly memory: LaunchMemory;
+  readonly settings: Settings;
   readonly agentToolsConfig: () => Promise<AgentToolsConfig>;
   readonly logger: Logger;
   /** Connects if need be, showing progress in the view; rejects where that cannot be. */

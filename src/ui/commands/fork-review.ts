@@ -2,49 +2,60 @@ import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import { humanMessage } from "../human-error.ts";
+import { askChoice, BACK, showStep, type Choice, type Step } from "./ask-choice.ts";
+import { escapeIcons } from "./ask-options.ts";
 import type { CommandContext } from "./command.ts";
-import type { ForkDraft } from "./fork.ts";
-import { pickAgent } from "./launch.ts";
+import type { ForkDraft, LaunchPlan } from "./launch-plan.ts";
+import { pickAgent } from "./pick-agent.ts";
 
 const EXCERPT_LENGTH = 80;
 const SHORT_TIME = { dateStyle: "short", timeStyle: "short" } as const;
 
 type Action = "launch" | "again" | "show" | "limit" | "start" | "agent" | "back";
 
+/** A plan with a fork, as it goes through the review. */
+export type ForkPlan = LaunchPlan & { readonly fork: ForkDraft };
+
 interface ActionItem extends vscode.QuickPickItem {
   readonly action: Action | undefined;
 }
 
-/** What became of the draft, and where the person goes from here. */
+/** What became of the plan, and where the person goes from here. */
 export interface Reviewed {
-  readonly draft: ForkDraft;
+  readonly plan: ForkPlan;
   readonly goes: "launch" | "back";
 }
 
 /** Shows what a fork would inherit, and lets the person change it. Undefined: they changed their mind. */
-export async function reviewFork(context: CommandContext, draft: ForkDraft): Promise<Reviewed | undefined> {
-  for (let current = draft; ;) {
-    const { action, preview } = await showReview(context, current);
+export async function reviewFork(
+  context: CommandContext,
+  plan: ForkPlan,
+  step: Step,
+): Promise<Reviewed | undefined> {
+  for (let current = plan; ;) {
+    const { fork } = current;
+    const { action, preview } = await showReview(context, current, step);
     switch (action) {
       case undefined:
         return undefined;
       case "launch":
       case "back":
-        return { draft: current, goes: action };
+        return { plan: current, goes: action };
       case "again":
         continue;
       case "show":
-        if (preview) await context.openText(vscode.l10n.t("Fork of {0}.md", current.title), preview.text);
+        if (preview) await context.openText(vscode.l10n.t("Fork of {0}.md", fork.title), preview.text);
         continue;
       case "limit":
-        current = (await changeLimit(current, preview)) ?? current;
+        current = { ...current, fork: (await changeLimit(fork, preview)) ?? fork };
         continue;
       case "start":
-        current = (await changeStart(context, current)) ?? current;
+        current = { ...current, fork: (await changeStart(context, fork)) ?? fork };
         continue;
       case "agent": {
-        const agent = await pickAgent(context, vscode.l10n.t("Fork: Agent"));
-        if (agent !== undefined) current = { ...current, agent };
+        const agentStep = { title: vscode.l10n.t("Fork: Agent"), canGoBack: true };
+        const agent = await pickAgent(context, agentStep, current.agents[0]);
+        if (agent !== undefined && agent !== BACK) current = { ...current, agents: [agent] };
       }
     }
   }
@@ -52,30 +63,29 @@ export async function reviewFork(context: CommandContext, draft: ForkDraft): Pro
 
 function showReview(
   { engine, logger }: CommandContext,
-  draft: ForkDraft,
+  plan: ForkPlan,
+  step: Step,
 ): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
   return new Promise((resolve) => {
     const pick = vscode.window.createQuickPick<ActionItem>();
     const reading = new AbortController();
     let preview: ForkPreview | undefined;
     let action: Action | undefined;
-    pick.title = vscode.l10n.t("Fork (2/2): {0}", draft.title);
+    showStep(pick, step);
     pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
-    pick.ignoreFocusOut = true;
-    pick.buttons = [vscode.QuickInputButtons.Back];
     pick.busy = true;
     pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
     engine
-      .previewFork(draft.request, reading.signal)
+      .previewFork(plan.fork.request, reading.signal)
       .then(
         (found) => {
           preview = found;
-          pick.items = [launchItem(found), ...changeItems(draft, found)];
+          pick.items = [launchItem(found), ...changeItems(plan, found)];
         },
         (error: unknown) => {
           if (reading.signal.aborted) return;
           logger.error("The conversation could not be read.", error);
-          pick.items = [tryAgainItem(error), ...changeItems(draft)];
+          pick.items = [tryAgainItem(error), ...changeItems(plan)];
         },
       )
       .finally(() => (pick.busy = false));
@@ -140,7 +150,7 @@ export function summary(preview: ForkPreview): string {
   return parts.join(" · ");
 }
 
-function changeItems({ agent, start }: ForkDraft, preview?: ForkPreview): readonly ActionItem[] {
+function changeItems({ agents, fork }: ForkPlan, preview?: ForkPreview): readonly ActionItem[] {
   const show = {
     label: vscode.l10n.t("$(eye) Show What the Agent Will See"),
     action: "show" as const,
@@ -154,29 +164,44 @@ function changeItems({ agent, start }: ForkDraft, preview?: ForkPreview): readon
     },
     {
       label: vscode.l10n.t("$(list-selection) Start from a Message…"),
-      description: start ?? vscode.l10n.t("the beginning"),
+      description: fork.start ?? vscode.l10n.t("the beginning"),
       action: "start",
     },
-    { label: vscode.l10n.t("$(person) Agent…"), description: agent ?? "", action: "agent" },
+    { label: vscode.l10n.t("$(person) Agent…"), description: agents.join(", "), action: "agent" },
   ];
 }
 
-async function changeLimit(
-  draft: ForkDraft,
-  preview: ForkPreview | undefined,
-): Promise<ForkDraft | undefined> {
-  const answer = await vscode.window.showInputBox({
-    title: vscode.l10n.t("Fork: Token Limit"),
-    prompt: vscode.l10n.t(
+/** Undefined: it stays as it is. */
+function changeLimit(draft: ForkDraft, preview: ForkPreview | undefined): Promise<ForkDraft | undefined> {
+  return new Promise((resolve) => {
+    const box = vscode.window.createInputBox();
+    showStep(box, { title: vscode.l10n.t("Fork: Token Limit"), canGoBack: true });
+    box.prompt = vscode.l10n.t(
       "How many tokens may the task inherit? They are estimated; models count differently.",
-    ),
-    value: String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? ""),
-    ignoreFocusOut: true,
-    validateInput: (value) =>
-      readLimit(value) === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined,
+    );
+    box.value = String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? "");
+    box.valueSelection = [0, box.value.length];
+    let changed: ForkDraft | undefined;
+    const validate = (): number | undefined => {
+      const maxTokens = readLimit(box.value);
+      box.validationMessage =
+        maxTokens === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined;
+      return maxTokens;
+    };
+    box.onDidChangeValue(validate);
+    box.onDidAccept(() => {
+      const maxTokens = validate();
+      if (maxTokens === undefined) return;
+      changed = { ...draft, request: { ...draft.request, maxTokens } };
+      box.hide();
+    });
+    box.onDidTriggerButton(() => box.hide());
+    box.onDidHide(() => {
+      box.dispose();
+      resolve(changed);
+    });
+    box.show();
   });
-  const maxTokens = answer === undefined ? undefined : readLimit(answer);
-  return maxTokens === undefined ? undefined : { ...draft, request: { ...draft.request, maxTokens } };
 }
 
 /** A number that may have its thousands apart. Undefined: it is none. */
@@ -186,33 +211,40 @@ function readLimit(value: string): number | undefined {
   return limit > 0 ? limit : undefined;
 }
 
+/** Undefined: it stays as it is. */
 async function changeStart({ engine }: CommandContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
-  const { sourceSessionID } = draft.request;
-  const beginning = { label: vscode.l10n.t("$(arrow-up) The beginning"), messageID: undefined };
+  const beginning: Choice<ForkStartChoice> = {
+    label: vscode.l10n.t("$(arrow-up) The beginning"),
+    value: {},
+  };
   const separator = { label: vscode.l10n.t("newest first"), kind: vscode.QuickPickItemKind.Separator };
-  const starts = engine.forkStarts(sourceSessionID).then((found) => [
-    beginning,
-    separator,
-    ...found.toReversed().map(({ messageID, text, created }) => ({
-      label: beginningOf(text),
-      description: new Date(created).toLocaleString(vscode.env.language, SHORT_TIME),
-      messageID,
-    })),
-  ]);
-  const picked = await vscode.window.showQuickPick(starts, {
+  const picked = await askChoice<ForkStartChoice>({
     title: vscode.l10n.t("Fork: Start from a Message"),
-    placeHolder: vscode.l10n.t("Messages before it are left out."),
-    ignoreFocusOut: true,
+    canGoBack: true,
+    placeholder: vscode.l10n.t("Messages before it are left out."),
+    choices: engine.forkStarts(draft.request.sourceSessionID).then((found) => [
+      beginning,
+      separator,
+      ...found.toReversed().map(({ messageID, text, created }) => ({
+        label: beginningOf(text),
+        description: new Date(created).toLocaleString(vscode.env.language, SHORT_TIME),
+        value: { fromMessageID: messageID, start: beginningOf(text) },
+      })),
+    ]),
   });
-  if (!picked || !("messageID" in picked)) return undefined;
-  const { messageID: fromMessageID, label } = picked;
-  const start = fromMessageID === undefined ? undefined : label;
+  if (picked === undefined || picked === BACK) return undefined;
+  const { fromMessageID, start } = picked;
   return { ...draft, start, request: { ...draft.request, fromMessageID } };
 }
 
-/** How a text begins; `$(…)` in it is no icon. */
+/** Empty: the beginning. */
+interface ForkStartChoice {
+  readonly fromMessageID?: string;
+  readonly start?: string;
+}
+
 function beginningOf(text: string): string {
-  return excerpt(oneLine(text), EXCERPT_LENGTH).replace(/\$\([\w~-]+\)/g, "\\$&");
+  return escapeIcons(excerpt(oneLine(text), EXCERPT_LENGTH));
 }
 
 /** In two digits that count: tokens are estimated. */

@@ -14,6 +14,7 @@ const fork = () => import("./fork.ts");
 const clearing = () => import("./clear.ts");
 const copying = () => import("./copy.ts");
 const listing = () => import("./list-commands.ts");
+const prompts = () => import("./prompt-commands.ts");
 const agentTools = () => import("./agent-tools-commands.ts");
 
 /** Every command of the manifest, and those that only the product itself runs. */
@@ -21,6 +22,10 @@ export const COMMANDS: readonly Command[] = [
   launch,
   lazily({ id: "asyncagents.launchBatch" }, async () => (await batch()).launchBatch),
   lazily({ id: "asyncagents.launchForked" }, async () => (await fork()).launchForked),
+  lazily({ id: "asyncagents.launchFromEditor" }, async () => (await prompts()).launchFromEditor),
+  lazily({ id: "asyncagents.launchPrompt" }, async () => (await prompts()).launchPrompt),
+  lazily({ id: "asyncagents.promptOptions" }, async () => (await prompts()).promptOptions),
+  lazily({ id: "_asyncagents.splitPrompt" }, async () => (await prompts()).splitPrompt),
   showOutput,
   showSelected,
   lazily(

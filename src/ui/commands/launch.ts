@@ -1,8 +1,6 @@
-import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
-import { askPrompt, BACK, offerPromptBack } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 /** What a program passes; the names are those of the tool `asyncagents_task`. */
@@ -19,7 +17,8 @@ const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "
 export const launch: Command = {
   id: "asyncagents.launch",
   async run(context, argument) {
-    return argument === undefined ? launchAsking(context) : launchTask(context, readArguments(argument));
+    if (argument !== undefined) return launchTask(context, readArguments(argument));
+    return (await import("./launch-flow.ts")).launchAsking(context);
   },
 };
 
@@ -39,57 +38,6 @@ export async function launchTask(context: CommandContext, input: LaunchArguments
     batchID,
     parentSessionID,
     launchedBy: "person",
-  });
-}
-
-async function launchAsking(context: CommandContext): Promise<Task | undefined> {
-  await context.ensureConnected();
-  const title = vscode.l10n.t("Launch Task (1/2): Agent");
-  let agent = await pickAgent(context, title);
-  let prompt = "";
-  while (agent !== undefined) {
-    const answer = await askPromptFor(agent, prompt);
-    if (answer === undefined) return undefined;
-    if (answer === BACK) {
-      agent = await pickAgent(context, title);
-      continue;
-    }
-    prompt = answer;
-    try {
-      const task = await launchTask(context, { prompt, agent });
-      context.reveal(task.id);
-      return task;
-    } catch (error) {
-      void offerPromptBack(prompt);
-      throw error;
-    }
-  }
-  return undefined;
-}
-
-export async function pickAgent({ engine }: CommandContext, title: string): Promise<string | undefined> {
-  const items = engine.agents().then((agents) =>
-    agents.map(({ name, description, model }) => ({
-      label: name,
-      description: model ? `${model.providerID}/${model.modelID}` : "",
-      detail: description ?? "",
-    })),
-  );
-  const picked = await vscode.window.showQuickPick(items, {
-    title,
-    placeHolder: vscode.l10n.t("Which agent is to do it?"),
-    matchOnDetail: true,
-    ignoreFocusOut: true,
-  });
-  return picked?.label;
-}
-
-function askPromptFor(agent: string, value: string): Promise<string | typeof BACK | undefined> {
-  return askPrompt({
-    title: vscode.l10n.t("Launch Task (2/2): Prompt for {0}", agent),
-    hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
-    value,
-    canGoBack: true,
   });
 }
 

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
@@ -59,8 +58,8 @@ export const resume: Command = {
       none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
     });
     if (!task) return undefined;
-    const text = typeof prompt === "string" ? prompt : await askFollowUp(task);
-    return text === undefined ? undefined : context.tasks.resume(task.id, text);
+    if (typeof prompt === "string") return context.tasks.resume(task.id, prompt);
+    return (await import("./resume-flow.ts")).resumeAsking(context, task);
   },
 };
 
@@ -98,19 +97,4 @@ export async function stop(
   if (isTask(child)) return tasks.cancel(child.id);
   await tasks.stopSubagent(child.id);
   return engine.child(child.id);
-}
-
-async function askFollowUp(task: Task): Promise<string | undefined> {
-  if (task.status !== "completed")
-    throw new Refusal(
-      "wrong-status",
-      `Only completed tasks can be resumed: this one has the status ${task.status}.`,
-    );
-  return vscode.window.showInputBox({
-    title: vscode.l10n.t("Resume: {0}", task.description),
-    prompt: vscode.l10n.t("What is it to do next? It remembers its whole conversation."),
-    ignoreFocusOut: true,
-    validateInput: (value) =>
-      value.trim() === "" ? vscode.l10n.t("Say what the task is to do.") : undefined,
-  });
 }

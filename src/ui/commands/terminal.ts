@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
 import type { Command } from "./command.ts";
-import { pickChild } from "./pick-child.ts";
+import { pickChild } from "./pick-task.ts";
 
 export const openInTerminal: Command = {
   id: "asyncagents.openInTerminal",

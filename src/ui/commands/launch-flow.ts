@@ -1,0 +1,183 @@
+import * as vscode from "vscode";
+import type { Task } from "../../engine/task.ts";
+import { humanMessage } from "../human-error.ts";
+import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { BACK, type Step } from "./ask-choice.ts";
+import { askOptions } from "./ask-options.ts";
+import { askPrompt } from "./ask-prompt.ts";
+import type { CommandContext } from "./command.ts";
+import type { ForkPlan } from "./fork-review.ts";
+import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
+import { pickAgent, pickAgents } from "./pick-agent.ts";
+
+/** Asks for an agent and a prompt, and for whatever else the person wants to choose. */
+export async function launchAsking(context: CommandContext): Promise<Task | undefined> {
+  await context.ensureConnected();
+  let plan: LaunchPlan = { agents: [] };
+  for (;;) {
+    const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };
+    const agent = await pickAgent(context, step, plan.agents[0]);
+    if (agent === undefined || agent === BACK) return undefined;
+    const asked = await askPromptFor(context, {
+      // Several agents that were chosen before are left for one that is chosen now.
+      plan: plan.agents.includes(agent) ? plan : { ...plan, agents: [agent] },
+      draft: "launch",
+      followsAgent: true,
+    });
+    if (asked.result !== BACK) return asked.result?.[0];
+    plan = asked.plan;
+  }
+}
+
+/** Asks for the prompt of a fork, then shows what it inherits. */
+export async function forkAsking(context: CommandContext, plan: ForkPlan): Promise<Task | undefined> {
+  const draft = `fork ${plan.fork.request.sourceSessionID}`;
+  const { result } = await askPromptFor(context, { plan, draft, followsAgent: false });
+  return result === BACK ? undefined : result?.[0];
+}
+
+interface PromptStep {
+  readonly plan: LaunchPlan;
+  readonly draft: string;
+  /** Whether the agent was asked for before. */
+  readonly followsAgent: boolean;
+}
+
+/** What became of a step: tasks, the way back, or undefined where the person left; and what was chosen meanwhile. */
+interface Asked {
+  readonly plan: LaunchPlan;
+  readonly result: readonly Task[] | typeof BACK | undefined;
+}
+
+async function askPromptFor(
+  context: CommandContext,
+  { plan, draft, followsAgent }: PromptStep,
+): Promise<Asked> {
+  const { memory, promptEditors, logger } = context;
+  let problem: string | undefined;
+  for (let current = plan; ;) {
+    const step = followsAgent ? 2 : 1;
+    const answer = await askPrompt(memory, {
+      ...promptTexts(current),
+      step,
+      totalSteps: current.fork ? step + 1 : step,
+      canGoBack: followsAgent,
+      draft,
+      problem,
+      hasOptions: true,
+    });
+    problem = undefined;
+    if (!answer) return { plan: current, result: undefined };
+    let { goes }: { goes: string | undefined } = answer;
+    const prompts = answer.text.trim() === "" ? [] : [answer.text];
+    if (goes === "back") return { plan: current, result: BACK };
+    if (goes === "options") {
+      const title = vscode.l10n.t("Launch Task: Options");
+      const asked = await askOptions(context, {
+        title,
+        canGoBack: true,
+        plan: current,
+        prompts,
+        canMove: true,
+      });
+      ({ plan: current, goes } = asked);
+      if (goes === undefined) return { plan: current, result: undefined };
+      if (goes === "back" || (goes === "on" && prompts.length === 0)) continue;
+    }
+    if (goes === "editor" || goes === "sections") {
+      const target = goes === "sections" ? { ...current, splits: true } : current;
+      await promptEditors.open({ kind: "launch", plan: target }, answer.text || quotedSelection());
+      memory.keepDraft(draft, "");
+      return { plan: current, result: undefined };
+    }
+    try {
+      const asked = await launchReviewed(context, current, prompts, { step: step + 1, totalSteps: step + 1 });
+      current = asked.plan;
+      if (asked.result === BACK) continue;
+      if (asked.result) memory.keepDraft(draft, "");
+      return asked;
+    } catch (error) {
+      logger.error("The task was not launched.", error);
+      problem = humanMessage(error);
+    }
+  }
+}
+
+function promptTexts({ agents, fork }: LaunchPlan): { readonly title: string; readonly hint: string } {
+  return fork
+    ? {
+        title: vscode.l10n.t("Fork: {0}", fork.title),
+        hint: vscode.l10n.t("What is the task to do? It knows this conversation, cut to what fits."),
+      }
+    : {
+        title: vscode.l10n.t("Launch Task: Prompt for {0}", agents.join(", ")),
+        hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
+      };
+}
+
+/** Asks what is still open before prompts are launched: agents, what a fork inherits, a great number. */
+export async function launchReviewed(
+  context: CommandContext,
+  plan: LaunchPlan,
+  prompts: readonly string[],
+  steps: Omit<Step, "title"> = {},
+): Promise<Asked> {
+  let current = plan;
+  if (current.agents.length === 0) {
+    const title = vscode.l10n.t("Launch Task: Agent");
+    const agents = current.splits
+      ? await pickAgents(context, { title, ...steps }, [], batchTitle(prompts.length))
+      : await pickAgent(context, { title, ...steps });
+    if (agents === undefined || agents === BACK) return { plan: current, result: agents };
+    current = { ...current, agents: typeof agents === "string" ? [agents] : agents };
+  }
+  if (current.fork) {
+    const { reviewFork } = await import("./fork-review.ts");
+    const step = { title: vscode.l10n.t("Fork: {0}", current.fork.title), ...steps, canGoBack: true };
+    const reviewed = await reviewFork(context, { ...current, fork: current.fork }, step);
+    if (!reviewed) return { plan: current, result: undefined };
+    current = reviewed.plan;
+    if (reviewed.goes === "back") return { plan: current, result: BACK };
+  }
+  if (!(await confirmCount(prompts.length * current.agents.length)))
+    return { plan: current, result: undefined };
+  const tasks = await launchPlan(context, current, prompts);
+  const [agent = ""] = current.agents;
+  if (!current.fork) context.memory.keepAgent(agent);
+  if (tasks[0]) context.reveal(tasks[0].id);
+  return { plan: current, result: tasks };
+}
+
+/** Says what so many prompts come to with so many agents. */
+export function batchTitle(promptCount: number): (agentCount: number) => string {
+  return (agentCount) => {
+    const count = promptCount * agentCount;
+    return count === 1
+      ? vscode.l10n.t("Launch Batch: 1 Task")
+      : vscode.l10n.t("Launch Batch: {0} Tasks", count);
+  };
+}
+
+/** Asks who is to do what a text says, and shows what is to be launched. */
+export async function launchTextAsking(context: CommandContext, text: string): Promise<Task | undefined> {
+  await context.ensureConnected();
+  const prompts = [text];
+  for (let plan: LaunchPlan = { agents: [] }; ;) {
+    const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };
+    const agent = await pickAgent(context, step, plan.agents[0]);
+    if (agent === undefined || agent === BACK) return undefined;
+    plan = { ...plan, agents: [agent] };
+    const title = vscode.l10n.t("Launch Task: Options");
+    const options = { title, step: 2, totalSteps: 2, canGoBack: true, prompts, canMove: false };
+    for (let isBack = false; !isBack;) {
+      const chosen = await askOptions(context, { ...options, plan });
+      if (chosen.goes === undefined) return undefined;
+      ({ plan } = chosen);
+      isBack = chosen.goes === "back";
+      if (isBack) continue;
+      const asked = await launchReviewed(context, plan, prompts);
+      if (asked.result !== BACK) return asked.result?.[0];
+      ({ plan } = asked);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import type { ForkRequest } from "../../engine/fork/builder.ts";
+import type { ModelRef, Task } from "../../engine/task.ts";
+import { humanMessage } from "../human-error.ts";
+import type { CommandContext } from "./command.ts";
+
+/** So many tasks at once are asked about: each one costs. */
+const MANY_TASKS = 10;
+
+/** What is to become of a prompt, as the person has chosen so far. */
+export interface LaunchPlan {
+  /** Each of them gets the prompt; none: still to be chosen. */
+  readonly agents: readonly string[];
+  /** Undefined: the one of the settings, or the agent's own. */
+  readonly model?: ModelRef | undefined;
+  /** The conversation that the tasks inherit. */
+  readonly fork?: ForkDraft | undefined;
+  /** Whether each section of a text is a prompt of its own. */
+  readonly splits?: boolean | undefined;
+}
+
+/** A fork as the person has it before them. */
+export interface ForkDraft {
+  /** What is forked, in a few words. */
+  readonly title: string;
+  readonly request: ForkRequest;
+  /** How the message begins that the fork starts from; undefined: it starts from the beginning. */
+  readonly start?: string | undefined;
+  readonly parentSessionID: string;
+}
+
+/** Launches a task for each prompt and agent, those of one call as one batch. */
+export async function launchPlan(
+  context: CommandContext,
+  plan: LaunchPlan,
+  prompts: readonly string[],
+): Promise<readonly Task[]> {
+  await context.ensureConnected();
+  const { agents, model, fork } = plan;
+  const parentSessionID = fork?.parentSessionID ?? (await context.session.ensure());
+  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
+  const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
+  const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>
+    context.tasks.launch({ ...input, batchID }),
+  );
+  if (!failure) return tasks;
+  throw new Refusal(
+    "unavailable",
+    vscode.l10n.t(
+      "{0} of {1} tasks were launched, the others were not: {2}",
+      tasks.length,
+      inputs.length,
+      humanMessage(failure),
+    ),
+  );
+}
+
+/**
+ * Launches the first, which names the batch, then the others at once. Rejects where the first one is refused; one that
+ * is refused later does not take back the others.
+ */
+export async function launchTogether<T>(
+  inputs: readonly T[],
+  launch: (input: T, batchID: string | undefined) => Promise<Task>,
+  batchID?: string,
+): Promise<{ readonly tasks: readonly Task[]; readonly failure: Error | undefined }> {
+  const [first, ...rest] = inputs;
+  if (first === undefined) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
+  const task = await launch(first, batchID);
+  const settled = await Promise.allSettled(rest.map((input) => launch(input, task.batchID)));
+  const launched = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = settled.find((one) => one.status === "rejected");
+  const failure = failed && toError(failed.reason);
+  return { tasks: [task, ...launched], failure };
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
+
+/** Whether the person wants that many tasks at once; asked only where they are many. */
+export async function confirmCount(count: number): Promise<boolean> {
+  if (count <= MANY_TASKS) return true;
+  const launch = vscode.l10n.t("Launch {0} Tasks", count);
+  const question = vscode.l10n.t("{0} tasks are about to be launched.", count);
+  return (await vscode.window.showWarningMessage(question, { modal: true }, launch)) === launch;
+}

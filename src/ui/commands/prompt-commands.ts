@@ -1,0 +1,119 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { showError } from "../human-error.ts";
+import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
+import { splitSections } from "../prompt-editor/sections.ts";
+import { BACK } from "./ask-choice.ts";
+import { askOptions } from "./ask-options.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { launchReviewed, launchTextAsking } from "./launch-flow.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+
+/** Launches, or resumes with, the text of a prompt editor. */
+export const launchPrompt: Command = {
+  id: "asyncagents.launchPrompt",
+  run: (context, uri) =>
+    showingErrors(context, () => {
+      const document = findDocument(uri);
+      return handOver(context, document, requireTarget(context, document));
+    }),
+};
+
+export const promptOptions: Command = {
+  id: "asyncagents.promptOptions",
+  run: (context, uri) =>
+    showingErrors(context, async () => {
+      await context.ensureConnected();
+      const document = findDocument(uri);
+      const target = requireTarget(context, document);
+      if (target.kind === "resume") return;
+      const title = vscode.l10n.t("Launch Task: Options");
+      const prompts = promptsOf(target.plan, document.getText());
+      const { plan, goes } = await askOptions(context, { title, plan: target.plan, prompts, canMove: false });
+      context.promptEditors.setTarget(document.uri, { ...target, plan });
+      if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
+    }),
+};
+
+/** Chooses whether the sections of a prompt editor are prompts of their own. */
+export const splitPrompt: Command = {
+  id: "_asyncagents.splitPrompt",
+  run: async ({ promptEditors }, uri, splits) => {
+    if (!(uri instanceof vscode.Uri)) return;
+    const target = promptEditors.target(uri);
+    if (target?.kind !== "launch") return;
+    promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
+  },
+};
+
+export const launchFromEditor: Command = {
+  id: "asyncagents.launchFromEditor",
+  async run(context) {
+    const editor = vscode.window.activeTextEditor;
+    const target = editor && context.promptEditors.target(editor.document.uri);
+    if (target) return handOver(context, editor.document, target);
+    const text = editor?.document.getText(editor.selection.isEmpty ? undefined : editor.selection) ?? "";
+    requireText(text);
+    return launchTextAsking(context, text);
+  },
+};
+
+/** The document is closed once its text was taken. */
+async function handOver(
+  context: CommandContext,
+  document: vscode.TextDocument,
+  target: PromptTarget,
+): Promise<void> {
+  const { promptEditors, tasks, reveal } = context;
+  await promptEditors.handOver(document, async (text) => {
+    requireText(text);
+    await context.ensureConnected();
+    if (target.kind === "resume") {
+      const { id } = await tasks.resume(target.taskID, text);
+      reveal(id);
+      return true;
+    }
+    const { plan, result } = await launchReviewed(context, target.plan, promptsOf(target.plan, text));
+    promptEditors.setTarget(document.uri, { ...target, plan });
+    return result !== undefined && result !== BACK;
+  });
+}
+
+function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
+  if (splits) return splitSections(text);
+  return text.trim() === "" ? [] : [text];
+}
+
+function requireText(text: string): void {
+  if (text.trim() === "")
+    throw new Refusal("empty-prompt", vscode.l10n.t("Write what the task is to do, then launch it."));
+}
+
+/** The document that a menu or a lens is about, else the one that is edited. */
+function findDocument(uri: unknown): vscode.TextDocument {
+  const wanted = uri instanceof vscode.Uri ? uri.toString() : undefined;
+  const document =
+    wanted === undefined
+      ? vscode.window.activeTextEditor?.document
+      : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
+  if (document) return document;
+  throw new Refusal("invalid-argument", vscode.l10n.t("Open the editor in which the prompt is written."));
+}
+
+function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDocument): PromptTarget {
+  const target = promptEditors.target(uri);
+  if (target) return target;
+  throw new Refusal(
+    "invalid-argument",
+    vscode.l10n.t("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
+  );
+}
+
+/** The editor hands these commands a document, which makes them look as if a program ran them. */
+async function showingErrors({ logger }: CommandContext, run: () => Promise<unknown>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    void showError(error, logger);
+  }
+}

@@ -1,0 +1,42 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import type { Task } from "../../engine/task.ts";
+import { humanMessage } from "../human-error.ts";
+import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { askPrompt } from "./ask-prompt.ts";
+import type { CommandContext } from "./command.ts";
+
+/** Asks for a follow-up to a completed task and resumes it. */
+export async function resumeAsking(context: CommandContext, task: Task): Promise<Task | undefined> {
+  const { memory, promptEditors, tasks, logger } = context;
+  const { id, description, status } = task;
+  if (status !== "completed")
+    throw new Refusal(
+      "wrong-status",
+      `Only completed tasks can be resumed: this one has the status ${status}.`,
+    );
+  const draft = `resume ${id}`;
+  for (let problem: string | undefined; ;) {
+    const answer = await askPrompt(memory, {
+      title: vscode.l10n.t("Resume: {0}", description),
+      hint: vscode.l10n.t("What is it to do next? It remembers its whole conversation."),
+      placeholder: vscode.l10n.t("For example: now mend what you found."),
+      draft,
+      problem,
+    });
+    if (!answer) return undefined;
+    if (answer.goes === "editor") {
+      await promptEditors.open({ kind: "resume", taskID: id, description }, answer.text || quotedSelection());
+      memory.keepDraft(draft, "");
+      return undefined;
+    }
+    try {
+      const resumed = await tasks.resume(id, answer.text);
+      memory.keepDraft(draft, "");
+      return resumed;
+    } catch (error) {
+      logger.error("The task was not resumed.", error);
+      problem = humanMessage(error);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import * as vscode from "vscode";
+import type { LaunchPlan } from "../commands/launch-plan.ts";
+import type { ContextKeys } from "../context-keys.ts";
+import { promptLenses } from "./prompt-lenses.ts";
+
+const TARGETS = "asyncagents.promptEditors";
+
+/** What the text of a prompt editor is for. */
+export type PromptTarget =
+  | { readonly kind: "launch"; readonly plan: LaunchPlan }
+  | { readonly kind: "resume"; readonly taskID: string; readonly description: string };
+
+/**
+ * Untitled documents in which prompts are written. Which ones they are is kept with the workspace, as the editor brings
+ * them back after a reload.
+ */
+export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable {
+  private readonly targets: Map<string, PromptTarget>;
+  /** Those whose text is being handed over. */
+  private readonly busy = new Set<string>();
+  private readonly lensChanges = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.lensChanges.event;
+  private readonly subscriptions: vscode.Disposable;
+
+  constructor(
+    private readonly state: vscode.Memento,
+    private readonly keys: ContextKeys,
+  ) {
+    this.targets = new Map(Object.entries(state.get<Readonly<Record<string, PromptTarget>>>(TARGETS, {})));
+    this.forgetClosed();
+    this.subscriptions = vscode.Disposable.from(
+      this.lensChanges,
+      vscode.languages.registerCodeLensProvider({ scheme: "untitled" }, this),
+      vscode.workspace.onDidCloseTextDocument(() => this.forgetClosed()),
+      vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+        if (closed.length > 0) this.forgetClosed();
+      }),
+    );
+  }
+
+  /** Opens a new one with this text, the cursor where one would write on. */
+  async open(target: PromptTarget, text: string): Promise<void> {
+    const document = await vscode.workspace.openTextDocument({ language: "markdown", content: text });
+    this.setTarget(document.uri, target);
+    // A quotation begins with the empty line that the task is written into.
+    const cursor = text.startsWith("\n") ? new vscode.Position(0, 0) : document.positionAt(text.length);
+    await vscode.window.showTextDocument(document, {
+      preview: false,
+      selection: new vscode.Range(cursor, cursor),
+    });
+  }
+
+  /** Undefined: it is no prompt editor. */
+  target(uri: vscode.Uri): PromptTarget | undefined {
+    return this.targets.get(uri.toString());
+  }
+
+  setTarget(uri: vscode.Uri, target: PromptTarget): void {
+    this.targets.set(uri.toString(), target);
+    this.changed();
+  }
+
+  /**
+   * Hands its text over, and closes it once that was taken; text that was changed meanwhile stays. Does nothing while
+   * it is at that already.
+   */
+  async handOver(document: vscode.TextDocument, use: (text: string) => Promise<boolean>): Promise<void> {
+    const uri = document.uri.toString();
+    if (this.busy.has(uri)) return;
+    this.busy.add(uri);
+    try {
+      const text = document.getText();
+      if ((await use(text)) && document.getText() === text) await close(document);
+    } finally {
+      this.busy.delete(uri);
+    }
+  }
+
+  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+    const target = this.target(document.uri);
+    return target ? promptLenses(document, target) : [];
+  }
+
+  dispose(): void {
+    this.subscriptions.dispose();
+  }
+
+  private forgetClosed(): void {
+    const open = new Set(vscode.workspace.textDocuments.map(({ uri }) => uri.toString()));
+    for (const { uri } of textTabs()) open.add(uri.toString());
+    const closed = [...this.targets.keys()].filter((uri) => !open.has(uri));
+    for (const uri of closed) this.targets.delete(uri);
+    if (closed.length > 0 || this.targets.size > 0) this.changed();
+  }
+
+  private changed(): void {
+    const uris = [...this.targets.keys()];
+    this.keys.set("asyncagents.promptEditors", uris);
+    this.keys.set(
+      "asyncagents.launchEditors",
+      uris.filter((uri) => this.targets.get(uri)?.kind === "launch"),
+    );
+    void this.state.update(TARGETS, Object.fromEntries(this.targets));
+    this.lensChanges.fire();
+  }
+}
+
+/** Closes an untitled document without the question whether to save it: an empty one has nothing to be saved. */
+async function close(document: vscode.TextDocument): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  const end = document.positionAt(document.getText().length);
+  edit.delete(document.uri, new vscode.Range(new vscode.Position(0, 0), end));
+  await vscode.workspace.applyEdit(edit);
+  const tabs = textTabs().filter(({ uri }) => uri.toString() === document.uri.toString());
+  await vscode.window.tabGroups.close(tabs.map(({ tab }) => tab));
+}
+
+function textTabs(): readonly { readonly tab: vscode.Tab; readonly uri: vscode.Uri }[] {
+  return vscode.window.tabGroups.all
+    .flatMap(({ tabs }) => tabs)
+    .flatMap((tab) => (tab.input instanceof vscode.TabInputText ? [{ tab, uri: tab.input.uri }] : []));
+}

@@ -1,0 +1,7 @@
+/** The prompts of a text: its sections between lines of `---`, those that say something. */
+export function splitSections(text: string): readonly string[] {
+  return text
+    .split(/^-{3,}[ \t]*$/m)
+    .map((section) => section.trim())
+    .filter(Boolean);
+}

@@ -1,0 +1,511 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelRequest,
+  type ScriptedModel,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const AGENT = "Which agent is to do it?";
+const PROMPT = "What is the task to do?";
+const OPTIONS = "Change what you like, then launch.";
+const AGENTS = "Each prompt goes to each of the agents chosen";
+const LONG = `Read all of this.\n${"A line of words, of which there are many.\n".repeat(25_000)}`;
+const SOURCE = "export function login() {\n  return wait();\n}\n";
+
+describe("launching in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({
+      fallback: ({ messages }) => ({ text: `Done: ${lastUserText(messages).slice(0, 40)}` }),
+    });
+    const folder = tempDir("work");
+    writeFileSync(join(folder, "login.ts"), SOURCE);
+    writeFileSync(join(folder, "long.md"), LONG);
+    server = await startOpenCode({ model, directory: folder, password: null });
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      // What is told would lie over the pictures.
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const sessionCount = async (): Promise<number> => {
+    const sessions = (await (await server.fetch("/session")).json()) as unknown[];
+    return sessions.length;
+  };
+
+  /** A row of the list that is open, by what a screen reader says of it. */
+  const option = (name: string): Locator => workbench.quickInput.widget.getByRole("option", { name });
+  const button = (name: string): Locator => workbench.quickInput.widget.getByRole("button", { name });
+  const typed = (): Promise<string> => workbench.quickInput.widget.locator("input").first().inputValue();
+  const lens = (text: string): Locator => workbench.page.locator(".codelens-decoration", { hasText: text });
+
+  async function keys(...pressed: readonly string[]): Promise<void> {
+    for (const key of pressed) await workbench.page.keyboard.press(key);
+  }
+
+  /** To the step that asks for the prompt of a task for this agent, by its row and a click. */
+  async function askForPrompt(agent = "general"): Promise<void> {
+    await keys("Control+K", "a", "l");
+    await workbench.quickInput.shows(AGENT);
+    await workbench.quickInput.choose(agent);
+    await workbench.quickInput.shows(PROMPT);
+  }
+
+  /** What the model got for the task whose prompt begins so. */
+  function request(prompt: string): Promise<ModelRequest> {
+    return model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).startsWith(prompt));
+  }
+
+  /** The document in which a prompt is written, once one can write. */
+  async function promptEditor(): Promise<void> {
+    await lens("(Ctrl+Enter)").waitFor();
+    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+  }
+
+  async function noPromptEditor(): Promise<void> {
+    await workbench.tab("Untitled-").waitFor({ state: "detached" });
+    assert.equal(await workbench.page.locator(".monaco-dialog-box").count(), 0);
+  }
+
+  async function openFile(name: string): Promise<void> {
+    await keys("Control+P");
+    await workbench.page.keyboard.type(name);
+    await workbench.quickInput.items.filter({ hasText: name }).first().waitFor();
+    await keys("Enter");
+    await workbench.page.locator(".tab.active", { hasText: name }).waitFor();
+    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+  }
+
+  async function closeEditors(): Promise<void> {
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.page.locator(".tabs-container .tab").first().waitFor({ state: "detached" });
+  }
+
+  describe("the plain way", () => {
+    it("[EXT-3] is the agent, the prompt and Enter, by the keyboard alone", async () => {
+      await keys("Control+K", "a", "l");
+      await workbench.quickInput.shows(AGENT);
+      await option("general").waitFor();
+      await workbench.quickInput.shows("(1/2)");
+      await takePictures(workbench, "launch-agent");
+      await keys("ArrowDown");
+      await workbench.page.keyboard.press("Enter");
+      await workbench.quickInput.shows("Prompt for explore (2/2)");
+      await takePictures(workbench, "launch-prompt");
+      await workbench.page.keyboard.type("Look for dead code.");
+      await keys("Enter");
+      await workbench.treeItem("Look for dead code").filter({ hasText: "explore" }).waitFor();
+      assert.equal((await request("Look for dead code.")).model, "m");
+    });
+
+    it("begins with the agent of the last launch, and a blank prompt is not launched", async () => {
+      await keys("Control+K", "a", "l");
+      await option("explore").and(workbench.page.locator(".focused")).waitFor();
+      await keys("Enter");
+      await workbench.quickInput.shows(PROMPT);
+      await keys("Space", "Enter");
+      await workbench.quickInput.shows("Say what the task is to do.");
+      await takePictures(workbench, "launch-blank");
+      await workbench.quickInput.cancel();
+    });
+
+    it("leads back from the prompt and from the options, and keeps what was typed", async () => {
+      await askForPrompt();
+      await workbench.page.keyboard.type("Tidy up");
+      await keys("Control+Alt+Minus");
+      await workbench.quickInput.shows(AGENT);
+      await option("general").and(workbench.page.locator(".focused")).waitFor();
+      await keys("Enter");
+      await workbench.quickInput.shows(PROMPT);
+      assert.equal(await typed(), "Tidy up");
+      // The buttons are reached with Shift+Tab, and the arrow keys lead from one to the next.
+      await keys("Shift+Tab", "ArrowRight", "Enter");
+      await workbench.quickInput.shows(OPTIONS);
+      await option("Launch, Tidy up").waitFor();
+      await takePictures(workbench, "launch-options");
+      await button("Back").click();
+      await workbench.quickInput.shows(PROMPT);
+      assert.equal(await typed(), "Tidy up");
+    });
+
+    it("offers next time what Escape left behind, once", async () => {
+      const before = await sessionCount();
+      await workbench.quickInput.cancel();
+      await askForPrompt();
+      assert.equal(await typed(), "Tidy up");
+      await workbench.quickInput.shows("Your last text is still here");
+      await takePictures(workbench, "launch-draft");
+      await workbench.page.keyboard.type(" the code.");
+      assert.equal(await sessionCount(), before);
+      await keys("Enter");
+      await request("Tidy up the code.");
+      await workbench.treeItem("Tidy up the code").waitFor();
+      await askForPrompt();
+      assert.equal(await typed(), "");
+      await workbench.quickInput.cancel();
+    });
+  });
+
+  describe("options", () => {
+    it("a model that is searched for and chosen is the one that the task runs with", async () => {
+      await askForPrompt();
+      await workbench.page.keyboard.type("Use the other model.");
+      await button("Options").click();
+      await option("Model…, The agent's own, or the default").click();
+      await workbench.quickInput.shows("Which model is to be used?");
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
+      await takePictures(workbench, "launch-model");
+      await button("Back").click();
+      await option("Model…").and(workbench.page.locator(".focused")).waitFor();
+      await keys("Enter");
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
+      await workbench.page.keyboard.type("fake/m2");
+      await option("fake/m2").and(workbench.page.locator(".focused")).waitFor();
+      await keys("Enter");
+      await option("Model…, fake/m2").waitFor();
+      await option("Launch, Use the other model.").click();
+      const { model: used, sessionID = "" } = await request("Use the other model.");
+      assert.equal(used, "m2");
+      const session = await (await server.fetch(`/session/${sessionID}`)).json();
+      assert.equal(session.model.id, "m2");
+    });
+
+    it("several agents get the same prompt", async () => {
+      await askForPrompt();
+      await workbench.page.keyboard.type("Compare yourselves.");
+      await button("Options").click();
+      await option("Agents…, general").click();
+      await workbench.quickInput.shows(AGENTS);
+      await workbench.quickInput.choose("explore");
+      await takePictures(workbench, "launch-agents");
+      await keys("Enter");
+      await option("Agents…, general, explore").waitFor();
+      await option("Launch 2 Tasks, Compare yourselves.").click();
+      const rows = workbench.treeItem("Compare yourselves");
+      for (const agent of ["general", "explore"]) await rows.filter({ hasText: agent }).waitFor();
+    });
+
+    it("[FRK-1] a fork of the active session goes through its review, and back to the prompt", async () => {
+      await askForPrompt();
+      await workbench.page.keyboard.type("Carry on from here.");
+      await button("Options").click();
+      await option("Fork of the Active Session, off").click();
+      await option("Fork of the Active Session, on").waitFor();
+      await takePictures(workbench, "launch-fork-option");
+      await option("Review the Fork").click();
+      await option("Launch, The conversation is empty").waitFor();
+      await workbench.quickInput.shows("(3/3)");
+      await button("Back").click();
+      await workbench.quickInput.shows("(2/3)");
+      assert.equal(await typed(), "Carry on from here.");
+      await keys("Enter");
+      await option("Launch, The conversation is empty").click();
+      await workbench.treeItem("Carry on from here").filter({ hasText: "(forked)" }).waitFor();
+    });
+  });
+
+  describe("a prompt of several lines", () => {
+    it("is written in an editor and launched with Ctrl+Enter, which closes it without a question", async () => {
+      await askForPrompt("explore");
+      await workbench.page.keyboard.type("Write two lines.");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("\nThis is the second one.");
+      await lens("Options: explore").waitFor();
+      await takePictures(workbench, "prompt-editor");
+      await keys("Control+Enter");
+      const { messages } = await request("Write two lines.");
+      assert.equal(lastUserText(messages), "Write two lines.\nThis is the second one.");
+      await workbench.treeItem("Write two lines").filter({ hasText: "explore" }).waitFor();
+      await noPromptEditor();
+      await askForPrompt();
+      assert.equal(await typed(), "");
+      await workbench.quickInput.cancel();
+    });
+
+    it("Ctrl+Enter stays what it is in other editors", async () => {
+      await openFile("login.ts");
+      const lines = workbench.page.locator(".editor-instance .view-line");
+      await lines.filter({ hasText: "login()" }).click();
+      const before = await lines.count();
+      await keys("Control+Enter");
+      await until("a new line", async () => (await lines.count()) === before + 1);
+      await keys("Control+Z");
+      await until("the line to be gone", async () => (await lines.count()) === before);
+    });
+
+    it("the place in the file is inserted into the box, and what is selected is quoted in the editor", async () => {
+      await workbench.page.locator(".editor-instance .view-line", { hasText: "login()" }).click();
+      await keys("Home", "Shift+ArrowDown", "Shift+ArrowDown");
+      await askForPrompt();
+      await workbench.page.keyboard.type("Explain");
+      await button("Insert login.ts:1-2").click();
+      await until("the place", async () => (await typed()) === "Explain login.ts:1-2 ");
+      await workbench.quickInput.type("");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("Make this faster:");
+      await takePictures(workbench, "prompt-editor-quote");
+      await keys("Control+Enter");
+      const { messages } = await request("Make this faster:");
+      assert.equal(
+        lastUserText(messages),
+        `Make this faster:\n\nlogin.ts:1-2\n\n\`\`\`typescript\n${SOURCE.split("\n").slice(0, 2).join("\n")}\n\`\`\`\n`,
+      );
+      await noPromptEditor();
+      await closeEditors();
+    });
+
+    it("what the server does not take stays, in the box and in the editor, and is launched when it is back", async () => {
+      await askForPrompt();
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await keys("Control+Enter");
+      await workbench.notification("Write what the task is to do").waitFor();
+      await closeEditors();
+      await askForPrompt();
+      await workbench.page.keyboard.type("Survive the crash.");
+      await server.kill();
+      await keys("Enter");
+      await workbench.quickInput.shows("No OpenCode server answers");
+      assert.equal(await typed(), "Survive the crash.");
+      await takePictures(workbench, "launch-problem");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await keys("Control+Enter");
+      await workbench.notification("No OpenCode server answers").waitFor();
+      await workbench.screenshot("prompt-editor-problem-dark");
+      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).waitFor();
+      await server.restart();
+      await workbench.runCommand("Notifications: Clear All Notifications");
+      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).click();
+      await keys("Control+Enter");
+      await request("Survive the crash.");
+      await noPromptEditor();
+    });
+
+    it("its options are behind the button in the editor's title, and its model reaches the server", async () => {
+      await askForPrompt();
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("Use it from the editor.");
+      await workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]').click();
+      await option("Model…").click();
+      await option("fake/m2").click();
+      await option("Model…, fake/m2").waitFor();
+      await workbench.quickInput.cancel();
+      await lens("Options: general · fake/m2").waitFor();
+      await workbench.page.locator('.editor-actions a[aria-label^="Launch Prompt"]').click();
+      assert.equal((await request("Use it from the editor.")).model, "m2");
+      await noPromptEditor();
+    });
+
+    it("is still one after a reload of the window", async () => {
+      await askForPrompt("explore");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await workbench.reload();
+      await lens("Options: explore").waitFor({ timeout: 30_000 });
+      await workbench.page.locator(".editor-instance .view-line").first().click();
+      await workbench.page.keyboard.type("Outlive the window.");
+      await keys("Control+Enter");
+      await request("Outlive the window.");
+      await noPromptEditor();
+      await workbench.treeItem("Outlive the window").filter({ hasText: "explore" }).waitFor();
+    });
+
+    it("the text of any editor can be launched", async () => {
+      await workbench.runCommand("File: New Untitled Text File");
+      await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+      await workbench.page.keyboard.type("Take what is written here.");
+      await keys("Control+K", "a", "e");
+      await workbench.quickInput.shows(AGENT);
+      await workbench.quickInput.choose("general");
+      await option("Launch, Take what is written here.").waitFor();
+      await workbench.screenshot("launch-text-dark");
+      await keys("Control+Alt+Minus");
+      await option("general").and(workbench.page.locator(".focused")).waitFor();
+      await keys("Enter");
+      await option("Launch, Take what is written here.").waitFor();
+      await keys("Enter");
+      await request("Take what is written here.");
+      // It is the person's own document: it stays.
+      await workbench.tab("Untitled-").waitFor();
+      await keys("Control+A", "Delete");
+      await closeEditors();
+    });
+
+    it("may be a megabyte long", async () => {
+      await openFile("long.md");
+      await keys("Control+K", "a", "e");
+      await workbench.quickInput.choose("general");
+      await option("Launch, Read all of this.").waitFor();
+      await keys("Enter");
+      const { messages } = await request("Read all of this.");
+      assert.equal(lastUserText(messages), LONG);
+      await closeEditors();
+    });
+  });
+
+  describe("batches", () => {
+    it("[BAT-1] each section of a text is a task for each agent, and their number is known before", async () => {
+      await workbench.runCommand("Async Agents: Launch Batch");
+      await workbench.quickInput.shows("One prompt for each task");
+      await workbench.quickInput.type("|");
+      await keys("Enter");
+      await workbench.quickInput.shows("Say what the task is to do.");
+      await workbench.quickInput.type("Batch the first | Batch the second");
+      await takePictures(workbench, "batch-prompts");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await lens("Launch 2 Tasks").waitFor();
+      await workbench.page.keyboard.type("\n\n---\n\nBatch the third");
+      await lens("Launch 3 Tasks").waitFor();
+      await takePictures(workbench, "batch-editor");
+      await keys("Control+Enter");
+      await workbench.quickInput.shows(AGENTS);
+      await workbench.quickInput.shows("Launch Batch: 3 Tasks");
+      await workbench.quickInput.choose("explore");
+      await workbench.quickInput.shows("Launch Batch: 6 Tasks");
+      await takePictures(workbench, "batch-agents");
+      await keys("Enter");
+      for (const name of ["first", "second", "third"])
+        for (const agent of ["general", "explore"])
+          await workbench.treeItem(`Batch the ${name}`).filter({ hasText: agent }).waitFor();
+      await noPromptEditor();
+    });
+
+    it("the agents lead back to the prompts, which Escape keeps", async () => {
+      await workbench.runCommand("Async Agents: Launch Batch");
+      await workbench.quickInput.enter("Check this | Check that");
+      await workbench.quickInput.shows(AGENTS);
+      await keys("Control+Alt+Minus");
+      await workbench.quickInput.shows("One prompt for each task");
+      assert.equal(await typed(), "Check this | Check that");
+      await keys("Enter");
+      await workbench.quickInput.shows(AGENTS);
+      await workbench.quickInput.cancel();
+      await workbench.runCommand("Async Agents: Launch Batch");
+      await workbench.quickInput.shows("Your last text is still here");
+      assert.equal(await typed(), "Check this | Check that");
+      await workbench.quickInput.type("");
+      await workbench.quickInput.cancel();
+    });
+
+    it("a line of --- does not split a prompt unless the person says so", async () => {
+      await askForPrompt();
+      await workbench.page.keyboard.type("Above");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("\n---\nBelow");
+      await lens("Launch Task (Ctrl+Enter)").waitFor();
+      await lens("As 2 Prompts, Split at ---").locator("a", { hasText: "As 2 Prompts" }).click();
+      await lens("Launch 2 Tasks").waitFor();
+      await lens("As One Prompt").locator("a", { hasText: "As One Prompt" }).click();
+      await lens("Launch Task (Ctrl+Enter)").waitFor();
+      await workbench.page.locator(".view-line", { hasText: "Below" }).click();
+      await keys("Control+Enter");
+      assert.equal(lastUserText((await request("Above")).messages), "Above\n---\nBelow");
+      await noPromptEditor();
+    });
+  });
+
+  describe("elsewhere", () => {
+    it("a follow-up is written in an editor too", async () => {
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.quickInput.shows("What is it to do next?");
+      await workbench.page.keyboard.type("And a third one.");
+      await workbench.quickInput.cancel();
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.quickInput.shows("Your last text is still here");
+      assert.equal(await typed(), "And a third one.");
+      await takePictures(workbench, "resume-prompt");
+      await button("Write in an Editor").click();
+      await promptEditor();
+      await lens("Resume “Write two lines.” (Ctrl+Enter)").waitFor();
+      await workbench.page.keyboard.type("\nAnd a fourth.");
+      await takePictures(workbench, "resume-editor");
+      await keys("Control+Enter");
+      assert.equal(
+        lastUserText((await request("And a third one.")).messages),
+        "And a third one.\nAnd a fourth.",
+      );
+      await noPromptEditor();
+      await workbench.treeItem("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
+    });
+
+    it("the keyboard leads to the view and to what waits", async () => {
+      await workbench.page.keyboard.press("Control+Shift+E");
+      await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
+      await keys("Control+K", "a", "v");
+      await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" }).waitFor();
+      await keys("Control+K", "a", "a");
+      await workbench.page
+        .locator(".notifications-toasts, .quick-input-widget")
+        .filter({ hasText: /wait/ })
+        .waitFor();
+    });
+
+    it("every step can be read in high contrast", async () => {
+      await workbench.runCommand("Notifications: Clear All Notifications");
+      await workbench.page.emulateMedia({ forcedColors: "active" });
+      await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
+      await keys("Control+K", "a", "l");
+      await option("general").waitFor();
+      await workbench.screenshot("launch-agent-hc");
+      await workbench.quickInput.choose("general");
+      await workbench.quickInput.shows(PROMPT);
+      await workbench.page.keyboard.type("Read me.");
+      await workbench.screenshot("launch-prompt-hc");
+      await button("Options").click();
+      await option("Launch, Read me.").waitFor();
+      await workbench.screenshot("launch-options-hc");
+      await option("Model…").click();
+      await option("fake/m2, Fake M2 · 200K tokens").waitFor();
+      await workbench.screenshot("launch-model-hc");
+      await button("Back").click();
+      await option("Several Prompts in an Editor").click();
+      await promptEditor();
+      await workbench.page.keyboard.type("\n---\nAnd me.");
+      await lens("Launch 2 Tasks").waitFor();
+      await workbench.screenshot("batch-editor-hc");
+      await keys("Control+A", "Delete");
+      await closeEditors();
+    });
+  });
+});
