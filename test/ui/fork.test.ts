@@ -176,6 +176,7 @@ describe("forking in a real editor", () => {
     const { quickInput } = workbench;
     await reviewFork("Write down what slows the login.");
     await option("Token Limit…").click();
+    await workbench.quickInput.shows("How many tokens");
     await quickInput.enter("1.5");
     await quickInput.shows("Write a whole number greater than 0.");
     await takePictures(workbench, "fork-limit");
@@ -220,6 +221,7 @@ describe("forking in a real editor", () => {
     const prompt = "Write a plan for the changes.";
     await reviewFork(prompt);
     await option("Token Limit…").click();
+    await workbench.quickInput.shows("How many tokens");
     await workbench.quickInput.enter("1500");
     await launch(SOME_KEPT).waitFor();
     await launch("Keeps").click();
@@ -329,6 +331,7 @@ describe("forking in a real editor", () => {
     await refusal.waitFor();
     assert.equal(await sessionCount(), before);
     await option("Token Limit…").click();
+    await workbench.quickInput.shows("How many tokens");
     await quickInput.enter("100000");
     await launch(ALL_KEPT).waitFor();
     await launch("Keeps").click();
