@@ -19,8 +19,8 @@ export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "openText" |
 
 /** Longer questions are cut by the list that asks them. */
 const QUESTION_SHOWN = 90;
-/** Longer subjects are cut by a row of a list. */
-const SUBJECT_SHOWN = 200;
+/** Longer subjects leave no room in their row for what is beside them. */
+const SUBJECT_SHOWN = 60;
 
 /** What the person wrote and chose so far: kept while the steps change, and when an answer could not be sent. */
 interface Drafts {
