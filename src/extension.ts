@@ -13,7 +13,7 @@ import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
-import { COMMANDS } from "./ui/commands/index.ts";
+import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
@@ -152,7 +152,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     list,
     selectedID: () => view.selectedID,
   };
-  own(registerCommands(commandContext, COMMANDS));
+  own(
+    registerCommands(
+      commandContext,
+      COMMAND_IDS,
+      async () => (await import("./ui/commands/index.ts")).COMMANDS,
+    ),
+  );
   own(new RequestNotifications(commandContext, isShown));
 
   const ensureConnected = (): Promise<void> => connector.ensureConnected();

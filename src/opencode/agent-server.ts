@@ -41,7 +41,7 @@ import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
 import { call, callName } from "./call.ts";
 import type { Method, ServerRequest } from "./call.ts";
 import type { ServerClient } from "./client.ts";
-import { historyEvents, NOTHING_SPENT, sessionEvent, type ReplayEvent } from "./history.ts";
+import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import {
   toAgents,
@@ -94,6 +94,7 @@ export class OpenCodeAgentServer implements AgentServer {
       this.messages(id),
     ]);
     const body = newSessionBody(`POST /session/${id}/fork`, { ...session, task: task && { ...task, id } });
+    const { NOTHING_SPENT, sessionEvent } = await import("./history.ts");
     const event = sessionEvent(
       id,
       { ...current, ...body, ...NOTHING_SPENT },
@@ -139,6 +140,7 @@ export class OpenCodeAgentServer implements AgentServer {
 
   async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
     const { directory } = await this.getSession(sessionID, toSession);
+    const { historyEvents } = await import("./history.ts");
     const events = historyEvents(messages, { sessionID, directory }, Date.now(), Math.random);
     if (events.length > 0) await this.call("POST", replayRequest(directory, events), ignoreAnswer);
   }

@@ -17,7 +17,6 @@ import type { Attachment, Search } from "./attachment.ts";
 import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
-import { findOpenCode } from "./find-opencode.ts";
 import { Link } from "./link.ts";
 import { adoptOwnServer, startOwnServer, stopOwnServer } from "./own-server.ts";
 import type { OwnServerOptions } from "./own-server.ts";
@@ -150,6 +149,7 @@ class Connection implements OpenCodeConnection {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
     const { env, settings } = this.options;
+    const { findOpenCode } = await import("./find-opencode.ts");
     const executable = await findOpenCode({ configuredPath: settings().path ?? "", env, home: homedir() });
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }

@@ -1,25 +1,19 @@
-import { realpath, rm } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 import type { Attachment, AttachmentListener, Search } from "./attachment.ts";
 import { failures } from "./failures.ts";
-import { findOpenCode } from "./find-opencode.ts";
-import { awaitHealth, healthFailure, probe } from "./health.ts";
+import { awaitHealth, healthFailure } from "./health.ts";
 import { Lease } from "./lease.ts";
-import { ensurePrivateFolder } from "../state/private-files.ts";
-import { isAlive } from "../state/processes.ts";
-import { accessOf, foldersOf, readServerState, serverFiles } from "./server-files.ts";
+import { accessOf, readServerState, serverFiles } from "./server-files.ts";
 import type { ServerFiles, ServerState } from "./server-files.ts";
-import { StartLock } from "./start-lock.ts";
-import { startWatchdog } from "./start-watchdog.ts";
 import type { WatchdogProgram } from "./start-watchdog.ts";
 import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
 
 const HEALTH_TIMEOUT_MS = 5_000;
 /** What loading the folder may take at least: a server's first start installs what its plugins need. */
 const MIN_LOAD_TIMEOUT_MS = 90_000;
-const LOCK_PAUSE_MS = 50;
 /** How much longer than the server a watchdog may take to say how the start went. */
 const WATCHDOG_MARGIN_MS = 15_000;
 /** How long the end of a server may take; after 5 s its watchdog kills it. */
@@ -53,7 +47,7 @@ export async function adoptOwnServer(
 export async function startOwnServer(options: OwnServerOptions, search: Search): Promise<Attachment> {
   const files = await filesOf(options);
   for (let attempt = 1; attempt <= JOIN_ATTEMPTS; attempt++) {
-    const lease = (await Lease.open(files.socket)) ?? (await start(files, options, search));
+    const lease = (await Lease.open(files.socket)) ?? (await startAnew(files, options, search));
     const attachment = await join(lease, files, options, search);
     if (attachment) return attachment;
   }
@@ -69,53 +63,14 @@ export async function stopOwnServer(options: OwnServerOptions): Promise<void> {
   lease.release();
 }
 
+/** Most windows join a server that runs: what starting one takes is loaded by those that do not. */
+async function startAnew(files: ServerFiles, options: OwnServerOptions, search: Search): Promise<Lease> {
+  const { startOwnServer } = await import("./start-own-server.ts");
+  return startOwnServer(files, options, search);
+}
+
 async function filesOf({ stateFolder, directory }: OwnServerOptions): Promise<ServerFiles> {
   return serverFiles(stateFolder, await realpath(directory));
-}
-
-async function start(files: ServerFiles, options: OwnServerOptions, search: Search): Promise<Lease> {
-  const { watchdog, configuredPath, home, startTimeoutMs, graceMs } = options;
-  search.onProgress("Looking for OpenCode…");
-  const executable = await findOpenCode({ configuredPath, env: watchdog.env, home });
-  search.onProgress("Starting OpenCode…");
-  for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
-  const lockOrLease = await acquireLock(files, search.signal);
-  if (lockOrLease instanceof Lease) return lockOrLease;
-  try {
-    const directory = await realpath(options.directory);
-    await endOrphan(files);
-    const config = { directory, executable, files, startTimeoutMs, graceMs };
-    await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
-    const lease = await Lease.open(files.socket);
-    if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
-    return lease;
-  } finally {
-    await lockOrLease.release();
-  }
-}
-
-/** The lock, or a lease if meanwhile another window has started the watchdog. */
-async function acquireLock(files: ServerFiles, signal: AbortSignal): Promise<StartLock | Lease> {
-  for (;;) {
-    signal.throwIfAborted();
-    const lock = await StartLock.tryAcquire(files.lock);
-    const lease = await Lease.open(files.socket);
-    if (lease) {
-      await lock?.release();
-      return lease;
-    }
-    if (lock) return lock;
-    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
-  }
-}
-
-/** A server whose watchdog was killed has nobody to end it. That it takes the password proves that the process is it. */
-async function endOrphan({ state: path }: ServerFiles): Promise<void> {
-  const state = await readServerState(path);
-  if (!state) return;
-  const health = await probe(accessOf(state));
-  if (health.kind === "healthy" && isAlive(state.pid)) process.kill(state.pid);
-  await rm(path, { force: true });
 }
 
 /** Waits until the watchdog's server is ready. Undefined: the watchdog was about to end. */

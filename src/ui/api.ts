@@ -5,7 +5,6 @@ import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { CommandContext } from "./commands/command.ts";
-import { launchTask } from "./commands/launch.ts";
 
 /** What other extensions get from `activate()`. Task IDs may be given as any unique prefix or suffix. */
 export interface AsyncAgentsApi {
@@ -68,7 +67,7 @@ export function createApi(
           return undefined;
         }
       },
-      launch: (input) => launchTask(context, input),
+      launch: async (input) => (await import("./commands/launch.ts")).launchTask(context, input),
       resume: async (taskID, prompt) => {
         await context.ensureConnected();
         return context.tasks.resume(taskID, prompt);

@@ -26,12 +26,10 @@ export interface AgentToolsConfig {
 }
 
 export const installAgentTools: Command = {
-  id: "asyncagents.installAgentTools",
   run: (context, argument) => edit("install", context, argument),
 };
 
 export const removeAgentTools: Command = {
-  id: "asyncagents.removeAgentTools",
   run: (context, argument) => edit("remove", context, argument),
 };
 

@@ -14,7 +14,6 @@ import { reference } from "./pick-task.ts";
  * `requestID` where it means one of several.
  */
 export const answer: Command = {
-  id: "asyncagents.answer",
   isAboutTask: true,
   async run(context, argument, given) {
     const { engine, tasks } = context;

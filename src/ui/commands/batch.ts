@@ -22,7 +22,6 @@ interface BatchArguments {
 }
 
 export const launchBatch: Command = {
-  id: "asyncagents.launchBatch",
   async run(context, argument) {
     await context.ensureConnected();
     return argument === undefined ? launchAsking(context) : launchAll(context, readBatch(argument));
@@ -30,7 +29,6 @@ export const launchBatch: Command = {
 };
 
 export const cancelBatch: Command = {
-  id: "asyncagents.cancelBatch",
   isAboutTask: true,
   async run(context, argument) {
     const { tasks, session } = context;

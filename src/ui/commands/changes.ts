@@ -7,7 +7,6 @@ import { pickChild } from "./pick-task.ts";
 const PATIENCE_MS = 500;
 
 export const showChanges: Command = {
-  id: "asyncagents.showChanges",
   isAboutTask: true,
   async run(context, argument) {
     await context.ensureConnected();

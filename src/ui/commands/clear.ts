@@ -13,7 +13,6 @@ import { stop } from "./task-commands.ts";
 const NAME_LENGTH = 80;
 
 export const clear: Command = {
-  id: "asyncagents.clear",
   isAboutTask: true,
   async run(context, argument, options) {
     const selected = selectedChildren(context, argument, options)?.filter(isTask);
@@ -34,7 +33,6 @@ export const clear: Command = {
 };
 
 export const clearFinished: Command = {
-  id: "asyncagents.clearFinished",
   async run(context) {
     const { engine, session } = context;
     return session.id === undefined ? [] : clearAll(context, finishedTasks(engine, session.id));

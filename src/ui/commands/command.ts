@@ -47,8 +47,6 @@ export interface CommandContext {
 
 /** Undefined as a result of a command that asks: the person changed their mind. */
 export interface Command {
-  /** With a leading underscore: for the product itself, not in the manifest. */
-  readonly id: `asyncagents.${string}` | `_asyncagents.${string}`;
   /** Whether a row of the tree can be its argument; to others the editor's title bar hands the focused row as well. */
   readonly isAboutTask?: boolean;
   run(context: CommandContext, ...args: readonly unknown[]): Promise<unknown>;
@@ -57,12 +55,18 @@ export interface Command {
 /**
  * Registers commands with the editor. What fails is shown to the person who ran it from the palette, a menu or the
  * tree; a program that passed arguments gets the rejection instead.
+ * @param load what they do; asked for when one is run
  */
-export function registerCommands(context: CommandContext, commands: readonly Command[]): vscode.Disposable {
+export function registerCommands<ID extends string>(
+  context: CommandContext,
+  ids: readonly ID[],
+  load: () => Promise<Readonly<Record<ID, Command>>>,
+): vscode.Disposable {
   return vscode.Disposable.from(
-    ...commands.map((command) =>
-      vscode.commands.registerCommand(command.id, async (...args: unknown[]) => {
+    ...ids.map((id) =>
+      vscode.commands.registerCommand(id, async (...args: unknown[]) => {
         try {
+          const { [id]: command } = await load();
           const isForMenu = !command.isAboutTask && !isFromCode(args);
           return await command.run(context, ...(isForMenu ? [] : args));
         } catch (error) {

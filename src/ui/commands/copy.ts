@@ -6,7 +6,6 @@ import type { Command, CommandContext } from "./command.ts";
 import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
 
 export const copyTaskId: Command = {
-  id: "asyncagents.copyTaskId",
   isAboutTask: true,
   async run(context, argument, selection) {
     const ids = (await chosen(context, argument, selection)).map(({ id }) => id).join("\n");
@@ -17,7 +16,6 @@ export const copyTaskId: Command = {
 
 /** Copies the final answers as Markdown, several ones under headings. */
 export const copyResult: Command = {
-  id: "asyncagents.copyResult",
   isAboutTask: true,
   async run(context, argument, selection) {
     const selected = selectedChildren(context, argument, selection)?.filter(isTask).filter(isAnswered);

@@ -7,7 +7,6 @@ import { forkAsking } from "./launch-flow.ts";
 import { pickTask } from "./pick-task.ts";
 
 export const fork: Command = {
-  id: "asyncagents.fork",
   isAboutTask: true,
   async run(context, argument, prompt, options) {
     await context.ensureConnected();
@@ -26,7 +25,6 @@ export const fork: Command = {
 };
 
 export const launchForked: Command = {
-  id: "asyncagents.launchForked",
   async run(context, argument) {
     await context.ensureConnected();
     if (argument !== undefined) return launchFork(context, readArguments(argument));

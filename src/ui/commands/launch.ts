@@ -15,7 +15,6 @@ export interface LaunchArguments {
 const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id"];
 
 export const launch: Command = {
-  id: "asyncagents.launch",
   async run(context, argument) {
     if (argument !== undefined) return launchTask(context, readArguments(argument));
     return (await import("./launch-flow.ts")).launchAsking(context);

@@ -16,7 +16,6 @@ interface FilterArguments {
 }
 
 export const filter: Command = {
-  id: "asyncagents.filter",
   async run(context, argument) {
     if (argument === undefined) return askFilter(context);
     context.list.filter = readFilter(argument);
@@ -25,14 +24,12 @@ export const filter: Command = {
 };
 
 export const clearFilter: Command = {
-  id: "asyncagents.clearFilter",
   run: async ({ list }) => {
     list.filter = NO_FILTER;
   },
 };
 
 export const sort: Command = {
-  id: "asyncagents.sort",
   async run({ list }, argument) {
     const order = argument === undefined ? await askOrder(list.sortOrder) : readOrder(argument);
     if (order) await list.sortBy(order);

@@ -11,7 +11,6 @@ import type { LaunchPlan } from "./launch-plan.ts";
 
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
-  id: "asyncagents.launchPrompt",
   run: (context, uri) =>
     showingErrors(context, () => {
       const document = findDocument(uri);
@@ -20,7 +19,6 @@ export const launchPrompt: Command = {
 };
 
 export const promptOptions: Command = {
-  id: "asyncagents.promptOptions",
   run: (context, uri) =>
     showingErrors(context, async () => {
       await context.ensureConnected();
@@ -37,7 +35,6 @@ export const promptOptions: Command = {
 
 /** Chooses whether the sections of a prompt editor are prompts of their own. */
 export const splitPrompt: Command = {
-  id: "_asyncagents.splitPrompt",
   run: async ({ promptEditors }, uri, splits) => {
     if (!(uri instanceof vscode.Uri)) return;
     const target = promptEditors.target(uri);
@@ -47,7 +44,6 @@ export const splitPrompt: Command = {
 };
 
 export const launchFromEditor: Command = {
-  id: "asyncagents.launchFromEditor",
   async run(context) {
     const editor = vscode.window.activeTextEditor;
     const target = editor && context.promptEditors.target(editor.document.uri);

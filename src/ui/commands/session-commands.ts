@@ -3,7 +3,6 @@ import { Refusal } from "../../engine/errors.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
-  id: "asyncagents.selectSession",
   async run({ ensureConnected, engine, session }, argument) {
     await ensureConnected();
     if (argument !== undefined) {
@@ -41,17 +40,14 @@ export const selectSession: Command = {
 };
 
 export const connect: Command = {
-  id: "asyncagents.connect",
   run: ({ connectAsking }) => connectAsking(),
 };
 
 export const startServer: Command = {
-  id: "asyncagents.startServer",
   run: ({ connectAsking }) => connectAsking(),
 };
 
 export const stopServer: Command = {
-  id: "asyncagents.stopServer",
   async run({ engine, connection }, argument) {
     const running = engine.active().length;
     if (running > 0 && !isAgreed(argument)) {
@@ -68,11 +64,9 @@ export const stopServer: Command = {
 };
 
 export const refresh: Command = {
-  id: "asyncagents.refresh",
   run: (context) => context.refresh(),
 };
 
 export const showLog: Command = {
-  id: "asyncagents.showLog",
   run: async (context) => context.showLog(),
 };

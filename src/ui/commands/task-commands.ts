@@ -1,13 +1,11 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import { isUntold, type Task } from "../../engine/task.ts";
+import { isUntold } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
-import { SHOW_SELECTED } from "../tree/task-tree.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
 
 export const showOutput: Command = {
-  id: "asyncagents.showOutput",
   isAboutTask: true,
   async run(context, argument) {
     const child = await pickChild(context, argument, {
@@ -21,7 +19,6 @@ export const showOutput: Command = {
 };
 
 export const showSelected: Command = {
-  id: SHOW_SELECTED,
   run: async ({ panels, selectedID }) => {
     const id = selectedID();
     if (id !== undefined) panels.show(id);
@@ -30,7 +27,6 @@ export const showSelected: Command = {
 };
 
 export const cancel: Command = {
-  id: "asyncagents.cancel",
   isAboutTask: true,
   async run(context, argument, selection) {
     const selected = selectedChildren(context, argument, selection)?.filter(isAtWork);
@@ -49,7 +45,6 @@ export const cancel: Command = {
 };
 
 export const resume: Command = {
-  id: "asyncagents.resume",
   isAboutTask: true,
   async run(context, argument, prompt) {
     const task = await pickTask(context, argument, {
@@ -64,7 +59,6 @@ export const resume: Command = {
 };
 
 export const retry: Command = {
-  id: "asyncagents.retry",
   isAboutTask: true,
   async run(context, argument) {
     const task = await pickTask(context, argument, {
@@ -77,7 +71,6 @@ export const retry: Command = {
 };
 
 export const sendNotice: Command = {
-  id: "asyncagents.sendNotice",
   isAboutTask: true,
   async run(context, argument) {
     const task = await pickTask(context, argument, {

@@ -5,7 +5,6 @@ import type { Command } from "./command.ts";
 import { pickChild } from "./pick-task.ts";
 
 export const openInTerminal: Command = {
-  id: "asyncagents.openInTerminal",
   isAboutTask: true,
   async run(context, argument) {
     await context.ensureConnected();

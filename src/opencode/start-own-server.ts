@@ -1,0 +1,65 @@
+import { realpath, rm } from "node:fs/promises";
+import { ConnectionError } from "../engine/connection.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { isAlive } from "../state/processes.ts";
+import type { Search } from "./attachment.ts";
+import { failures } from "./failures.ts";
+import { findOpenCode } from "./find-opencode.ts";
+import { probe } from "./health.ts";
+import { Lease } from "./lease.ts";
+import type { OwnServerOptions } from "./own-server.ts";
+import { accessOf, foldersOf, readServerState, type ServerFiles } from "./server-files.ts";
+import { StartLock } from "./start-lock.ts";
+import { startWatchdog } from "./start-watchdog.ts";
+
+const LOCK_PAUSE_MS = 50;
+
+/** Starts the folder's server under a watchdog, or joins the one that another window has started meanwhile. */
+export async function startOwnServer(
+  files: ServerFiles,
+  options: OwnServerOptions,
+  search: Search,
+): Promise<Lease> {
+  const { watchdog, configuredPath, home, startTimeoutMs, graceMs } = options;
+  search.onProgress("Looking for OpenCode…");
+  const executable = await findOpenCode({ configuredPath, env: watchdog.env, home });
+  search.onProgress("Starting OpenCode…");
+  for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
+  const lockOrLease = await acquireLock(files, search.signal);
+  if (lockOrLease instanceof Lease) return lockOrLease;
+  try {
+    const directory = await realpath(options.directory);
+    await endOrphan(files);
+    const config = { directory, executable, files, startTimeoutMs, graceMs };
+    await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
+    const lease = await Lease.open(files.socket);
+    if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
+    return lease;
+  } finally {
+    await lockOrLease.release();
+  }
+}
+
+/** The lock, or a lease if meanwhile another window has started the watchdog. */
+async function acquireLock(files: ServerFiles, signal: AbortSignal): Promise<StartLock | Lease> {
+  for (;;) {
+    signal.throwIfAborted();
+    const lock = await StartLock.tryAcquire(files.lock);
+    const lease = await Lease.open(files.socket);
+    if (lease) {
+      await lock?.release();
+      return lease;
+    }
+    if (lock) return lock;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+  }
+}
+
+/** A server whose watchdog was killed has nobody to end it. That it takes the password proves that the process is it. */
+async function endOrphan({ state: path }: ServerFiles): Promise<void> {
+  const state = await readServerState(path);
+  if (!state) return;
+  const health = await probe(accessOf(state));
+  if (health.kind === "healthy" && isAlive(state.pid)) process.kill(state.pid);
+  await rm(path, { force: true });
+}

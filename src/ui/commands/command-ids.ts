@@ -1,0 +1,40 @@
+import { SHOW_SELECTED } from "../tree/task-tree.ts";
+
+/** Every command of the manifest, and, with a leading underscore, those that only the product itself runs. */
+export const COMMAND_IDS = [
+  "asyncagents.launch",
+  "asyncagents.launchBatch",
+  "asyncagents.launchForked",
+  "asyncagents.launchFromEditor",
+  "asyncagents.launchPrompt",
+  "asyncagents.promptOptions",
+  "_asyncagents.splitPrompt",
+  "asyncagents.showOutput",
+  SHOW_SELECTED,
+  "asyncagents.showChanges",
+  "asyncagents.openInTerminal",
+  "asyncagents.resume",
+  "asyncagents.fork",
+  "asyncagents.retry",
+  "asyncagents.cancel",
+  "asyncagents.cancelBatch",
+  "asyncagents.answer",
+  "asyncagents.sendNotice",
+  "asyncagents.clear",
+  "asyncagents.clearFinished",
+  "asyncagents.copyTaskId",
+  "asyncagents.copyResult",
+  "asyncagents.filter",
+  "asyncagents.clearFilter",
+  "asyncagents.sort",
+  "asyncagents.selectSession",
+  "asyncagents.connect",
+  "asyncagents.startServer",
+  "asyncagents.stopServer",
+  "asyncagents.refresh",
+  "asyncagents.installAgentTools",
+  "asyncagents.removeAgentTools",
+  "asyncagents.showLog",
+] as const;
+
+export type CommandID = (typeof COMMAND_IDS)[number];
