@@ -426,7 +426,7 @@ describe("the output panel", function () {
   });
 
   it("keeps nobody out of a subagent's page, in any theme", async () => {
-    const answer = "See `src/a.ts`:\n\n```ts\nconst a = f(1); // one\n```\n\n| a |\n|---|\n| 1 |";
+    const answer = "See `src/a.ts`:\n\n```ts\nconst a = f(1000); // one\n```\n\n| a |\n|---|\n| 1 |";
     for (const theme of ["dark", "light", "highContrast"] as const) {
       await open(new FakeTranscript().user("Go").assistant().text(answer), { theme, task: fakeSubagent() });
       await panel.page.locator(".tok-kwd").waitFor();
