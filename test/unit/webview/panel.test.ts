@@ -6,6 +6,7 @@ import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
+import { barriers } from "../../support/panel-page/barriers.ts";
 import { launchChromium } from "../../support/panel-page/browser.ts";
 import { until } from "../../support/wait.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW, TASK_ID } from "../../support/panel-page/fake-task.ts";
@@ -422,6 +423,16 @@ describe("the output panel", function () {
     panel.setTask(fakeSubagent({ status: "error", error: { name: "X", message: "No credit" } }));
     await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
     assert.equal(await button("Retry").count(), 0);
+  });
+
+  it("keeps nobody out of a subagent's page, in any theme", async () => {
+    const answer = "See `src/a.ts`:\n\n```ts\nconst a = f(1000); // one\n```\n\n| a |\n|---|\n| 1 |";
+    for (const theme of ["dark", "light", "highContrast"] as const) {
+      await open(new FakeTranscript().user("Go").assistant().text(answer), { theme, task: fakeSubagent() });
+      await panel.page.locator(".tok-kwd").waitFor();
+      assert.deepEqual(await barriers((script) => panel.page.evaluate(script)), [], theme);
+      if (theme !== "highContrast") await panel.close();
+    }
   });
 
   it("opens files that an answer names through the extension, and says where there is none", async () => {
