@@ -277,6 +277,8 @@ describe("the tree in a real editor", () => {
   });
 
   it("[EXT-2] thirty tasks in batches, with tasks below tasks", async () => {
+    // A panel that is still opening would take the focus from the list of sessions.
+    await workbench.runCommand("View: Close All Editors");
     await selectSession(THIRTY);
     await row("Batch, Update the docs of …, 8 of 8 done").waitFor();
     await row("Port module 1 to the new interface").waitFor();
