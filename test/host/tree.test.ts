@@ -88,7 +88,10 @@ describe("the tree", () => {
   }
 
   const item = (node: Node): vscode.TreeItem => tree.getTreeItem(node);
-  const label = (node: Node): string => String(item(node).label);
+  const label = (node: Node): string => {
+    const { label = "" } = item(node);
+    return typeof label === "string" ? label : label.label;
+  };
   const words = (id: string): string => String(item(tree.node(id)).description);
   const menu = (node: Node): string => item(node).contextValue ?? "";
 
