@@ -101,10 +101,7 @@ export class Workbench {
       async () => {
         await this.page.keyboard.press("F1");
         await this.quickInput.type(`>${title}`);
-        const isOffered = await command.waitFor({ timeout: 3_000 }).then(
-          () => true,
-          () => false,
-        );
+        const isOffered = await isThere(command);
         if (!isOffered) await this.quickInput.cancel();
         return isOffered;
       },
@@ -113,11 +110,17 @@ export class Workbench {
     await command.click();
   }
 
-  /** Shows the view of the tasks. */
+  /** Shows the view of the tasks. A click closes it where the window brought it back in just that moment: then again. */
   async openView(): Promise<void> {
     const open = this.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" });
-    if (!(await open.isVisible())) await this.activityBarItem.click();
-    await open.waitFor();
+    await until(
+      "the view of the tasks",
+      async () => {
+        if (!(await open.isVisible())) await this.activityBarItem.click();
+        return isThere(open);
+      },
+      30_000,
+    );
   }
 
   /** A row of the tree by (part of) its text. */
@@ -257,6 +260,14 @@ export class Workbench {
   private get activityBarItem(): Locator {
     return this.page.locator('.activitybar a[aria-label^="Async Agents"]').first();
   }
+}
+
+/** Whether it can be seen now, or is in a moment. */
+function isThere(locator: Locator): Promise<boolean> {
+  return locator.waitFor({ timeout: 3_000 }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The input box or list that opens at the top of the window. */
