@@ -27,13 +27,19 @@ interface Suite {
   readonly editor?: boolean;
 }
 
-/** One after the other, but for those of one row: they wait more than they work. */
-const suites: readonly (readonly Suite[])[] = [
-  [{ name: "unit", timeout: 5_000 }],
-  [{ name: "host", timeout: 60_000, editor: true }],
+/** What runs one after the other. */
+type Lane = readonly Suite[];
+
+/** One after the other, each of lanes that run beside each other: their tests wait more than they work. */
+const stages: readonly (readonly Lane[])[] = [
+  [[{ name: "unit", timeout: 5_000 }]],
+  [[{ name: "host", timeout: 60_000, editor: true }]],
   [
-    { name: "ui", timeout: 120_000, editor: true },
-    { name: "server", timeout: 60_000 },
+    [{ name: "ui", timeout: 120_000, editor: true }],
+    [
+      { name: "server", timeout: 60_000 },
+      { name: "trouble", timeout: 120_000, editor: true },
+    ],
   ],
 ];
 const checks = ["check", "lint", "spec"];
@@ -46,7 +52,7 @@ interface Outcome {
 }
 
 const wanted = process.argv.slice(2);
-const names = suites.flat().map(({ name }) => name);
+const names = stages.flat(2).map(({ name }) => name);
 const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
   console.error(`No such suite: ${unknown.join(", ")}. There are: ${names.join(", ")}.`);
@@ -57,14 +63,13 @@ const outcomes: Outcome[] = wanted.length === 0 ? checks.map((check) => npmScrip
 const build = npmScript("build");
 prepareBrowser();
 outcomes.push(build);
-for (const row of suites) {
-  const chosen = row.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+for (const stage of stages) {
+  const lanes = stage
+    .map((lane) => lane.filter(({ name }) => wanted.length === 0 || wanted.includes(name)))
+    .filter((lane) => lane.length > 0);
   // Packaging builds anew, which must not happen under the tests beside.
-  if (chosen.length > 1 && !process.env["TEST_VSIX"]) outcomes.push(packageForTests());
-  const [first, ...others] = chosen.map(
-    (suite, index) => () => runSuite(suite, build.failed === 0, index === 0),
-  );
-  if (first) outcomes.push(...(await Promise.all([first(), ...others.map((run) => run())])));
+  if (lanes.length > 1 && !process.env["TEST_VSIX"]) outcomes.push(packageForTests());
+  outcomes.push(...(await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)))).flat());
 }
 
 heading("summary");
@@ -96,6 +101,12 @@ function packageForTests(): Outcome {
   const outcome = npmScript("package", "--", "--out", vsix);
   process.env["TEST_VSIX"] = vsix;
   return outcome;
+}
+
+async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
+  const laneOutcomes: Outcome[] = [];
+  for (const suite of lane) laneOutcomes.push(await runSuite(suite, build.failed === 0, live));
+  return laneOutcomes;
 }
 
 /** @param live its output is shown as it comes; else in one piece at the end */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { startWorkbench, type Workbench } from "../ui/support/workbench.ts";
 
 /** What a task survives: a reload, a crash of the extension host, a crash of the server; and what the window's end leaves behind. */
 describe("what a running task survives", () => {

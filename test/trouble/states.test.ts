@@ -12,7 +12,7 @@ import {
 } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
-import { startWorkbench, type Workbench, type WorkbenchOptions } from "./support/workbench.ts";
+import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
 /** What the view says when it has no tasks to show, for each cause; and that the remedy is there. */
 describe("what the empty view says", () => {
