@@ -11,6 +11,7 @@ import { QuestionForm } from "./question-form.ts";
 export class RequestCard {
   readonly element: HTMLElement;
   private readonly problem = h("p", { class: "request-problem", role: "alert" });
+  private readonly reason = h("p", { class: "request-reason", dir: "auto" });
   private readonly buttons = new Set<HTMLButtonElement>();
   private readonly form: QuestionForm | undefined;
   private isSending = false;
@@ -36,6 +37,7 @@ export class RequestCard {
     );
     if (request.kind === "permission") {
       this.element.append(...this.permission(request), this.permissionButtons(request, draft));
+      this.update(request);
     } else {
       this.form = new QuestionForm(context, request, draft, (edited) => {
         this.refresh();
@@ -45,6 +47,12 @@ export class RequestCard {
     }
     this.element.append(this.problem);
     this.refresh();
+  }
+
+  /** Takes in the reason, which may become known only after the request. */
+  update(request: RequestView): void {
+    if (request.kind !== "permission" || request.reason === undefined || this.reason.hasChildNodes()) return;
+    this.reason.append(h("span", {}, `${this.context.strings.requests.reason}: `), request.reason);
   }
 
   /** The reply was not taken. */
@@ -62,15 +70,9 @@ export class RequestCard {
     return h("span", { class: "request-place", dir: "auto" }, text);
   }
 
-  private *permission({ id, subjects, reason, diff }: PermissionView): Generator<HTMLElement | Node> {
+  private *permission({ id, subjects, diff }: PermissionView): Generator<HTMLElement | Node> {
     const { strings } = this.context;
-    if (reason !== undefined)
-      yield h(
-        "p",
-        { class: "request-reason", dir: "auto" },
-        h("span", {}, `${strings.requests.reason}: `),
-        reason,
-      );
+    yield this.reason;
     if (subjects.length > 0)
       yield h(
         "div",

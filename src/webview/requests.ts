@@ -29,7 +29,11 @@ export class Requests {
     const kept = requests.flatMap(({ id }) => (replies[id] ? [[id, replies[id]] as const] : []));
     this.state.update({ replies: Object.fromEntries(kept) });
     for (const [id, card] of this.cards) {
-      if (requests.some((request) => request.id === id)) continue;
+      const request = requests.find((one) => one.id === id);
+      if (request) {
+        card.update(request);
+        continue;
+      }
       const held = card.element.contains(document.activeElement);
       card.element.remove();
       this.cards.delete(id);

@@ -5,7 +5,7 @@ import type { PermissionRequest, QuestionRequest } from "../../src/engine/server
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { visible, withoutIcons, withoutLinks } from "../../src/ui/plain-text.ts";
-import { alwaysWords, asker, requestReason, requestWords } from "../../src/ui/requests/request-words.ts";
+import { alwaysWords, asker, requestWords } from "../../src/ui/requests/request-words.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
@@ -83,16 +83,6 @@ describe("a request in words", () => {
     };
     assert.equal(requestWords(request).title, "Pick");
     assert.equal(requestWords(request).sentence("W", "Which?"), "W asks: Which? (and 1 more question)");
-  });
-
-  it("the reason is the request's own, else that of the tool's call, and never the subject again", () => {
-    assert.equal(requestReason(permission("bash", { command: "ls" }), { description: "Look" }), "Look");
-    assert.equal(requestReason(permission("deploy", { reason: "Ship" }), { description: "x" }), "Ship");
-    assert.equal(
-      requestReason(permission("task", { subagent_type: "general", description: "Look" })),
-      undefined,
-    );
-    assert.equal(requestReason(permission("edit", { filepath: "a" })), undefined);
   });
 
   it("who asks, and what always covers", () => {

@@ -17,9 +17,10 @@ import {
   type PanelMessage,
   type ReplyView,
 } from "../../protocol/output.ts";
+import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition, type FilePosition } from "./file-reference.ts";
-import { isWithin, requestDiff, toRequestView } from "./request-view.ts";
+import { isWithin, toRequestView } from "./request-view.ts";
 import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
@@ -45,6 +46,8 @@ export interface OutputSource {
   /** All that waits for a person, of any session. */
   requests(): readonly OpenRequest[];
   readonly onDidChangeRequests: Event<void>;
+  /** What the tool was called with that asks for this; undefined: not known. */
+  toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined>;
   connectionKind(): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
 }
@@ -89,6 +92,8 @@ export class OutputSession {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private conversation: { transcript: Transcript; perspective: Perspective | undefined } | undefined;
   private loading: Promise<void> | undefined;
+  /** What the tools that ask were called with, by request; undefined while that is not known. */
+  private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
   /** The page exists and listens. */
   private listening = false;
   private disposed = false;
@@ -299,8 +304,22 @@ export class OutputSession {
   private sendRequests(): void {
     // Without a connection nothing is known of them, and what was typed into them must stay.
     if (this.source.connectionKind() !== "connected") return;
-    const requests = this.requests().map((open) => toRequestView(open, this.taskID));
+    const open = this.requests();
+    const requests = open.map((one) => toRequestView(one, this.taskID, this.toolInputs.get(one.request.id)));
     this.post({ type: "requests", requests });
+    for (const id of this.toolInputs.keys())
+      if (!requests.some((request) => request.id === id)) this.toolInputs.delete(id);
+    if (this.listening)
+      for (const { request } of open) if (!this.toolInputs.has(request.id)) void this.readToolInput(request);
+  }
+
+  /** Most agents say why they want something only in the call that asks, which no request waits for. */
+  private async readToolInput(request: PendingRequest): Promise<void> {
+    this.toolInputs.set(request.id, undefined);
+    const input = await this.source.toolInput(request).catch(() => undefined);
+    if (!input || this.disposed || !this.toolInputs.has(request.id)) return;
+    this.toolInputs.set(request.id, input);
+    this.sendRequests();
   }
 
   private sendConnection(): void {
@@ -340,7 +359,7 @@ export class OutputSession {
   private openDiff(id: string): void {
     const tool = findTool(this.messages, id);
     const request = this.findRequest(id)?.request;
-    const diff = tool ? toolDiff(tool) : request?.type === "permission" ? requestDiff(request) : undefined;
+    const diff = tool ? toolDiff(tool) : request && proposedDiff(request);
     if (diff !== undefined) this.surface.openDocument(`${tool?.tool ?? "changes"}.diff`, diff);
   }
 

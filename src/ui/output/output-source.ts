@@ -26,6 +26,7 @@ export function createOutputSource(engine: TaskEngine, connection: VisibleConnec
     },
     requests: () => engine.openRequests(),
     onDidChangeRequests: engine.onDidChangeRequests,
+    toolInput: (request) => engine.toolInput(request),
     connectionKind: () => {
       const { kind } = connection.state;
       if (kind === "connected") return "connected";

@@ -2,6 +2,8 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import type { PermissionRequest } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import type { RequestView } from "../../protocol/output.ts";
+import { visible } from "../plain-text.ts";
+import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
 import { excerptOfLines } from "./excerpt.ts";
 
 /** Whether the child is the session of that ID, or anywhere below it. */
@@ -15,28 +17,31 @@ export function isWithin(
   return false;
 }
 
-/** What the panel of `sessionID` shows of a request. */
-export function toRequestView({ request, child }: OpenRequest, sessionID: string): RequestView {
+/**
+ * What the panel of `sessionID` shows of a request.
+ * @param input what the tool that asks was called with, once that is known
+ */
+export function toRequestView(
+  { request, child }: OpenRequest,
+  sessionID: string,
+  input?: Readonly<Record<string, unknown>>,
+): RequestView {
   const { id } = request;
   const description = child.id === sessionID ? undefined : child.description;
   const asker = { agent: child.agent, description };
   if (request.type === "question") return { kind: "question", id, asker, questions: request.questions };
-  const diff = requestDiff(request);
+  const diff = proposedDiff(request);
+  const subjects = subjectsOf(request);
   return {
     kind: "permission",
     id,
     asker,
     permission: request.permission,
-    subjects: subjectsOf(request),
-    reason: text(request.metadata["reason"]) ?? text(request.metadata["description"]),
+    subjects,
+    reason: requestReason(request, subjects.join("\n"), input),
     diff: diff === undefined ? undefined : excerptOfLines(diff),
     always: request.always,
   };
-}
-
-/** What the call that asks would change in files, as a unified diff. */
-export function requestDiff({ metadata }: PermissionRequest): string | undefined {
-  return text(metadata["diff"]);
 }
 
 /** The patterns, and before them what they stand for where that says more. */
@@ -47,9 +52,5 @@ function subjectsOf({ patterns, metadata }: PermissionRequest): readonly string[
     ...(command === undefined || patterns.includes(command) ? [] : [command]),
     ...patterns.filter((pattern) => pattern !== "*"),
     ...(typeof input === "object" && input !== null ? [JSON.stringify(input, undefined, 2)] : []),
-  ];
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  ].map(visible);
 }

@@ -11,7 +11,8 @@ import type {
 import type { CommandContext } from "../commands/command.ts";
 import { showError } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { alwaysWords, asker, proposedDiff, requestReason, requestWords } from "./request-words.ts";
+import { proposedDiff, requestReason } from "./request-facts.ts";
+import { alwaysWords, asker, requestWords } from "./request-words.ts";
 import { BACK, pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
@@ -155,7 +156,7 @@ async function askPermission(
 ): Promise<Step<RequestAnswer>> {
   const { title, icon, subject } = requestWords(request);
   const input = await context.engine.toolInput(request).catch(() => undefined);
-  const reason = requestReason(request, input);
+  const reason = requestReason(request, subject, input);
   const diff = proposedDiff(request);
   // The first row is what Enter takes, and it allows nothing. What allows most is the furthest away.
   const items = [

@@ -2,6 +2,7 @@ import { l10n, workspace } from "vscode";
 import type { PendingRequest, PermissionRequest, QuestionRequest } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { visible } from "../plain-text.ts";
+import { text } from "./request-facts.ts";
 
 /**
  * A permission or a question in words. All are plain texts that hold what agents and models wrote: who shows them where
@@ -30,30 +31,11 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
     : l10n.t('{0} of "{1}"', agent, description);
 }
 
-/**
- * Why the agent wants it, in its own words, where it gave a reason.
- * @param input what the tool that asks was called with
- */
-export function requestReason(
-  request: PendingRequest,
-  input?: Readonly<Record<string, unknown>>,
-): string | undefined {
-  if (request.type === "question") return undefined;
-  const { metadata } = request;
-  const reason = text(metadata["reason"]) ?? text(metadata["description"]) ?? text(input?.["description"]);
-  return reason === undefined || requestWords(request).subject.includes(reason) ? undefined : visible(reason);
-}
-
 /** What the answer "always" covers, and for how long: measured on the server, which keeps it in memory for the folder. */
 export function alwaysWords({ always }: PermissionRequest): string {
   return always.every((pattern) => pattern === "*")
     ? l10n.t("Everything of this kind, for every agent in this folder, until the server restarts")
     : l10n.t("{0}: for every agent in this folder, until the server restarts", visible(always.join(", ")));
-}
-
-/** The change that an agent wants to make, as a unified diff. */
-export function proposedDiff(request: PendingRequest): string | undefined {
-  return request.type === "permission" ? text(request.metadata["diff"]) : undefined;
 }
 
 function questionWords({ questions }: QuestionRequest): RequestWords {
@@ -180,8 +162,4 @@ function file(path: unknown): string | undefined {
 
 function callInput(input: unknown): string | undefined {
   return typeof input === "object" && input !== null ? JSON.stringify(input) : undefined;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value.trim() !== "" ? value : undefined;
 }

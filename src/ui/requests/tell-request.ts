@@ -5,7 +5,8 @@ import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, tellOver, type FlowContext } from "./answer-flow.ts";
-import { asker, requestReason, requestWords } from "./request-words.ts";
+import { requestReason } from "./request-facts.ts";
+import { asker, requestWords } from "./request-words.ts";
 
 /** As much of a command, file or question as a notification shows. */
 const SUBJECT_SHOWN = 300;
@@ -57,7 +58,7 @@ function message(
   const { subject, sentence } = requestWords(request);
   const who = asker({ ...child, description: excerpt(oneLine(child.description), TASK_SHOWN) });
   const wish = sentence(who, excerpt(oneLine(subject), SUBJECT_SHOWN));
-  const reason = requestReason(request, input);
+  const reason = requestReason(request, subject, input);
   return withoutLinks(
     reason === undefined
       ? wish

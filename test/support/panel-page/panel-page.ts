@@ -72,6 +72,7 @@ export interface PanelOptions {
   /** Other tasks and subagents that there are. */
   readonly others?: readonly Child[];
   readonly requests?: readonly OpenRequest[];
+  readonly toolInput?: OutputSource["toolInput"];
   readonly transcript: () => Promise<Transcript>;
   readonly resume?: OutputActions["resume"];
   readonly reply?: OutputActions["reply"];
@@ -110,6 +111,7 @@ export class PanelPage {
       onDidChangeChild: this.taskChanges.event,
       requests: () => this.requests,
       onDidChangeRequests: this.requestChanges.event,
+      toolInput: options.toolInput ?? (() => Promise.resolve(undefined)),
       connectionKind: () => this.connection,
       onDidChangeConnection: this.connectionChanges.event,
     };

@@ -320,6 +320,28 @@ describe("the output panel", function () {
       await ask([permission]);
     });
 
+    it("of a permission say why as soon as that is known, and keep what was typed meanwhile", async () => {
+      const asked: string[] = [];
+      let tell: ((input: Record<string, unknown>) => void) | undefined;
+      await ask([permission], {
+        toolInput: ({ id }) => {
+          asked.push(id);
+          return new Promise((resolve) => (tell ??= resolve));
+        },
+      });
+      await button("Reject with Message…").click();
+      await panel.page.keyboard.type("wait");
+      assert.equal(await card().getByText("Reason").count(), 0);
+      tell?.({ description: "Publish the branch" });
+      await card().getByText("Reason: Publish the branch").waitFor();
+      await panel.page.keyboard.type(" for me");
+      assert.equal(await panel.page.getByRole("textbox").inputValue(), "wait for me");
+      panel.setRequests([permission, question]);
+      await card().nth(1).waitFor();
+      assert.equal(await card().getByText("Reason: Publish the branch").count(), 1);
+      assert.deepEqual(asked, ["per_1", "que_1"]);
+    });
+
     it("show nothing as always where always is no answer", async () => {
       await ask([{ ...permission, request: { ...permission.request, always: [] } as PermissionRequest }]);
       await button("Allow Once").waitFor();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import { isWithin, toRequestView } from "../../../src/ui/output/request-view.ts";
+import { requestReason } from "../../../src/ui/requests/request-facts.ts";
 import { fakeSubagent, fakeTask, TASK_ID } from "../../support/panel-page/fake-task.ts";
 
 const permission = (facts: Partial<PermissionRequest>): PermissionRequest => ({
@@ -47,6 +48,24 @@ describe("requests in the panel", () => {
     assert.equal(shown({ metadata: { reason: "to publish" } }).reason, "to publish");
     assert.equal(shown({ metadata: { diff: "+a" } }).diff?.text, "+a");
     assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
+  });
+
+  it("give the request's own reason, else that of the tool's call, and never what is shown already", () => {
+    const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, subject = "ls") =>
+      requestReason(permission({ metadata }), subject, input);
+    assert.equal(why({}, { description: "Look" }), "Look");
+    assert.equal(why({ reason: "Ship" }, { description: "Look" }), "Ship");
+    assert.equal(why({ description: "Look" }, undefined, "general: Look"), undefined);
+    assert.equal(why({ reason: " ", description: 1 }, { description: {} }), undefined);
+    const view = toRequestView({ request: permission({}), child: fakeTask() }, TASK_ID, {
+      description: "Go",
+    });
+    assert.ok(view.kind === "permission" && view.reason === "Go");
+  });
+
+  it("hide no character of what is asked", () => {
+    assert.deepEqual(shown({ patterns: ["rm a\u202eb"] }).subjects, ["rm a\\u{202e}b"]);
+    assert.equal(shown({ metadata: { reason: "a\u200bb" } }).reason, "a\\u{200b}b");
   });
 
   it("name the agent, and where it is if that is below", () => {
