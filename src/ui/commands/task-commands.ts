@@ -4,6 +4,7 @@ import { isUntold } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
+import { resumeAsking } from "./resume-flow.ts";
 
 export const showOutput: Command = {
   isAboutTask: true,
@@ -54,7 +55,7 @@ export const resume: Command = {
     });
     if (!task) return undefined;
     if (typeof prompt === "string") return context.tasks.resume(task.id, prompt);
-    return (await import("./resume-flow.ts")).resumeAsking(context, task);
+    return resumeAsking(context, task);
   },
 };
 
