@@ -23,8 +23,6 @@ export const clear: Command = {
     }
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Clear Task"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!task) return undefined;
     // A program says in its arguments whether a running task may be cancelled; a person is asked.

@@ -59,8 +59,6 @@ async function chosen(
   if (selected) return selected;
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Copy Task ID"),
-    accepts: () => true,
-    none: vscode.l10n.t("There are no tasks in this session."),
   });
   return child ? [child] : [];
 }

@@ -13,17 +13,17 @@ import type { CommandContext } from "./command.ts";
 
 export interface PickOptions<T extends Child> {
   readonly title: string;
-  /** Which ones the command can work on. */
-  readonly accepts: (child: T) => boolean;
-  /** Said when there is none. */
-  readonly none: string;
+  /** Which ones the command can work on; by default any. */
+  readonly accepts?: (child: T) => boolean;
+  /** Said when there is none of them. */
+  readonly none?: string;
 }
 
 /** The task a command is about: its argument (a row of the tree, a task, an ID), or one that the person picks. */
 export async function pickTask(
   context: CommandContext,
   argument: unknown,
-  { accepts, ...texts }: PickOptions<Task>,
+  { accepts = () => true, ...texts }: PickOptions<Task>,
 ): Promise<Task | undefined> {
   if (argument !== undefined) return context.engine.find(reference(argument));
   const picked = await pickFrom(context, {
@@ -71,7 +71,11 @@ function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
 
 async function pickFrom(
   { engine, session, list }: CommandContext,
-  { title, accepts, none }: PickOptions<Child>,
+  {
+    title,
+    accepts = () => true,
+    none = vscode.l10n.t("There are no tasks in this session."),
+  }: PickOptions<Child>,
 ): Promise<Child | undefined> {
   const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
   const add = (parentID: string, above?: Child): void => {

@@ -11,8 +11,6 @@ export const showOutput: Command = {
   async run(context, argument) {
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Output"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (child) context.panels.show(child.id);
     return child;
