@@ -10,7 +10,7 @@ export interface Subagent {
   /** The session's ID. */
   readonly id: string;
   readonly parentSessionID: string;
-  /** The session's title. */
+  /** The session's title, without the agent that OpenCode adds to it. */
   readonly description: string;
   /** Undefined: the server has not said yet. */
   readonly agent?: string | undefined;

@@ -218,7 +218,8 @@ function snapshotOf({
     launchedBy: "other",
     id,
     parentSessionID: parentID,
-    description: title,
+    // OpenCode adds the agent, which is told beside it.
+    description: title.replace(/ \(@\S+ subagent\)$/, ""),
     agent,
     model,
     status: progress ? "running" : (ending?.status ?? "idle"),

@@ -12,11 +12,14 @@ export function humanMessage(error: unknown): string {
   return vscode.l10n.t("Something went wrong that should not have; the log has the details.");
 }
 
-/** Shows an error to the person, with the log one click away. */
+/** Shows an error to the person; what was refused as a warning, any other with the log one click away. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
   // Whoever cancelled knows.
   if (error instanceof Refusal && error.code === "cancelled-by-caller") return;
   logger.error("A command failed.", error);
+  // A refusal changed nothing and names the remedy.
+  if (error instanceof Refusal && error.code !== "unavailable")
+    return void (await vscode.window.showWarningMessage(humanMessage(error)));
   const showLog = vscode.l10n.t("Show Log");
   const choice = await vscode.window.showErrorMessage(humanMessage(error), showLog);
   if (choice === showLog) await vscode.commands.executeCommand("asyncagents.showLog");

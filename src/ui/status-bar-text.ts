@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
+import { oneLine } from "../engine/fork/excerpt.ts";
 import type { Child } from "../engine/subagent.ts";
 import { activity } from "./tree/words.ts";
 
@@ -76,5 +77,5 @@ function tooltip({ working, requests, isLost }: Activity): vscode.MarkdownString
 
 function line(child: Child): string {
   const { description, agent } = child;
-  return [description.replace(/\s+/g, " "), agent, activity(child, Date.now())].filter(Boolean).join(" · ");
+  return [oneLine(description), agent, activity(child, Date.now())].filter(Boolean).join(" · ");
 }

@@ -58,6 +58,15 @@ describe("commands and API in the extension host", () => {
     assert.ok(api.tasks.list().some(({ id }) => id === task.id));
   });
 
+  it("a prompt of a megabyte reaches the model whole", async () => {
+    const text = "A line of words, of which there are many.\n".repeat(25_000);
+    const prompt = `${script([{ text: "Read." }])}\n${text}`;
+    const task = await launch({ prompt });
+    const { messages } = await model.waitForRequest(({ sessionID }) => sessionID === task.id);
+    assert.ok(JSON.stringify(messages).includes(JSON.stringify(text).slice(1, -1)));
+    assert.equal((await finished(task)).status, "completed");
+  });
+
   it("changes are told as they happen", async () => {
     const statuses: string[] = [];
     const subscription = api.tasks.onDidChange(({ after }) => after && statuses.push(after.status));

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { PermissionRequest, QuestionRequest } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
-import { visible, withoutIcons, withoutLinks } from "../../src/ui/plain-text.ts";
+import { plainMarkdown, visible, withoutIcons, withoutLinks } from "../../src/ui/plain-text.ts";
 import { alwaysWords, asker, requestWords } from "../../src/ui/requests/request-words.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { script } from "../support/script.ts";
@@ -95,6 +95,7 @@ describe("a request in words", () => {
   it("what agents write makes no link and no icon, and hides nothing", () => {
     assert.equal(withoutLinks("[x](command:y)"), "[x] (command:y)");
     assert.equal(withoutIcons("$(bug) $(sync~spin)"), "\\$(bug) \\$(sync~spin)");
+    assert.equal(plainMarkdown("**x**\n[y](z)"), "\\*\\*x\\*\\* \\[y\\]\\(z\\)");
     assert.equal(visible("rm a\u202e\u200b\u0007\n\tb"), "rm a\\u{202e}\\u{200b}\\u{7}\n\tb");
     assert.equal(requestWords(permission("bash", { command: "a\u202eb" })).subject, "a\\u{202e}b");
   });

@@ -247,6 +247,34 @@ describe("the tree", () => {
     assert.match(words(subagent), /^explore · OpenCode · /);
   });
 
+  it("[EXT-2] a subagent is called by its title alone, and does not look done before it has begun", async () => {
+    const outer = await add("Outer");
+    const id = await addSubagent("Look around (@explore subagent)", outer);
+    assert.equal(label(tree.node(id)), "Look around");
+    const icon = (): string => (item(tree.node(id)).iconPath as vscode.ThemeIcon).id;
+    assert.equal(icon(), "circle-outline");
+    await server.prompt(id, { messageID: "msg_s", agent: "general", parts: [{ text: "Go." }] });
+    server.begin(id);
+    assert.equal(icon(), "sync~spin");
+  });
+
+  it("a row that a filter hid comes back as the person left it", async () => {
+    await add("Review the a", { batchID: "b" });
+    await add("Review the b", { batchID: "b" });
+    const state = (): vscode.TreeItemCollapsibleState | undefined => {
+      const [batch] = tree.getChildren();
+      return batch && item(batch).collapsibleState;
+    };
+    const [batch] = tree.getChildren();
+    assert.ok(batch);
+    assert.equal(state(), vscode.TreeItemCollapsibleState.Expanded);
+    tree.setOpen(batch, false);
+    options.filter = { ...NO_FILTER, text: "nothing is called so" };
+    assert.deepEqual(rows(), []);
+    options.filter = NO_FILTER;
+    assert.equal(state(), vscode.TreeItemCollapsibleState.Collapsed);
+  });
+
   it("times move only while the view is visible, and only of what works", async () => {
     await add("Works");
     await add("Done", ended);

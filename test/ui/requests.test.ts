@@ -60,7 +60,8 @@ describe("requests of agents in a real editor", () => {
     await workbench.recordFailure(this.currentTest);
     if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
     for (const { id } of launcher.engine.active()) await launcher.engine.cancel(id);
-    await workbench.runCommand("Notifications: Clear All Notifications");
+    if (await workbench.notification("").count())
+      await workbench.runCommand("Notifications: Clear All Notifications");
   });
 
   after(async () => {
@@ -119,7 +120,7 @@ describe("requests of agents in a real editor", () => {
     await launch("Read the logs", [{ text: "Reading", gate: "logs", gateAfterText: true }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
     assert.equal(await statusBar().locator("a").getAttribute("aria-label"), "Async Agents: 1 agent works");
-    await takePictures(workbench, "status-bar-working");
+    await workbench.screenshot("status-bar-working-dark");
     const task = await launch("Clean up", [bash("rm -r out", "Make room")]);
     const label = "Async Agents: 1 agent works, 1 request waits for you";
     await until(
@@ -165,7 +166,7 @@ describe("requests of agents in a real editor", () => {
     await page.keyboard.press("Enter");
     await quickInput.shows("Say what the agent is to do instead.");
     await page.keyboard.type("Only look");
-    await takePictures(workbench, "request-reason");
+    await workbench.screenshot("request-reason-dark");
     await page.keyboard.press("Control+Alt+Minus");
     await option("Reject and Say Why…").waitFor();
     await page.keyboard.press("Enter");
@@ -249,12 +250,12 @@ describe("requests of agents in a real editor", () => {
     await quickInput.shows("Choose at least one: Which checks");
     await quickInput.choose("Tests");
     await quickInput.choose("Another Answer…");
-    await takePictures(workbench, "request-question-several");
+    await workbench.screenshot("request-question-several-dark");
     await quickInput.accept();
     // As a placeholder, the list has this text too.
     await quickInput.widget.filter({ hasText: "Which checks are to run before it?" }).waitFor();
     await page.keyboard.type("And a dry run");
-    await takePictures(workbench, "request-question-own");
+    await workbench.screenshot("request-question-own-dark");
     await quickInput.accept();
     const [result] = await toolResults(task);
     assert.match(result ?? "", /database is the release for\?"="SQLite"/);
@@ -265,7 +266,8 @@ describe("requests of agents in a real editor", () => {
     const options = ["Yes", "No"].map((label) => ({ label, description: "" }));
     const questions = [{ header: "Sure?", question: "Is main the right branch?", options }];
     const task = await launch("Merge", [{ tools: [{ name: "question", args: { questions } }] }], "build");
-    await takePicturesOf("asks: Is main the right branch?", "request-question-notification");
+    await workbench.notification("asks: Is main the right branch?").waitFor();
+    await workbench.screenshot("request-question-notification-dark");
     await button("asks: Is main the right branch?", "No").click();
     assert.match((await toolResults(task))[0] ?? "", /right branch\?"="No"/);
   });
@@ -292,18 +294,23 @@ describe("requests of agents in a real editor", () => {
     );
   });
 
-  it("what was cancelled needs no answer: the dialog closes, the notification does nothing, the palette has none", async () => {
+  it("Escape keeps what was written; what was cancelled needs no answer: the dialog closes, the notification does nothing, the palette has none", async () => {
     const task = await launch("Be stopped", [bash("touch stopped.txt")]);
     await workbench.notification("touch stopped.txt").waitFor();
     await workbench.runCommand("Async Agents: Answer Request");
     await option("Reject and Say Why…").click();
     await workbench.quickInput.shows("What is the agent to do instead?");
     await workbench.page.keyboard.type("Use another name");
+    await workbench.quickInput.cancel();
+    await workbench.runCommand("Async Agents: Answer Request");
+    await option("Reject and Say Why…").click();
+    const box = workbench.quickInput.widget.locator("input").first();
+    await until("what was written", async () => (await box.inputValue()) === "Use another name");
     await launcher.engine.cancel(task.id);
     await workbench.quickInput.widget.waitFor({ state: "hidden" });
     const over = workbench.notification("This needs no answer any more");
     await over.getByRole("button", { name: "Copy What You Wrote" }).waitFor();
-    await takePictures(workbench, "request-over");
+    await workbench.screenshot("request-over-dark");
     await button("touch stopped.txt", "Allow Once").click();
     await until("the second message", async () => (await over.count()) === 2);
     assert.equal(existsSync(join(server.directory, "stopped.txt")), false);
@@ -315,7 +322,7 @@ describe("requests of agents in a real editor", () => {
     await Promise.all([1, 2, 3, 4, 5].map((at) => launch(`Task ${at}`, [bash(`sleep 0.0${at}`)])));
     await workbench.notification(/\d requests of agents wait for you/).waitFor();
     await until("all to wait", () => launcher.engine.openRequests().length === 5);
-    await takePictures(workbench, "requests-many");
+    await workbench.screenshot("requests-many-dark");
     await button("requests of agents wait for you", "Answer…").click();
     await workbench.quickInput.shows("Waiting for You (5)");
     await workbench.quickInput.cancel();
@@ -339,7 +346,7 @@ describe("requests of agents in a real editor", () => {
     await ended(launcher, tasks[2].id);
     model.release("batch");
     await workbench.notification("Batch of 3: 2 completed, 1 failed").waitFor();
-    await takePictures(workbench, "batch-ended");
+    await workbench.screenshot("batch-ended-dark");
     assert.equal(await workbench.notification("The key was refused").count(), 0);
   });
 
@@ -350,7 +357,7 @@ describe("requests of agents in a real editor", () => {
     try {
       await workbench.runCommand("Async Agents: Clear Finished Tasks");
       await workbench.notification("Clearing").waitFor();
-      await takePictures(workbench, "clearing-many");
+      await workbench.screenshot("clearing-many-dark");
     } finally {
       process.kill(server.pid, "SIGCONT");
     }
@@ -363,12 +370,12 @@ describe("requests of agents in a real editor", () => {
     const task = await launch("Set up", [bash(command)]);
     const told = workbench.notification('general of "Set up" wants to run: true STEP_0');
     await told.getByRole("button", { name: "More…" }).waitFor();
-    await takePictures(workbench, "request-long");
+    await workbench.screenshot("request-long-dark");
     assert.equal(await told.getByRole("button", { name: "Allow Once" }).count(), 0);
     await told.getByRole("button", { name: "More…" }).click();
     await option(/true STEP_0.*Show in Full/).click();
     await workbench.page.locator(".view-line", { hasText: "true STEP_11_" }).waitFor();
-    await takePictures(workbench, "request-long-shown");
+    await workbench.screenshot("request-long-shown-dark");
     await option("Allow Once").click();
     assert.equal((await ended(launcher, task.id)).status, "completed");
     await workbench.runCommand("View: Close Editor");
@@ -398,9 +405,4 @@ describe("requests of agents in a real editor", () => {
     await server.restart();
     await statusBar().waitFor({ state: "hidden", timeout: 20_000 });
   });
-
-  async function takePicturesOf(notification: string, name: string): Promise<void> {
-    await workbench.notification(notification).waitFor();
-    await takePictures(workbench, name);
-  }
 });

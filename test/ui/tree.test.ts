@@ -163,13 +163,21 @@ describe("the tree in a real editor", () => {
   it("[EXT-5] the menu offers what can be done with a row, and nothing else", async () => {
     assert.deepEqual(await entries(row("Find dead code")), [
       "Show Output",
+      "Show Changes",
+      "Open in Terminal",
       "Resume…",
       "Fork…",
       "Copy Result",
       "Copy Task ID",
       "Clear",
     ]);
-    assert.deepEqual(await entries(row("Search the callers")), ["Show Output", "Cancel", "Copy Task ID"]);
+    assert.deepEqual(await entries(row("Search the callers")), [
+      "Show Output",
+      "Show Changes",
+      "Open in Terminal",
+      "Cancel",
+      "Copy Task ID",
+    ]);
     assert.deepEqual(await entries(row("Batch, Review the …")), [
       "Cancel Batch",
       "Copy Result",
@@ -178,6 +186,8 @@ describe("the tree in a real editor", () => {
     ]);
     assert.deepEqual(await entries(row("Count the files")), [
       "Show Output",
+      "Show Changes",
+      "Open in Terminal",
       "Fork…",
       "Retry",
       "Copy Result",

@@ -13,7 +13,7 @@ interface Manifest {
       readonly mac?: string;
       readonly when?: string;
     }[];
-    readonly menus: Readonly<Record<string, readonly { readonly command: string }[]>>;
+    readonly menus: Readonly<Record<string, readonly { readonly command: string; readonly when?: string }[]>>;
     readonly languageModelTools: readonly {
       readonly name: string;
       readonly toolReferenceName: string;
@@ -63,6 +63,21 @@ describe("the extension's manifest", () => {
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
+  });
+
+  it("[EXT-5] says of every entry of a row's menu whether it is for several rows", () => {
+    const forSeveral = menus["view/item/context"]?.filter(
+      ({ when = "" }) => !when.includes("!listMultiSelection"),
+    );
+    assert.deepEqual(
+      forSeveral?.map(({ command }) => command),
+      ["asyncagents.cancel", "asyncagents.copyResult", "asyncagents.copyTaskId", "asyncagents.clear"],
+    );
+  });
+
+  it("lets requests be answered wherever they are, whatever the active session has", () => {
+    const { when } = keybindings.find(({ command }) => command === "asyncagents.answer") ?? {};
+    assert.equal(when, "asyncagents.connected");
   });
 
   it("binds chords under one prefix, and Ctrl+Enter in prompt editors alone", () => {

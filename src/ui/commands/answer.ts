@@ -3,10 +3,11 @@ import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
 import type { PendingRequest, QuestionRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { shortID } from "../../engine/task.ts";
+import { BACK } from "../quick-input.ts";
 import { answerOneOf, answerRequest } from "../requests/answer-flow.ts";
-import { BACK } from "../requests/steps.ts";
+import { ancestors } from "../tree/family.ts";
 import { isFromCode, type Command } from "./command.ts";
-import { reference } from "./pick-task.ts";
+import { findChild } from "./pick-task.ts";
 
 /**
  * Lets the person answer what an agent waits for; nothing is ever allowed by itself. A program names who waits, and may
@@ -18,7 +19,7 @@ export const answer: Command = {
   async run(context, argument, given) {
     const { engine, tasks } = context;
     if (argument === undefined) return answerOneOf(context, () => engine.openRequests());
-    const id = childID(engine, argument);
+    const { id } = findChild(context, argument);
     const waiting = requestsBelow(engine, id);
     if (isFromCode([argument]) && given !== undefined) {
       const { request } = chooseRequest(waiting, id, given);
@@ -34,32 +35,12 @@ export const answer: Command = {
   },
 };
 
-/** The ID of the task or subagent that is named: as a row of the tree, itself or by its ID. */
-function childID(engine: TaskEngine, argument: unknown): string {
-  const wanted = reference(argument);
-  return engine.child(wanted)?.id ?? engine.find(wanted).id;
-}
-
 /** What waits for a person at this agent, or at one that works for it. */
 function requestsBelow(engine: TaskEngine, id: string): readonly OpenRequest[] {
   const own = engine.openRequests().filter(({ child }) => child.id === id);
   return own.length > 0
     ? own
-    : engine.openRequests().filter(({ child }) => isBelow(engine, child.parentSessionID, id));
-}
-
-function isBelow(engine: TaskEngine, sessionID: string, id: string): boolean {
-  // A set, as broken metadata can make a session its own ancestor.
-  const seen = new Set<string>();
-  for (
-    let at: string | undefined = sessionID;
-    at !== undefined && !seen.has(at);
-    at = engine.child(at)?.parentSessionID
-  ) {
-    if (at === id) return true;
-    seen.add(at);
-  }
-  return false;
+    : engine.openRequests().filter(({ child }) => ancestors(engine, child).includes(id));
 }
 
 function chooseRequest(waiting: readonly OpenRequest[], id: string, given: unknown): OpenRequest {

@@ -1,7 +1,5 @@
 import * as vscode from "vscode";
-
-/** The person wants the step before. */
-export const BACK = Symbol("back");
+import { BACK, showInput } from "../quick-input.ts";
 
 /** Where a question stands among those that are asked one after the other. */
 export interface Step {
@@ -46,34 +44,17 @@ export async function askChoices<T>(
 function ask<T>(
   question: ChoiceQuestion<T> & Partial<ChoicesQuestion<T>>,
 ): Promise<readonly T[] | typeof BACK | undefined> {
-  return new Promise((resolve, reject) => {
-    const pick = openPick(question);
-    let answer: readonly T[] | typeof BACK | undefined;
-    Promise.resolve(question.choices).then(
-      (choices) => fill(pick, choices, question),
-      (error: unknown) => {
-        reject(error instanceof Error ? error : new Error(String(error)));
-        pick.hide();
-      },
-    );
+  const pick = openPick(question);
+  return showInput<readonly T[] | typeof BACK>(pick, (finish, fail) => {
+    Promise.resolve(question.choices).then((choices) => fill(pick, choices, question), fail);
     pick.onDidChangeSelection((selection) => {
       pick.title = question.titleFor?.(selection.length) ?? question.title;
     });
     pick.onDidAccept(() => {
       const values = pick.selectedItems.flatMap(({ value }) => (value === undefined ? [] : [value]));
-      if (values.length === 0) return;
-      answer = values;
-      pick.hide();
+      if (values.length > 0) finish(values);
     });
-    pick.onDidTriggerButton(() => {
-      answer = BACK;
-      pick.hide();
-    });
-    pick.onDidHide(() => {
-      pick.dispose();
-      resolve(answer);
-    });
-    pick.show();
+    pick.onDidTriggerButton(() => finish(BACK));
   });
 }
 
@@ -112,5 +93,4 @@ export function showStep(
   input.step = step;
   input.totalSteps = totalSteps;
   input.buttons = canGoBack ? [vscode.QuickInputButtons.Back] : [];
-  input.ignoreFocusOut = true;
 }

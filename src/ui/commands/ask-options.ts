@@ -1,7 +1,9 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
-import { askChoice, BACK, type Choice, type Step } from "./ask-choice.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { BACK } from "../quick-input.ts";
+import { askChoice, type Choice, type Step } from "./ask-choice.ts";
 import type { CommandContext } from "./command.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import { pickAgents } from "./pick-agent.ts";
@@ -81,7 +83,7 @@ function optionChoices(
       ? vscode.l10n.t("$(check) Fork of the Active Session")
       : vscode.l10n.t("$(repo-forked) Fork of the Active Session"),
     description: fork
-      ? vscode.l10n.t("on: the task inherits the conversation “{0}”", escapeIcons(fork.title))
+      ? vscode.l10n.t("on: the task inherits the conversation “{0}”", withoutIcons(fork.title))
       : vscode.l10n.t("off: the task knows its prompt alone"),
     value: "fork",
   };
@@ -106,7 +108,7 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
     : count > 1
       ? vscode.l10n.t("$(play) Launch {0} Tasks", count)
       : vscode.l10n.t("$(play) Launch");
-  const detail = escapeIcons(excerpt(oneLine(prompts.join(" | ")), EXCERPT_LENGTH));
+  const detail = withoutIcons(excerpt(oneLine(prompts.join(" | ")), EXCERPT_LENGTH));
   return { label, detail, value: "on" };
 }
 
@@ -115,9 +117,4 @@ export function forkOfActive({ session }: CommandContext): LaunchPlan["fork"] {
   const active = session.session;
   if (!active) return undefined;
   return { title: active.title, request: { sourceSessionID: active.id }, parentSessionID: active.id };
-}
-
-/** `$(…)` in what others wrote is no icon. */
-export function escapeIcons(text: string): string {
-  return text.replace(/\$\([\w~-]+\)/g, "\\$&");
 }

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { referenceToEditor } from "../prompt-editor/editor-text.ts";
+import { showInput } from "../quick-input.ts";
 import { showStep, type Step } from "./ask-choice.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
@@ -27,36 +28,32 @@ export interface PromptAnswer {
  * it is left; whoever uses it drops the draft. Undefined: the person changed their mind.
  */
 export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promise<PromptAnswer | undefined> {
-  return new Promise((resolve) => {
-    const box = vscode.window.createInputBox();
-    const value = memory.draft(question.draft);
-    const isEmpty = question.isEmpty ?? ((text: string) => text.trim() === "");
-    const reference = referenceToEditor();
-    const insert = {
-      iconPath: new vscode.ThemeIcon("mention"),
-      tooltip: vscode.l10n.t("Insert {0}", reference ?? ""),
-    };
-    const write = { iconPath: new vscode.ThemeIcon("edit"), tooltip: vscode.l10n.t("Write in an Editor") };
-    const options = { iconPath: new vscode.ThemeIcon("settings-gear"), tooltip: vscode.l10n.t("Options") };
-    showStep(box, question);
-    box.buttons = [
-      ...box.buttons,
-      ...(reference === undefined ? [] : [insert]),
-      write,
-      ...(question.hasOptions ? [options] : []),
-    ];
-    box.prompt =
-      value === "" ? question.hint : vscode.l10n.t("{0} Your last text is still here.", question.hint);
-    box.placeholder =
-      question.placeholder ?? vscode.l10n.t("For example: find out why the tests are slow, and report.");
-    box.value = value;
-    box.valueSelection = [value.length, value.length];
-    box.validationMessage = question.problem;
-    let goes: PromptAnswer["goes"] | undefined;
-    const go = (to: PromptAnswer["goes"]): void => {
-      goes = to;
-      box.hide();
-    };
+  const box = vscode.window.createInputBox();
+  const value = memory.draft(question.draft);
+  const isEmpty = question.isEmpty ?? ((text: string) => text.trim() === "");
+  const reference = referenceToEditor();
+  const insert = {
+    iconPath: new vscode.ThemeIcon("mention"),
+    tooltip: vscode.l10n.t("Insert {0}", reference ?? ""),
+  };
+  const write = { iconPath: new vscode.ThemeIcon("edit"), tooltip: vscode.l10n.t("Write in an Editor") };
+  const options = { iconPath: new vscode.ThemeIcon("settings-gear"), tooltip: vscode.l10n.t("Options") };
+  showStep(box, question);
+  box.buttons = [
+    ...box.buttons,
+    ...(reference === undefined ? [] : [insert]),
+    write,
+    ...(question.hasOptions ? [options] : []),
+  ];
+  box.prompt =
+    value === "" ? question.hint : vscode.l10n.t("{0} Your last text is still here.", question.hint);
+  box.placeholder =
+    question.placeholder ?? vscode.l10n.t("For example: find out why the tests are slow, and report.");
+  box.value = value;
+  box.valueSelection = [value.length, value.length];
+  box.validationMessage = question.problem;
+  return showInput(box, (finish) => {
+    const go = (goes: PromptAnswer["goes"]): void => finish({ text: box.value, goes });
     box.onDidChangeValue(() => (box.validationMessage = undefined));
     box.onDidTriggerButton((button) => {
       if (button === insert) box.value = [box.value.trimEnd(), reference, ""].join(" ").trimStart();
@@ -66,11 +63,6 @@ export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promi
       if (isEmpty(box.value)) box.validationMessage = vscode.l10n.t("Say what the task is to do.");
       else go("on");
     });
-    box.onDidHide(() => {
-      memory.keepDraft(question.draft, box.value);
-      box.dispose();
-      resolve(goes && { text: box.value, goes });
-    });
-    box.show();
+    box.onDidHide(() => memory.keepDraft(question.draft, box.value));
   });
 }

@@ -3,7 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { isActive, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import { humanMessage } from "../human-error.ts";
-import { BACK } from "./ask-choice.ts";
+import { BACK } from "../quick-input.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed } from "./launch-flow.ts";

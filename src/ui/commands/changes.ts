@@ -12,8 +12,6 @@ export const showChanges: Command = {
     await context.ensureConnected();
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Changes"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!child) return undefined;
     // What a fork inherited was done before it was there.

@@ -1,10 +1,11 @@
 import * as vscode from "vscode";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { showError } from "../human-error.ts";
 import { showIfLong } from "../long-work.ts";
+import { withoutLinks } from "../plain-text.ts";
 import { atWorkBelow, finishedTasks } from "../tree/family.ts";
-import { oneLine } from "../tree/words.ts";
 import { isAgreed, isFromCode, type Command, type CommandContext } from "./command.ts";
 import { pickTask, selectedChildren } from "./pick-task.ts";
 import { stop } from "./task-commands.ts";
@@ -22,8 +23,6 @@ export const clear: Command = {
     }
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Clear Task"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!task) return undefined;
     // A program says in its arguments whether a running task may be cancelled; a person is asked.
@@ -76,14 +75,9 @@ async function offerUndo(tasks: CommandContext["tasks"], cleared: readonly Task[
     cleared.length === 1
       ? vscode.l10n.t(
           'Cleared "{0}" from the list. Its session is kept.',
-          plain(cleared[0]?.description ?? ""),
+          withoutLinks(excerpt(oneLine(cleared[0]?.description ?? ""), NAME_LENGTH)),
         )
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
   if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
   await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
-}
-
-/** The start of a text in which the editor finds no link: its messages would make `[…](command:…)` a command. */
-function plain(text: string): string {
-  return oneLine(text).slice(0, NAME_LENGTH).replaceAll("](", "] (");
 }

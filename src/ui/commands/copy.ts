@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { oneLine } from "../tree/words.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
 
@@ -59,8 +59,6 @@ async function chosen(
   if (selected) return selected;
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Copy Task ID"),
-    accepts: () => true,
-    none: vscode.l10n.t("There are no tasks in this session."),
   });
   return child ? [child] : [];
 }

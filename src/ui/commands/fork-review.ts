@@ -2,8 +2,9 @@ import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import { humanMessage } from "../human-error.ts";
-import { askChoice, BACK, showStep, type Choice, type Step } from "./ask-choice.ts";
-import { escapeIcons } from "./ask-options.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { BACK, showInput } from "../quick-input.ts";
+import { askChoice, showStep, type Choice, type Step } from "./ask-choice.ts";
 import type { CommandContext } from "./command.ts";
 import type { ForkDraft, LaunchPlan } from "./launch-plan.ts";
 import { pickAgent } from "./pick-agent.ts";
@@ -61,49 +62,41 @@ export async function reviewFork(
   }
 }
 
-function showReview(
+async function showReview(
   { engine, logger }: CommandContext,
   plan: ForkPlan,
   step: Step,
 ): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
-  return new Promise((resolve) => {
-    const pick = vscode.window.createQuickPick<ActionItem>();
-    const reading = new AbortController();
-    let preview: ForkPreview | undefined;
-    let action: Action | undefined;
-    showStep(pick, step);
-    pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
-    pick.busy = true;
-    pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
-    engine
-      .previewFork(plan.fork.request, reading.signal)
-      .then(
-        (found) => {
-          preview = found;
-          pick.items = [launchItem(found), ...changeItems(plan, found)];
-        },
-        (error: unknown) => {
-          if (reading.signal.aborted) return;
-          logger.error("The conversation could not be read.", error);
-          pick.items = [tryAgainItem(error), ...changeItems(plan)];
-        },
-      )
-      .finally(() => (pick.busy = false));
+  const pick = vscode.window.createQuickPick<ActionItem>();
+  const reading = new AbortController();
+  let preview: ForkPreview | undefined;
+  showStep(pick, step);
+  pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
+  pick.busy = true;
+  pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
+  engine
+    .previewFork(plan.fork.request, reading.signal)
+    .then(
+      (found) => {
+        preview = found;
+        pick.items = [launchItem(found), ...changeItems(plan, found)];
+      },
+      (error: unknown) => {
+        if (reading.signal.aborted) return;
+        logger.error("The conversation could not be read.", error);
+        pick.items = [tryAgainItem(error), ...changeItems(plan)];
+      },
+    )
+    .finally(() => (pick.busy = false));
+  const action = await showInput<Action>(pick, (finish) => {
     pick.onDidAccept(() => {
-      action = pick.selectedItems[0]?.action;
-      if (action) pick.hide();
+      const chosen = pick.selectedItems[0]?.action;
+      if (chosen) finish(chosen);
     });
-    pick.onDidTriggerButton(() => {
-      action = "back";
-      pick.hide();
-    });
-    pick.onDidHide(() => {
-      reading.abort();
-      pick.dispose();
-      resolve({ action, preview });
-    });
-    pick.show();
+    pick.onDidTriggerButton(() => finish("back"));
   });
+  reading.abort();
+  return { action, preview };
 }
 
 function launchItem(preview: ForkPreview): ActionItem {
@@ -173,34 +166,26 @@ function changeItems({ agents, fork }: ForkPlan, preview?: ForkPreview): readonl
 
 /** Undefined: it stays as it is. */
 function changeLimit(draft: ForkDraft, preview: ForkPreview | undefined): Promise<ForkDraft | undefined> {
-  return new Promise((resolve) => {
-    const box = vscode.window.createInputBox();
-    showStep(box, { title: vscode.l10n.t("Fork: Token Limit"), canGoBack: true });
-    box.prompt = vscode.l10n.t(
-      "How many tokens may the task inherit? They are estimated; models count differently.",
-    );
-    box.value = String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? "");
-    box.valueSelection = [0, box.value.length];
-    let changed: ForkDraft | undefined;
-    const validate = (): number | undefined => {
-      const maxTokens = readLimit(box.value);
-      box.validationMessage =
-        maxTokens === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined;
-      return maxTokens;
-    };
+  const box = vscode.window.createInputBox();
+  showStep(box, { title: vscode.l10n.t("Fork: Token Limit"), canGoBack: true });
+  box.prompt = vscode.l10n.t(
+    "How many tokens may the task inherit? They are estimated; models count differently.",
+  );
+  box.value = String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? "");
+  box.valueSelection = [0, box.value.length];
+  const validate = (): number | undefined => {
+    const maxTokens = readLimit(box.value);
+    box.validationMessage =
+      maxTokens === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined;
+    return maxTokens;
+  };
+  return showInput(box, (finish) => {
     box.onDidChangeValue(validate);
     box.onDidAccept(() => {
       const maxTokens = validate();
-      if (maxTokens === undefined) return;
-      changed = { ...draft, request: { ...draft.request, maxTokens } };
-      box.hide();
+      if (maxTokens !== undefined) finish({ ...draft, request: { ...draft.request, maxTokens } });
     });
     box.onDidTriggerButton(() => box.hide());
-    box.onDidHide(() => {
-      box.dispose();
-      resolve(changed);
-    });
-    box.show();
   });
 }
 
@@ -244,7 +229,7 @@ interface ForkStartChoice {
 }
 
 function beginningOf(text: string): string {
-  return escapeIcons(excerpt(oneLine(text), EXCERPT_LENGTH));
+  return withoutIcons(excerpt(oneLine(text), EXCERPT_LENGTH));
 }
 
 /** In two digits that count: tokens are estimated. */

@@ -12,8 +12,6 @@ export const fork: Command = {
     await context.ensureConnected();
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Fork Task"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!task) return undefined;
     if (typeof prompt === "string")

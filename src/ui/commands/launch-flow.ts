@@ -2,11 +2,12 @@ import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
 import { humanMessage } from "../human-error.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
-import { BACK, type Step } from "./ask-choice.ts";
+import { BACK } from "../quick-input.ts";
+import type { Step } from "./ask-choice.ts";
 import { askOptions } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext } from "./command.ts";
-import type { ForkPlan } from "./fork-review.ts";
+import { reviewFork, type ForkPlan } from "./fork-review.ts";
 import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
 import { pickAgent, pickAgents } from "./pick-agent.ts";
 
@@ -132,7 +133,6 @@ export async function launchReviewed(
     current = { ...current, agents: typeof agents === "string" ? [agents] : agents };
   }
   if (current.fork) {
-    const { reviewFork } = await import("./fork-review.ts");
     const step = { title: vscode.l10n.t("Fork: {0}", current.fork.title), ...steps, canGoBack: true };
     const reviewed = await reviewFork(context, { ...current, fork: current.fork }, step);
     if (!reviewed) return { plan: current, result: undefined };

@@ -7,7 +7,7 @@ const DRAFT_COUNT = 20;
 
 type Drafts = Readonly<Record<string, string>>;
 
-/** What the workspace remembers from one launch to the next. */
+/** What the workspace remembers from one launch or answer to the next. */
 export class LaunchMemory {
   constructor(private readonly state: vscode.Memento) {}
 

@@ -2,6 +2,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { launchAsking } from "./launch-flow.ts";
 
 /** What a program passes; the names are those of the tool `asyncagents_task`. */
 export interface LaunchArguments {
@@ -15,10 +16,8 @@ export interface LaunchArguments {
 const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id"];
 
 export const launch: Command = {
-  async run(context, argument) {
-    if (argument !== undefined) return launchTask(context, readArguments(argument));
-    return (await import("./launch-flow.ts")).launchAsking(context);
-  },
+  run: async (context, argument) =>
+    argument === undefined ? launchAsking(context) : launchTask(context, readArguments(argument)),
 };
 
 /** Launches under the active session, which is created if there is none. */

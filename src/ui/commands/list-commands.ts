@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { Child } from "../../engine/subagent.ts";
+import { showInput } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import { CHILD_STATES, countStates, type ChildState } from "../tree/child-state.ts";
 import { descendants } from "../tree/family.ts";
@@ -43,7 +44,7 @@ interface ConditionItem extends vscode.QuickPickItem {
 }
 
 /** One list for all conditions; what is typed is searched for. The tree follows at once, and goes back with Escape. */
-function askFilter({ engine, session, list }: CommandContext): Promise<TaskFilter | undefined> {
+async function askFilter({ engine, session, list }: CommandContext): Promise<TaskFilter | undefined> {
   const before = list.filter;
   const children = session.id === undefined ? [] : descendants(engine, session.id);
   const input = vscode.window.createQuickPick<ConditionItem>();
@@ -70,19 +71,9 @@ function askFilter({ engine, session, list }: CommandContext): Promise<TaskFilte
   };
   input.onDidChangeSelection(apply);
   input.onDidChangeValue(apply);
-  return new Promise((resolve) => {
-    let kept: TaskFilter | undefined;
-    input.onDidAccept(() => {
-      kept = list.filter;
-      input.hide();
-    });
-    input.onDidHide(() => {
-      if (!kept) list.filter = before;
-      input.dispose();
-      resolve(kept);
-    });
-    input.show();
-  });
+  const kept = await showInput<TaskFilter>(input, (finish) => input.onDidAccept(() => finish(list.filter)));
+  if (!kept) list.filter = before;
+  return kept;
 }
 
 function stateItems(children: readonly Child[]): readonly ConditionItem[] {

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { modelText } from "../../engine/model-ref.ts";
-import { askChoice, askChoices, type BACK, type Choice, type Step } from "./ask-choice.ts";
+import type { BACK } from "../quick-input.ts";
+import { askChoice, askChoices, type Choice, type Step } from "./ask-choice.ts";
 import type { CommandContext } from "./command.ts";
 
 /** Asks for an agent; Enter takes the one of the settings, else the one that was launched last. */

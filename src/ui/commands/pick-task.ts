@@ -1,27 +1,29 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers } from "../tree/family.ts";
 import { BatchNode, ChildNode } from "../tree/nodes.ts";
 import { childIcon } from "../tree/task-item.ts";
-import { activity, elapsed, nameOf, oneLine, statusWord } from "../tree/words.ts";
+import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { CommandContext } from "./command.ts";
 
 export interface PickOptions<T extends Child> {
   readonly title: string;
-  /** Which ones the command can work on. */
-  readonly accepts: (child: T) => boolean;
-  /** Said when there is none. */
-  readonly none: string;
+  /** Which ones the command can work on; by default any. */
+  readonly accepts?: (child: T) => boolean;
+  /** Said when there is none of them. */
+  readonly none?: string;
 }
 
 /** The task a command is about: its argument (a row of the tree, a task, an ID), or one that the person picks. */
 export async function pickTask(
   context: CommandContext,
   argument: unknown,
-  { accepts, ...texts }: PickOptions<Task>,
+  { accepts = () => true, ...texts }: PickOptions<Task>,
 ): Promise<Task | undefined> {
   if (argument !== undefined) return context.engine.find(reference(argument));
   const picked = await pickFrom(context, {
@@ -37,9 +39,13 @@ export async function pickChild(
   argument: unknown,
   options: PickOptions<Child>,
 ): Promise<Child | undefined> {
-  if (argument === undefined) return pickFrom(context, options);
+  return argument === undefined ? pickFrom(context, options) : findChild(context, argument);
+}
+
+/** The task or subagent that is named: as a row of the tree, itself or by its ID. */
+export function findChild({ engine }: Pick<CommandContext, "engine">, argument: unknown): Child {
   const id = reference(argument);
-  return context.engine.child(id) ?? context.engine.find(id);
+  return engine.child(id) ?? engine.find(id);
 }
 
 /** Everything that a menu was opened on: the selected rows, or the one clicked; of a batch its tasks. */
@@ -65,7 +71,11 @@ function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
 
 async function pickFrom(
   { engine, session, list }: CommandContext,
-  { title, accepts, none }: PickOptions<Child>,
+  {
+    title,
+    accepts = () => true,
+    none = vscode.l10n.t("There are no tasks in this session."),
+  }: PickOptions<Child>,
 ): Promise<Child | undefined> {
   const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
   const add = (parentID: string, above?: Child): void => {
@@ -83,6 +93,8 @@ async function pickFrom(
   const picked = await vscode.window.showQuickPick(items, {
     title,
     matchOnDescription: true,
+    // A panel that opens late would take the list away.
+    ignoreFocusOut: true,
     placeHolder: vscode.l10n.t("Which task?"),
   });
   return picked?.child;
@@ -91,7 +103,7 @@ async function pickFrom(
 function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly child: Child } {
   const now = Date.now();
   return {
-    label: withoutIcons(oneLine(nameOf(child))),
+    label: withoutIcons(oneLine(child.description)),
     description: [
       child.agent,
       activity(child, now) ?? statusWord(child),
@@ -100,19 +112,14 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
     ]
       .filter(Boolean)
       .join(" · "),
-    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(nameOf(above)))) }),
+    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
     child,
   };
 }
 
-/** A text in which the editor draws no icon. */
-function withoutIcons(text: string): string {
-  return text.replace(/\$\([a-z\d-]+(~[a-z]+)?\)/gi, "\\$&");
-}
-
 /** The ID, or the beginning or end of one, that an argument names. */
-export function reference(argument: unknown): string {
+function reference(argument: unknown): string {
   if (typeof argument === "string") return argument;
   if (
     typeof argument === "object" &&

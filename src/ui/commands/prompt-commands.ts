@@ -3,7 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { showError } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { splitSections } from "../prompt-editor/sections.ts";
-import { BACK } from "./ask-choice.ts";
+import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed, launchTextAsking } from "./launch-flow.ts";

@@ -31,6 +31,8 @@ export const selectSession: Command = {
     });
     const picked = await vscode.window.showQuickPick([follow, ...sessions], {
       title: vscode.l10n.t("Select Session"),
+      // A panel that opens late would take the list away.
+      ignoreFocusOut: true,
       placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
     });
     if (!picked) return undefined;

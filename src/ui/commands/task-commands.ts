@@ -4,14 +4,13 @@ import { isUntold } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
+import { resumeAsking } from "./resume-flow.ts";
 
 export const showOutput: Command = {
   isAboutTask: true,
   async run(context, argument) {
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Output"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (child) context.panels.show(child.id);
     return child;
@@ -54,7 +53,7 @@ export const resume: Command = {
     });
     if (!task) return undefined;
     if (typeof prompt === "string") return context.tasks.resume(task.id, prompt);
-    return (await import("./resume-flow.ts")).resumeAsking(context, task);
+    return resumeAsking(context, task);
   },
 };
 

@@ -10,8 +10,6 @@ export const openInTerminal: Command = {
     await context.ensureConnected();
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Open in Terminal"),
-      accepts: () => true,
-      none: vscode.l10n.t("There are no tasks in this session."),
     });
     if (!child) return undefined;
     const call = await context.connection.attachCommand(child.id);

@@ -3,20 +3,23 @@ import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { ServerFailure } from "../../engine/ports.ts";
 import type {
+  PendingRequest,
   PermissionRequest,
   Question,
   QuestionRequest,
   RequestAnswer,
 } from "../../engine/server-model.ts";
 import type { CommandContext } from "../commands/command.ts";
+import type { LaunchMemory } from "../commands/launch-memory.ts";
 import { showError } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
+import { BACK } from "../quick-input.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
-import { BACK, pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
+import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
-export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "openText" | "logger">;
+export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "openText" | "logger" | "memory">;
 
 /** Longer questions are cut by the list that asks them. */
 const QUESTION_SHOWN = 90;
@@ -51,23 +54,49 @@ export async function answerRequest(
   open: OpenRequest,
   canGoBack = false,
 ): Promise<Step<RequestAnswer>> {
-  const { engine, tasks, logger } = context;
+  const { engine, tasks, logger, memory } = context;
   const { request } = open;
-  const drafts: Drafts = { reason: "", answers: [] };
+  const drafts = keptDrafts(memory, request);
   for (;;) {
     const watch = watchRequest(engine, request.id);
     const given = await ask(context, open, { over: watch.over, canGoBack }, drafts);
     watch.dispose();
-    if (watch.over.aborted) return void tellOver(drafts);
+    if (watch.over.aborted) {
+      keepDrafts(memory, request);
+      return void tellOver(drafts);
+    }
+    keepDrafts(memory, request, drafts);
     if (given === undefined || given === BACK) return given;
     try {
       await tasks.answer(request, given);
+      keepDrafts(memory, request);
       return given;
     } catch (error) {
       if (isUnknown(error)) return void tellOver(drafts);
       void showError(error, logger);
     }
   }
+}
+
+/** What was written for a request and not sent. */
+function keptDrafts(memory: LaunchMemory, request: PendingRequest): Drafts {
+  const kept = (at: number): string => memory.draft(draftName(request, at));
+  const questions = request.type === "question" ? request.questions : [];
+  return { reason: kept(0), answers: questions.map((_, at) => ({ labels: [], own: kept(at + 1) })) };
+}
+
+/** Without drafts: there is no more use for what was kept. */
+function keepDrafts(memory: LaunchMemory, request: PendingRequest, drafts?: Drafts): void {
+  const count = request.type === "question" ? request.questions.length : 0;
+  for (let at = 0; at <= count; at++) {
+    const text = at === 0 ? drafts?.reason : drafts?.answers[at - 1]?.own;
+    memory.keepDraft(draftName(request, at), text ?? "");
+  }
+}
+
+/** The reason of a rejection is the first text, the own answers to questions follow. */
+function draftName({ id }: PendingRequest, at: number): string {
+  return `answer ${id} ${at}`;
 }
 
 /** Whether the server no longer knows the request that was answered. */

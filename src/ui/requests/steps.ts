@@ -1,7 +1,5 @@
 import * as vscode from "vscode";
-
-/** The person wants the step before. */
-export const BACK = Symbol("back");
+import { BACK, showInput } from "../quick-input.ts";
 
 /** What came of a step; undefined: the person left, or `over` said that it has no more use. */
 export type Step<T> = T | typeof BACK | undefined;
@@ -63,7 +61,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
   list.items = items;
   list.buttons = [...(canGoBack ? [vscode.QuickInputButtons.Back] : []), ...buttons];
   const chosen = prepare(list);
-  return show(list, over, (finish) => {
+  const listen = (finish: (result: R | B | typeof BACK) => void): void => {
     list.onDidAccept(() => {
       const result = chosen();
       if (result !== undefined) finish(result);
@@ -72,7 +70,8 @@ function pick<T extends vscode.QuickPickItem, B, R>(
       const own = buttons.find((one) => one === button);
       finish(own ? own.gives : BACK);
     });
-  });
+  };
+  return showInput(list, listen, over);
 }
 
 /** Lets the person write; `draft` is told each change, so that nothing is lost with the step. */
@@ -92,7 +91,7 @@ export function write(
   input.value = options.text;
   input.valueSelection = [options.text.length, options.text.length];
   input.buttons = options.canGoBack ? [vscode.QuickInputButtons.Back] : [];
-  return show<string>(input, options.over, (finish) => {
+  const listen = (finish: (result: string | typeof BACK) => void): void => {
     input.onDidChangeValue((value) => {
       input.validationMessage = "";
       options.draft(value);
@@ -102,30 +101,6 @@ export function write(
       else finish(input.value.trim());
     });
     input.onDidTriggerButton(() => finish(BACK));
-  });
-}
-
-function show<R>(
-  input: vscode.QuickInput,
-  over: AbortSignal,
-  listen: (finish: (result: R | typeof BACK) => void) => void,
-): Promise<Step<R>> {
-  return new Promise((resolve) => {
-    let result: Step<R>;
-    const close = (): void => input.hide();
-    // What someone else does meanwhile must not take the question away.
-    input.ignoreFocusOut = true;
-    listen((given) => {
-      result = given;
-      input.hide();
-    });
-    input.onDidHide(() => {
-      over.removeEventListener("abort", close);
-      input.dispose();
-      resolve(result);
-    });
-    over.addEventListener("abort", close);
-    input.show();
-    if (over.aborted) close();
-  });
+  };
+  return showInput(input, listen, options.over);
 }

@@ -1,10 +1,11 @@
 import * as vscode from "vscode";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Task } from "../../engine/task.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
 import { STATE_ICON } from "./task-item.ts";
-import { belowWords, costWord, oneLine, stateWord } from "./words.ts";
+import { belowWords, costWord, stateWord } from "./words.ts";
 
 /** Words that all descriptions begin with, for them to name the batch. */
 const COMMON_WORDS = 2;

@@ -3,17 +3,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
-import {
-  activity,
-  belowWords,
-  costWord,
-  elapsed,
-  marks,
-  nameOf,
-  statusWord,
-  toolCalls,
-  toolCount,
-} from "./words.ts";
+import { activity, belowWords, costWord, elapsed, marks, statusWord, toolCalls, toolCount } from "./words.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
 export const TASK_SCHEME = "asyncagents-task";
@@ -48,12 +38,14 @@ const PHASE_ICON: Readonly<Partial<Record<Phase, vscode.ThemeIcon>>> = {
 
 /** Nobody said how it ended. */
 const IDLE_ICON = icon("check", "descriptionForeground");
+/** It has not said anything yet. */
+const NEW_ICON = icon("circle-outline", "descriptionForeground");
 
 /** How a task, or a subagent of others, looks in the tree. */
 export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const { now, isParent } = around;
   const item = new vscode.TreeItem(
-    nameOf(child),
+    child.description,
     !isParent
       ? vscode.TreeItemCollapsibleState.None
       : around.below.atWork > 0
@@ -75,7 +67,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.accessibilityInformation = {
     // Without the time and the calls of what still runs: a reader would say them anew every second.
     label: [
-      nameOf(child),
+      child.description,
       statusWord(child),
       below,
       ...marks(child),
@@ -90,7 +82,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
 }
 
 export function childIcon(child: Child): vscode.ThemeIcon {
-  if (child.status === "idle") return IDLE_ICON;
+  if (child.status === "idle") return child.tokens.output === 0 ? NEW_ICON : IDLE_ICON;
   return (child.progress && PHASE_ICON[child.progress.phase]) ?? STATE_ICON[stateOf(child)];
 }
 

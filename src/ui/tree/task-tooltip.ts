@@ -3,22 +3,12 @@ import type { TaskEngine } from "../../engine/engine.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
+import { plainMarkdown } from "../plain-text.ts";
 import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import { batchMembers, descendants } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
-import {
-  activity,
-  costWord,
-  elapsed,
-  marks,
-  nameOf,
-  oneLine,
-  stateWord,
-  statusWord,
-  toolCalls,
-  toolWords,
-} from "./words.ts";
+import { activity, costWord, elapsed, marks, stateWord, statusWord, toolCalls, toolWords } from "./words.ts";
 
 /** The name of a fact and what is known of it. */
 type Fact = readonly [name: string, value: string | undefined];
@@ -29,7 +19,7 @@ export function childTooltip(engine: TaskEngine, id: string, now: number): vscod
   if (!child) return undefined;
   const { model } = child;
   const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
-  return tooltip(nameOf(child), status, [
+  return tooltip(child.description, status, [
     [
       [vscode.l10n.t("Error"), child.error?.message],
       [
@@ -90,10 +80,14 @@ function tooltip(
 ): vscode.MarkdownString {
   const texts = sections
     .map((facts) =>
-      facts.flatMap(([name, value]) => (value ? [`**${plain(name)}**: ${plain(value)}`] : [])).join("  \n"),
+      facts
+        .flatMap(([name, value]) => (value ? [`**${plainMarkdown(name)}**: ${plainMarkdown(value)}`] : []))
+        .join("  \n"),
     )
     .filter(Boolean);
-  return new vscode.MarkdownString([`**${plain(title)}**  \n${plain(status)}`, ...texts].join("\n\n---\n\n"));
+  return new vscode.MarkdownString(
+    [`**${plainMarkdown(title)}**  \n${plainMarkdown(status)}`, ...texts].join("\n\n---\n\n"),
+  );
 }
 
 function taskFacts(engine: TaskEngine, task: Task): readonly Fact[] {
@@ -156,9 +150,4 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
 /** Undefined: nothing is below. */
 function costBelow(engine: TaskEngine, { id }: Child): string | undefined {
   return descendants(engine, id).length > 0 ? costWord(engine.totals([id]).cost) : undefined;
-}
-
-/** Text that no Markdown, link or icon in it changes. */
-function plain(text: string): string {
-  return oneLine(text).replace(/[!-/:-@[-`{-~]/g, "\\$&");
 }

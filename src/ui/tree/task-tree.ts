@@ -35,6 +35,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly batchNodes = new Map<string, BatchNode>();
   /** By the ID of the session above. */
   private readonly levels = new Map<string, Level>();
+  /** Whether the rows that a person opened or closed are open, by their IDs: a filter takes rows out and brings them back. */
+  private readonly opened = new Map<string, boolean>();
   /** Sessions below which rows came, went or moved since the editor was told. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
@@ -82,6 +84,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.changes.fire(undefined);
   }
 
+  /** Keeps a row as the person left it. */
+  setOpen(element: Node, isOpen: boolean): void {
+    this.opened.set(rowID(element), isOpen);
+  }
+
   /** Times move only while someone can see them. */
   setVisible(visible: boolean): void {
     this.visible = visible;
@@ -110,6 +117,33 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   getTreeItem(element: Node): vscode.TreeItem {
+    const item = this.item(element);
+    const isOpen = this.opened.get(rowID(element));
+    if (isOpen !== undefined && item.collapsibleState !== vscode.TreeItemCollapsibleState.None)
+      item.collapsibleState = isOpen
+        ? vscode.TreeItemCollapsibleState.Expanded
+        : vscode.TreeItemCollapsibleState.Collapsed;
+    return item;
+  }
+
+  async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
+    if (element instanceof UnreadableNode) return item;
+    const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
+    item.tooltip =
+      element instanceof BatchNode
+        ? batchTooltip(this.engine, element)
+        : childTooltip(this.engine, element.id, Date.now());
+    return item;
+  }
+
+  dispose(): void {
+    clearInterval(this.ticking);
+    clearTimeout(this.gathering);
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.changes.dispose();
+  }
+
+  private item(element: Node): vscode.TreeItem {
     if (element instanceof UnreadableNode) return unreadableItem(element);
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.engine, element.parentSessionID, element.batchID);
@@ -131,23 +165,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
     item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
     return item;
-  }
-
-  async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
-    if (element instanceof UnreadableNode) return item;
-    const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
-    item.tooltip =
-      element instanceof BatchNode
-        ? batchTooltip(this.engine, element)
-        : childTooltip(this.engine, element.id, Date.now());
-    return item;
-  }
-
-  dispose(): void {
-    clearInterval(this.ticking);
-    clearTimeout(this.gathering);
-    for (const subscription of this.subscriptions) subscription.dispose();
-    this.changes.dispose();
   }
 
   /** Draws anew what a change of one child changed. */
@@ -273,6 +290,12 @@ function isListed(child: Child | undefined): child is Child {
 
 function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID" | "batchID">): string {
   return `${parentSessionID}/${batchID}`;
+}
+
+/** By which the editor knows the row, too. */
+function rowID(node: Node): string {
+  if (node instanceof BatchNode) return batchKey(node);
+  return node instanceof ChildNode ? node.id : node.task.sessionID;
 }
 
 function isSame(before: readonly Node[], after: readonly Node[]): boolean {

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
@@ -12,7 +13,7 @@ import type { ListOptions } from "./list-options.ts";
 import { BatchNode, ChildNode, type Node } from "./nodes.ts";
 import { isFiltering, matches, type TaskFilter } from "./task-filter.ts";
 import { TaskTree } from "./task-tree.ts";
-import { nameOf, oneLine, stateWord } from "./words.ts";
+import { stateWord } from "./words.ts";
 
 export const TASK_VIEW = "asyncagents.tasks";
 
@@ -69,6 +70,8 @@ export class TaskView implements vscode.Disposable {
       engine.onDidChangeSubagent(() => this.updateSoon()),
       engine.onDidChangeRequests(() => this.updateSoon()),
       options.onDidChange(() => this.update()),
+      view.onDidExpandElement(({ element }) => this.tree.setOpen(element, true)),
+      view.onDidCollapseElement(({ element }) => this.tree.setOpen(element, false)),
       view.onDidChangeSelection(() => this.updateSelectionKeys()),
       connection.onDidChange(() => {
         this.update();
@@ -196,7 +199,7 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
       request.type === "permission"
         ? vscode.l10n.t("permission {0}", request.permission)
         : vscode.l10n.t("a question");
-    return `${oneLine(nameOf(child))} (${what})`;
+    return `${oneLine(child.description)} (${what})`;
   });
   const more =
     requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { ToolUse } from "../../engine/task.ts";
@@ -26,11 +27,6 @@ export function stateWord(state: ChildState): string {
 export function statusWord({ status }: Child): string {
   if (status === "resumed") return vscode.l10n.t("being resumed");
   return status === "idle" ? vscode.l10n.t("at rest") : stateWord(status);
-}
-
-/** What a child is called. OpenCode adds the agent to the title of a subagent, which is told beside it. */
-export function nameOf(child: Child): string {
-  return isTask(child) ? child.description : child.description.replace(/ \(@\S+ subagent\)$/, "");
 }
 
 /** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
@@ -86,7 +82,7 @@ export function toolWords({ tool, title = "" }: ToolUse): string {
   const line = oneLine(title);
   const isPath = line.includes("/") && !line.includes(" ");
   const told = isPath ? line.split("/").slice(-2).join("/") : line;
-  return [tool, cut(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
+  return [tool, excerpt(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
 }
 
 /** The time of the present or last turn. */
@@ -108,13 +104,4 @@ export function toolCalls({ toolCalls, progress }: Child): number {
 /** US dollars; undefined: none were spent. */
 export function costWord(cost: number): string | undefined {
   return cost > 0 ? `$${cost.toFixed(cost < 0.01 ? 4 : 2)}` : undefined;
-}
-
-export function oneLine(text: string): string {
-  return text.trim().replace(/\s+/g, " ");
-}
-
-function cut(text: string, length: number): string {
-  const letters = [...text];
-  return letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`;
 }
