@@ -1,4 +1,7 @@
-/** What agents and models write holds no link where the editor makes links of Markdown ones, commands included. */
+/**
+ * What agents and models write holds no link where the editor makes links of Markdown ones, commands included: in
+ * notifications, and below the box of a dialog.
+ */
 export function withoutLinks(text: string): string {
   return text.replaceAll("](", "] (");
 }

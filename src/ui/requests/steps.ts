@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { withoutLinks } from "../plain-text.ts";
 
 /** The person wants the step before. */
 export const BACK = Symbol("back");
@@ -88,7 +89,7 @@ export function write(
   const input = vscode.window.createInputBox();
   input.title = options.title;
   input.placeholder = options.placeholder;
-  input.prompt = options.prompt;
+  input.prompt = withoutLinks(options.prompt);
   input.value = options.text;
   input.valueSelection = [options.text.length, options.text.length];
   input.buttons = options.canGoBack ? [vscode.QuickInputButtons.Back] : [];
