@@ -580,11 +580,12 @@ export class TaskEngine implements Disposable {
     requests: readonly PendingRequest[],
     statuses: ReadonlyMap<string, SessionStatus>,
   ): void {
-    this.requests.clear();
     const open = new Set(requests.map(({ id }) => id));
     for (const entry of this.registry.active())
       if (entry.progress?.keepRequests(open)) this.registry.progressed(entry);
+    // Before the requests, as those of a turn that began or ended are forgotten.
     this.subagents.resync(statuses, open);
+    this.requests.replace(requests);
     for (const request of requests) this.handle({ type: "request-asked", request });
   }
 

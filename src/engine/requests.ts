@@ -27,9 +27,10 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
-  /** Only what is told from here on counts. */
-  clear(): void {
+  /** Only these count from here on. In one step: those that stay open must not look answered for a moment. */
+  replace(requests: readonly PendingRequest[]): void {
     this.open.clear();
+    for (const request of requests) this.open.set(request.id, request);
     this.changes.fire();
   }
 

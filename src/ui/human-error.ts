@@ -2,9 +2,17 @@ import * as vscode from "vscode";
 import { ConnectionError } from "../engine/connection.ts";
 import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
+import { withoutLinks } from "./plain-text.ts";
 
-/** The sentence a person reads of an error, its remedy included. What they cannot act on is left to the log. */
+/**
+ * The sentence a person reads of an error, its remedy included. What they cannot act on is left to the log. An error can
+ * quote what agents wrote.
+ */
 export function humanMessage(error: unknown): string {
+  return withoutLinks(message(error));
+}
+
+function message(error: unknown): string {
   if (error instanceof ConnectionError) return `${error.failure.message} ${error.failure.remedy}`;
   if (error instanceof Refusal) return error.message;
   if (error instanceof ServerFailure)

@@ -1,6 +1,9 @@
 import { oneLine } from "../engine/fork/excerpt.ts";
 
-/** What agents and models write holds no link where the editor makes links of Markdown ones, commands included. */
+/**
+ * What agents and models write holds no link where the editor makes links of Markdown ones, commands included: in
+ * notifications, and below the box of a dialog.
+ */
 export function withoutLinks(text: string): string {
   return text.replaceAll("](", "] (");
 }

@@ -88,6 +88,7 @@ describe("a request in words", () => {
   it("who asks, and what always covers", () => {
     assert.equal(asker({ agent: "build", description: "Ship" }), 'build of "Ship"');
     assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
+    assert.equal(asker({ description: "Sh\nip\u202e" }), 'The agent of "Sh ip\\u{202e}"');
     assert.match(alwaysWords(permission("edit")), /^Everything of this kind, .* until the server restarts$/);
     assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*: /);
   });

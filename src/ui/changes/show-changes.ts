@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
+import { withoutLinks } from "../plain-text.ts";
 import { diffSides, type AddText } from "./diff-sides.ts";
 
 /** Files that a sentence names before it stops. */
@@ -14,7 +15,7 @@ export async function showChanges(
   addText: AddText,
 ): Promise<void> {
   if (files.length === 0) {
-    void vscode.window.showInformationMessage(nothingChanged(child, hasSnapshots));
+    void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));
     return;
   }
   const title = hasSnapshots
@@ -33,9 +34,11 @@ export async function showChanges(
   const doubtful = files.filter(({ isDoubtful }) => isDoubtful).map(({ path }) => basename(path));
   if (doubtful.length > 0)
     void vscode.window.showInformationMessage(
-      vscode.l10n.t(
-        "Other agents ran commands at the same time, so these changes may be theirs: {0}",
-        [...doubtful.slice(0, NAMED_FILES), ...(doubtful.length > NAMED_FILES ? ["…"] : [])].join(", "),
+      withoutLinks(
+        vscode.l10n.t(
+          "Other agents ran commands at the same time, so these changes may be theirs: {0}",
+          [...doubtful.slice(0, NAMED_FILES), ...(doubtful.length > NAMED_FILES ? ["…"] : [])].join(", "),
+        ),
       ),
     );
 }

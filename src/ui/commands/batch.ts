@@ -78,11 +78,12 @@ async function launchAsking(context: CommandContext): Promise<readonly Task[] | 
   for (;;) {
     const prompts = selected ?? (await askPrompts(context, problem));
     if (!prompts) return undefined;
+    const written = memory.draft(DRAFT);
     try {
       const step = { ...(selected ? {} : { step: 2, totalSteps: 2 }), canGoBack: !selected };
       const { result } = await launchReviewed(context, { agents: [], splits: true }, prompts, step);
       if (result === BACK) continue;
-      if (result && !selected) memory.keepDraft(DRAFT, "");
+      if (result && !selected) memory.dropDraft(DRAFT, written);
       return result;
     } catch (error) {
       if (selected) throw error;
@@ -121,7 +122,7 @@ async function askPrompts(
     { kind: "launch", plan: { agents: [], splits: true } },
     splitPrompts(answer.text).join("\n\n---\n\n"),
   );
-  memory.keepDraft(DRAFT, "");
+  memory.dropDraft(DRAFT, answer.text);
   return undefined;
 }
 

@@ -56,7 +56,11 @@ async function clearAll(context: CommandContext, asked: readonly Task[]): Promis
           );
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return [];
   }
-  const below = asked.flatMap((task) => (isAtWork(task) ? [] : atWorkBelow(engine, task.id)));
+  // As they are now: while the question stood, what was at work may have ended.
+  const below = asked.flatMap(({ id }) => {
+    const child = engine.child(id);
+    return child && isAtWork(child) ? [] : atWorkBelow(engine, id);
+  });
   const clearEach = async (): Promise<readonly Task[]> => {
     await Promise.all([...new Set(below)].map((child) => stop(context, child)));
     return Promise.all(asked.map(({ id }) => tasks.clear(id, { cancelRunning: true })));

@@ -88,14 +88,14 @@ async function askPromptFor(
     if (goes === "editor" || goes === "sections") {
       const target = goes === "sections" ? { ...current, splits: true } : current;
       await promptEditors.open({ kind: "launch", plan: target }, answer.text || quotedSelection());
-      memory.keepDraft(draft, "");
+      memory.dropDraft(draft, answer.text);
       return { plan: current, result: undefined };
     }
     try {
       const asked = await launchReviewed(context, current, prompts, { step: step + 1, totalSteps: step + 1 });
       current = asked.plan;
       if (asked.result === BACK) continue;
-      if (asked.result) memory.keepDraft(draft, "");
+      if (asked.result) memory.dropDraft(draft, answer.text);
       return asked;
     } catch (error) {
       logger.error("The task was not launched.", error);

@@ -33,6 +33,11 @@ export class LaunchMemory {
     void this.state.update(DRAFTS, Object.fromEntries(kept.slice(-DRAFT_COUNT)));
   }
 
+  /** The text was used; what was written under the name meanwhile stays. */
+  dropDraft(name: string, text: string): void {
+    if (this.draft(name) === text) this.keepDraft(name, "");
+  }
+
   private get drafts(): Drafts {
     return this.state.get<Drafts>(DRAFTS, {});
   }

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { modelText } from "../../engine/model-ref.ts";
+import { withoutIcons } from "../plain-text.ts";
 import type { BACK } from "../quick-input.ts";
 import { askChoice, askChoices, type Choice, type Step } from "./ask-choice.ts";
 import type { CommandContext } from "./command.ts";
@@ -53,7 +54,7 @@ async function agentChoices({ engine, settings }: CommandContext): Promise<reado
   return agents.map(({ name, description, model }) => ({
     label: name,
     description: modelText(defaultModel ?? model),
-    detail: description ?? "",
+    detail: withoutIcons(description ?? ""),
     value: name,
   }));
 }

@@ -78,7 +78,11 @@ async function pickFrom(
   }: PickOptions<Child>,
 ): Promise<Child | undefined> {
   const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
+  const seen = new Set<string>();
   const add = (parentID: string, above?: Child): void => {
+    // Broken metadata can make a session its own ancestor.
+    if (seen.has(parentID)) return;
+    seen.add(parentID);
     for (const row of arrange(engine, engine.children(parentID), list.sortOrder))
       for (const child of isBatchRow(row) ? row.members : [row]) {
         if (accepts(child)) items.push(pickItem(child, above));
@@ -104,14 +108,11 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
   const now = Date.now();
   return {
     label: withoutIcons(oneLine(child.description)),
-    description: [
-      child.agent,
-      activity(child, now) ?? statusWord(child),
-      elapsed(child, now),
-      shortID(child.id),
-    ]
-      .filter(Boolean)
-      .join(" · "),
+    description: withoutIcons(
+      [child.agent, activity(child, now) ?? statusWord(child), elapsed(child, now), shortID(child.id)]
+        .filter(Boolean)
+        .join(" · "),
+    ),
     ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
     child,

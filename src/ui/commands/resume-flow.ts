@@ -27,12 +27,12 @@ export async function resumeAsking(context: CommandContext, task: Task): Promise
     if (!answer) return undefined;
     if (answer.goes === "editor") {
       await promptEditors.open({ kind: "resume", taskID: id, description }, answer.text || quotedSelection());
-      memory.keepDraft(draft, "");
+      memory.dropDraft(draft, answer.text);
       return undefined;
     }
     try {
       const resumed = await tasks.resume(id, answer.text);
-      memory.keepDraft(draft, "");
+      memory.dropDraft(draft, answer.text);
       return resumed;
     } catch (error) {
       logger.error("The task was not resumed.", error);

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
@@ -19,7 +20,7 @@ export const selectSession: Command = {
     const sessions = session.roots().map(({ id, title }) => {
       const count = engine.list(id).length;
       return {
-        label: title,
+        label: withoutIcons(title),
         description: [
           id === session.id ? vscode.l10n.t("active") : "",
           count === 0 ? "" : count === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", count),

@@ -28,6 +28,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   ) {
     this.targets = new Map(Object.entries(state.get<Readonly<Record<string, PromptTarget>>>(TARGETS, {})));
     this.forgetClosed();
+    if (this.targets.size > 0) this.changed();
     this.subscriptions = vscode.Disposable.from(
       this.lensChanges,
       vscode.languages.registerCodeLensProvider({ scheme: "untitled" }, this),
@@ -41,7 +42,8 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   /** Opens a new one with this text, the cursor where one would write on. */
   async open(target: PromptTarget, text: string): Promise<void> {
     const document = await vscode.workspace.openTextDocument({ language: "markdown", content: text });
-    this.setTarget(document.uri, target);
+    this.targets.set(document.uri.toString(), target);
+    this.changed();
     // A quotation begins with the empty line that the task is written into.
     const cursor = text.startsWith("\n") ? new vscode.Position(0, 0) : document.positionAt(text.length);
     await vscode.window.showTextDocument(document, {
@@ -55,7 +57,9 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
     return this.targets.get(uri.toString());
   }
 
+  /** Does nothing where it was closed meanwhile: the next untitled document may have its address. */
   setTarget(uri: vscode.Uri, target: PromptTarget): void {
+    if (!this.target(uri)) return;
     this.targets.set(uri.toString(), target);
     this.changed();
   }
@@ -90,7 +94,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
     for (const { uri } of textTabs()) open.add(uri.toString());
     const closed = [...this.targets.keys()].filter((uri) => !open.has(uri));
     for (const uri of closed) this.targets.delete(uri);
-    if (closed.length > 0 || this.targets.size > 0) this.changed();
+    if (closed.length > 0) this.changed();
   }
 
   private changed(): void {

@@ -10,7 +10,6 @@ import type {
   RequestAnswer,
 } from "../../engine/server-model.ts";
 import type { CommandContext } from "../commands/command.ts";
-import type { LaunchMemory } from "../commands/launch-memory.ts";
 import { showError } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
@@ -19,14 +18,17 @@ import { alwaysWords, asker, requestWords } from "./request-words.ts";
 import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
-export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "openText" | "logger" | "memory">;
+export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "memory" | "openText" | "logger">;
 
 /** Longer questions are cut by the list that asks them. */
 const QUESTION_SHOWN = 90;
 /** Longer subjects leave no room in their row for what is beside them. */
 const SUBJECT_SHOWN = 60;
 
-/** What the person wrote and chose so far: kept while the steps change, and when an answer could not be sent. */
+/**
+ * What the person wrote and chose so far: kept while the steps change, and when an answer could not be sent; what they
+ * wrote also for the next time, when they leave.
+ */
 interface Drafts {
   reason: string;
   readonly answers: { labels: readonly string[]; own: string }[];
@@ -37,9 +39,10 @@ export async function answerOneOf(
   context: FlowContext,
   requests: () => readonly OpenRequest[],
 ): Promise<RequestAnswer | undefined> {
-  for (;;) {
+  for (let wasListed = false; ; wasListed = true) {
     const open = requests();
-    const only = open.length === 1 ? open[0] : undefined;
+    // A list that is down to one stays: who was about to press Enter in it must not answer something else.
+    const only = open.length === 1 && !wasListed ? open[0] : undefined;
     const picked = only ?? (await pickRequest(context.engine, open));
     if (picked === "changed") continue;
     if (!picked || picked === BACK) return undefined;
@@ -54,49 +57,59 @@ export async function answerRequest(
   open: OpenRequest,
   canGoBack = false,
 ): Promise<Step<RequestAnswer>> {
-  const { engine, tasks, logger, memory } = context;
+  const { engine, tasks, memory, logger } = context;
   const { request } = open;
-  const drafts = keptDrafts(memory, request);
+  const drafts = readDrafts(memory, request);
   for (;;) {
     const watch = watchRequest(engine, request.id);
-    const given = await ask(context, open, { over: watch.over, canGoBack }, drafts);
-    watch.dispose();
-    if (watch.over.aborted) {
-      keepDrafts(memory, request);
-      return void tellOver(drafts);
-    }
-    keepDrafts(memory, request, drafts);
+    const given = await ask(context, open, { over: watch.over, canGoBack }, drafts).finally(() => {
+      watch.dispose();
+      keepDrafts(memory, request, drafts);
+    });
+    if (watch.over.aborted) break;
     if (given === undefined || given === BACK) return given;
     try {
       await tasks.answer(request, given);
-      keepDrafts(memory, request);
+      dropDrafts(memory, request);
       return given;
     } catch (error) {
-      if (isUnknown(error)) return void tellOver(drafts);
+      if (isUnknown(error)) break;
       void showError(error, logger);
     }
   }
+  dropDrafts(memory, request);
+  tellOver(drafts);
+  return undefined;
 }
 
-/** What was written for a request and not sent. */
-function keptDrafts(memory: LaunchMemory, request: PendingRequest): Drafts {
-  const kept = (at: number): string => memory.draft(draftName(request, at));
-  const questions = request.type === "question" ? request.questions : [];
-  return { reason: kept(0), answers: questions.map((_, at) => ({ labels: [], own: kept(at + 1) })) };
+function readDrafts(memory: FlowContext["memory"], request: PendingRequest): Drafts {
+  return {
+    reason: memory.draft(draftName(request)),
+    answers: questionsOf(request).map((_, at) => ({ labels: [], own: memory.draft(draftName(request, at)) })),
+  };
 }
 
-/** Without drafts: there is no more use for what was kept. */
-function keepDrafts(memory: LaunchMemory, request: PendingRequest, drafts?: Drafts): void {
-  const count = request.type === "question" ? request.questions.length : 0;
-  for (let at = 0; at <= count; at++) {
-    const text = at === 0 ? drafts?.reason : drafts?.answers[at - 1]?.own;
-    memory.keepDraft(draftName(request, at), text ?? "");
-  }
+function keepDrafts(
+  memory: FlowContext["memory"],
+  request: PendingRequest,
+  { reason, answers }: Drafts,
+): void {
+  memory.keepDraft(draftName(request), reason);
+  answers.forEach(({ own }, at) => memory.keepDraft(draftName(request, at), own));
 }
 
-/** The reason of a rejection is the first text, the own answers to questions follow. */
-function draftName({ id }: PendingRequest, at: number): string {
-  return `answer ${id} ${at}`;
+function dropDrafts(memory: FlowContext["memory"], request: PendingRequest): void {
+  const answers = questionsOf(request).map(() => ({ labels: [], own: "" }));
+  keepDrafts(memory, request, { reason: "", answers });
+}
+
+/** The name under which the reason of a rejection is kept, or the own answer to one of the questions. */
+function draftName({ id }: PendingRequest, question?: number): string {
+  return question === undefined ? `reject ${id}` : `answer ${id} ${question}`;
+}
+
+function questionsOf(request: PendingRequest): readonly Question[] {
+  return request.type === "question" ? request.questions : [];
 }
 
 /** Whether the server no longer knows the request that was answered. */

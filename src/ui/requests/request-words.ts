@@ -1,4 +1,5 @@
 import { l10n, workspace } from "vscode";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { PendingRequest, PermissionRequest, QuestionRequest } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { visible } from "../plain-text.ts";
@@ -26,9 +27,11 @@ export function requestWords(request: PendingRequest): RequestWords {
 
 /** Who asks: `general of "Push the branch"`. */
 export function asker({ agent, description }: Pick<Child, "agent" | "description">): string {
+  // What turns the direction of a text would turn that of what is asked for, which follows it.
+  const task = visible(oneLine(description));
   return agent === undefined
-    ? l10n.t('The agent of "{0}"', description)
-    : l10n.t('{0} of "{1}"', agent, description);
+    ? l10n.t('The agent of "{0}"', task)
+    : l10n.t('{0} of "{1}"', visible(agent), task);
 }
 
 /** What the answer "always" covers, and for how long: measured on the server, which keeps it in memory for the folder. */

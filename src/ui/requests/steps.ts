@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { withoutLinks } from "../plain-text.ts";
 import { BACK, showInput } from "../quick-input.ts";
 
 /** What came of a step; undefined: the person left, or `over` said that it has no more use. */
@@ -87,7 +88,7 @@ export function write(
   const input = vscode.window.createInputBox();
   input.title = options.title;
   input.placeholder = options.placeholder;
-  input.prompt = options.prompt;
+  input.prompt = withoutLinks(options.prompt);
   input.value = options.text;
   input.valueSelection = [options.text.length, options.text.length];
   input.buttons = options.canGoBack ? [vscode.QuickInputButtons.Back] : [];

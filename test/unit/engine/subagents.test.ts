@@ -316,6 +316,17 @@ describe("Subagents of others", () => {
       assert.equal(subagent(deep).progress?.phase, "thinking");
     });
 
+    it("go on waiting while everything is read anew", async () => {
+      const asked = server.ask(await working());
+      const gone = server.ask(await working());
+      await server.answer(gone, { type: "permission", reply: "once" });
+      const seen: string[][] = [];
+      window.engine.onDidChangeRequests(() => seen.push(open()));
+      await connect();
+      assert.ok(seen.length > 0);
+      for (const each of seen) assert.deepEqual(each, [asked.id]);
+    });
+
     it("wait no longer once they were stopped, not even when they work again", async () => {
       const id = await working();
       server.ask(id);
