@@ -1,7 +1,7 @@
 import { freshID, type Random } from "./ids.ts";
 import type { Clock } from "./ports.ts";
 import type { TaskRegistry } from "./registry.ts";
-import { isActive } from "./task.ts";
+import { isActive, type TaskRecord } from "./task.ts";
 
 /** A launch's place in a batch while its task is being created. */
 export interface BatchPlace {
@@ -9,7 +9,10 @@ export interface BatchPlace {
   leave(): void;
 }
 
-/** Which batch a new task belongs to: the one given, else that of the tasks which its parent has at work. */
+/**
+ * Which batch a new task belongs to: the one given; else, of an agent's, that of the tasks which this agent has at work.
+ * What a person launches one by one are matters of their own.
+ */
 export class BatchIDs {
   /** Launches under way, by parent: their tasks are not in the registry yet. */
   private readonly entering = new Map<string, { readonly id: string; launches: number }>();
@@ -20,8 +23,12 @@ export class BatchIDs {
     private readonly random: Random,
   ) {}
 
-  enter(parentSessionID: string, given: string | undefined): BatchPlace {
-    const wanted = given?.trim() ?? "";
+  enter(
+    parentSessionID: string,
+    given: string | undefined,
+    launchedBy: TaskRecord["launchedBy"],
+  ): BatchPlace {
+    const wanted = given?.trim() || (launchedBy === "person" ? this.fresh() : "");
     if (wanted !== "") return { id: wanted, leave: () => undefined };
     const entering = this.entering.get(parentSessionID) ?? { id: this.current(parentSessionID), launches: 0 };
     entering.launches++;
@@ -35,7 +42,13 @@ export class BatchIDs {
   }
 
   private current(parentSessionID: string): string {
-    const working = this.registry.childrenOf(parentSessionID).findLast(({ record }) => isActive(record));
-    return working?.record.batchID ?? freshID("bat", this.clock.now(), this.random);
+    const working = this.registry
+      .childrenOf(parentSessionID)
+      .findLast(({ record }) => record.launchedBy === "agent" && isActive(record));
+    return working?.record.batchID ?? this.fresh();
+  }
+
+  private fresh(): string {
+    return freshID("bat", this.clock.now(), this.random);
   }
 }

@@ -118,7 +118,7 @@ export class Launcher {
     const opening = input.fork && (await (await this.forks()).open(input.fork));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
-    const batch = this.batches.enter(input.parentSessionID, input.batchID);
+    const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);
     const startsNow = this.queue.reserve();
     const mayLaunch = depth + 1 < maxDepth;
     const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, mayLaunch, opening };

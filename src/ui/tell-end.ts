@@ -53,8 +53,8 @@ async function tellBatch({ showTasks }: EndContext, batch: readonly Task[]): Pro
 }
 
 /**
- * A task and those launched as one with it. A batch alone does not say: it also holds what was launched later while
- * another of its tasks was at work, of which the person wants to hear by itself.
+ * A task and those launched as one with it. A batch alone does not say: it also holds what was retried later, of
+ * which the person wants to hear by itself.
  */
 function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
   const batch = siblings.filter(

@@ -47,13 +47,14 @@ describe("queue, batches and descendants", () => {
     step: ScriptStep,
     batchID?: string,
     parentSessionID = parent,
+    launchedBy: Task["launchedBy"] = "person",
   ): Promise<Task> =>
     window.engine.launch({
       prompt: script([step]),
       description: `Task ${step.gate ?? step.text}`,
       agent: "general",
       parentSessionID,
-      launchedBy: "person",
+      launchedBy,
       batchID,
     });
 
@@ -104,27 +105,29 @@ describe("queue, batches and descendants", () => {
     assert.equal((await after.engine.output(second.id)).result, "after the reload");
   });
 
-  it("[BAT-1] tasks that a parent launches while another one runs share a batch; later ones have their own", async () => {
+  it("[BAT-1] tasks that an agent launches while another one of its runs share a batch; a person's have their own", async () => {
     const window = await open();
-    const [first, second] = await Promise.all([
-      launch(window, { text: "a", gate: "bat-1" }),
-      launch(window, { text: "b", gate: "bat-1" }),
-    ]);
-    const third = await launch(window, { text: "c" });
+    const byAgent = (text: string): Promise<Task> =>
+      launch(window, { text, gate: `bat-${text}` }, undefined, parent, "agent");
+    const [first, second] = await Promise.all([byAgent("a"), byAgent("b")]);
+    const byPerson = await launch(window, { text: "c", gate: "bat-c" });
+    const another = await launch(window, { text: "d", gate: "bat-d" });
+    const third = await byAgent("e");
     assert.equal(first.batchID, second.batchID);
     assert.equal(first.batchID, third.batchID);
-    model.release("bat-1");
-    await Promise.all([first, second, third].map(({ id }) => ended(window, id)));
-    const later = await launch(window, { text: "d" });
-    assert.notEqual(later.batchID, first.batchID);
-    await ended(window, later.id);
+    assert.equal(new Set([first, byPerson, another].map(({ batchID }) => batchID)).size, 3);
+    // Their parent, which has no more to say in this test, is not told of what it cancels itself.
+    const cancelled = await window.engine.cancelBatch(first.batchID, parent, "agent");
     assert.deepEqual(
-      window.engine
-        .batch(first.batchID, parent)
-        .map(({ id }) => id)
-        .sort(),
-      [first.id, second.id, third.id].sort(),
+      cancelled.map(({ id }) => id),
+      [first, second, third].sort((a, b) => a.createdAt - b.createdAt).map(({ id }) => id),
     );
+    const later = await byAgent("f");
+    assert.notEqual(later.batchID, first.batchID);
+    await window.engine.cancel(later.id, "agent");
+    model.release("bat-c");
+    model.release("bat-d");
+    await Promise.all([byPerson, another].map(({ id }) => ended(window, id)));
   });
 
   it("[BAT-1] a batch is listed, waited for, cancelled and cleared as one", async () => {
