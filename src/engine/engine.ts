@@ -623,14 +623,15 @@ export class TaskEngine implements Disposable {
       if (entry && isActive(entry.record)) this.stop(entry);
       return;
     }
+    const entry = this.registry.entry(sessionOf(event));
+    // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first. The server
+    // tells of the prompt again whenever files changed.
+    if (event.type === "message-changed" && event.info.id === entry?.record.promptMessageID)
+      if (entry.record.isForked) void this.transcripts.reloadBefore(event.info);
     this.requests.accept(event);
     this.transcripts.accept(event);
     this.notices.accept(event);
-    const entry = this.registry.entry(sessionOf(event));
     if (!entry) return this.subagents.accept(event);
-    // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first.
-    if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID)
-      if (entry.record.isForked) void this.transcripts.reloadSession(entry.record.id);
     this.turns.accept(entry, event);
     this.stopLateStart(entry, event);
   }

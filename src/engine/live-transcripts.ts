@@ -1,6 +1,7 @@
 import { Emitter, type Disposable } from "./event.ts";
 import { messageOf } from "./errors.ts";
 import type { AgentServer, Logger } from "./ports.ts";
+import { Serial } from "./serial.ts";
 import { sessionOf, type Message, type MessageInfo, type Part, type ServerEvent } from "./server-model.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
@@ -23,7 +24,9 @@ export class LiveTranscripts implements Disposable {
     // Followed before it is read, so that nothing is missed in between.
     this.opened.add(transcript);
     try {
-      transcript.load(await this.server.messages(sessionID), (part) => this.withStreamedText(part));
+      await transcript.reads.run(async () =>
+        transcript.load(await this.server.messages(sessionID), (part) => this.withStreamedText(part)),
+      );
       return transcript;
     } catch (error) {
       transcript.dispose();
@@ -37,22 +40,26 @@ export class LiveTranscripts implements Disposable {
     await Promise.all([...this.opened].map((transcript) => this.read(transcript)));
   }
 
-  /** The conversation was written into the session, of which the server tells nothing. */
-  async reloadSession(sessionID: string): Promise<void> {
-    const opened = [...this.opened].filter((transcript) => transcript.sessionID === sessionID);
+  /** A conversation, of which the server tells nothing, was written into the session before this message. */
+  async reloadBefore({ id, sessionID }: MessageInfo): Promise<void> {
+    const opened = [...this.opened].filter(
+      (transcript) => transcript.sessionID === sessionID && !transcript.has(id),
+    );
     await Promise.all(opened.map((transcript) => this.read(transcript)));
   }
 
-  private async read(transcript: LiveTranscript): Promise<void> {
-    transcript.prepare();
-    try {
-      transcript.load(await this.server.messages(transcript.sessionID), (part) =>
-        this.withStreamedText(part),
-      );
-    } catch (error) {
-      this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
-      transcript.goOn();
-    }
+  private read(transcript: LiveTranscript): Promise<void> {
+    return transcript.reads.run(async () => {
+      transcript.prepare();
+      try {
+        transcript.load(await this.server.messages(transcript.sessionID), (part) =>
+          this.withStreamedText(part),
+        );
+      } catch (error) {
+        this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+        transcript.goOn();
+      }
+    });
   }
 
   accept(event: ServerEvent): void {
@@ -92,6 +99,8 @@ class LiveTranscript implements Transcript {
   private readonly parts = new Map<string, Map<string, Part>>();
   /** Events that came before the conversation was read; undefined afterwards. */
   private early: ServerEvent[] | undefined = [];
+  /** One after the other: what came during a read must not be undone by an older one that answers later. */
+  readonly reads = new Serial();
   private readonly changes: Emitter<TranscriptChange>;
   readonly onDidChange;
 
@@ -106,6 +115,10 @@ class LiveTranscript implements Transcript {
 
   get messages(): readonly Message[] {
     return this.infos.map((info) => ({ info, parts: [...(this.parts.get(info.id)?.values() ?? [])] }));
+  }
+
+  has(messageID: string): boolean {
+    return this.infos.some(({ id }) => id === messageID);
   }
 
   /** From here until {@link load}, events are kept and not shown. */

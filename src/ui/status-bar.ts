@@ -49,7 +49,9 @@ export class StatusBar implements vscode.Disposable {
 
   private async update(): Promise<void> {
     this.gathering = undefined;
-    if (this.engine.active().length + this.subagents.size === 0) {
+    // Of a server that was stopped, or left, nothing is told.
+    const isLeft = this.connection.state.kind === "disconnected";
+    if (isLeft || this.engine.active().length + this.subagents.size === 0) {
       this.shown = undefined;
       return this.item.hide();
     }

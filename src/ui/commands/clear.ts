@@ -61,14 +61,17 @@ async function clearAll(context: CommandContext, asked: readonly Task[]): Promis
     const child = engine.child(id);
     return child && isAtWork(child) ? [] : atWorkBelow(engine, id);
   });
-  const clearEach = async (): Promise<readonly Task[]> => {
+  const clearEach = async (): Promise<readonly PromiseSettledResult<Task>[]> => {
     await Promise.all([...new Set(below)].map((child) => stop(context, child)));
-    return Promise.all(asked.map(({ id }) => tasks.clear(id, { cancelRunning: true })));
+    return Promise.allSettled(asked.map(({ id }) => tasks.clear(id, { cancelRunning: true })));
   };
-  const cleared = await showIfLong(
+  const settled = await showIfLong(
     asked.length === 1 ? vscode.l10n.t("Clearing a task") : vscode.l10n.t("Clearing {0} tasks", asked.length),
     clearEach(),
   );
+  const cleared = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = settled.find((one) => one.status === "rejected");
+  if (failed) void showError(failed.reason, logger);
   if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
   return cleared;
 }

@@ -13,7 +13,7 @@ export async function resumeAsking(context: CommandContext, task: Task): Promise
   if (status !== "completed")
     throw new Refusal(
       "wrong-status",
-      `Only completed tasks can be resumed: this one has the status ${status}.`,
+      vscode.l10n.t("Only completed tasks can be resumed: this one has the status {0}.", status),
     );
   const draft = `resume ${id}`;
   for (let problem: string | undefined; ;) {

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { modelText } from "../../engine/model-ref.ts";
 import type { LaunchPlan } from "../commands/launch-plan.ts";
 import type { PromptTarget } from "./prompt-editors.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { splitSections } from "./sections.ts";
 
 /** The line above a prompt: what becomes of it, one click away. */
@@ -10,7 +11,7 @@ export function promptLenses(document: vscode.TextDocument, target: PromptTarget
   const lens = (title: string, command: string, ...args: readonly unknown[]): vscode.CodeLens =>
     new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), { title, command, arguments: [uri, ...args] });
   if (target.kind === "resume") {
-    const title = vscode.l10n.t("Resume “{0}” (Ctrl+Enter)", target.description);
+    const title = vscode.l10n.t("Resume “{0}” (Ctrl+Enter)", withoutIcons(target.description));
     return [lens(title, "asyncagents.launchPrompt")];
   }
   const { plan } = target;

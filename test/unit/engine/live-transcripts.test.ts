@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { LiveTranscripts } from "../../../src/engine/live-transcripts.ts";
+import type { AgentServer, Logger } from "../../../src/engine/ports.ts";
+import type { Message, UserMessageInfo } from "../../../src/engine/server-model.ts";
+import { settled } from "../../support/manual-clock.ts";
+
+const SESSION = "ses_1";
+
+function prompt(id: string): UserMessageInfo {
+  return { role: "user", id, sessionID: SESSION, created: 1, agent: "general" };
+}
+
+describe("Conversations followed live", () => {
+  /** What the server would answer now. */
+  let stored: Message[];
+  /** Answers under way, each as it was when it was asked for. */
+  let answers: (() => void)[];
+  let transcripts: LiveTranscripts;
+
+  beforeEach(() => {
+    stored = [];
+    answers = [];
+    const messages = (): Promise<readonly Message[]> => {
+      const answer = [...stored];
+      return new Promise((resolve) => answers.push(() => resolve(answer)));
+    };
+    const warn = (message: string): never => assert.fail(message);
+    transcripts = new LiveTranscripts({ messages } as unknown as AgentServer, { warn } as unknown as Logger);
+  });
+
+  /** Lets the oldest read that is under way end. */
+  async function answer(): Promise<void> {
+    await settled();
+    (answers.shift() ?? assert.fail("nothing is being read"))();
+    await settled();
+  }
+
+  function tell(info: UserMessageInfo): void {
+    stored = [...stored, { info, parts: [] }];
+    transcripts.accept({ type: "message-changed", info });
+  }
+
+  it("keep what came while they were read again twice", async () => {
+    const opening = transcripts.open(SESSION);
+    await answer();
+    const transcript = await opening;
+    const reloads = Promise.all([transcripts.reload(), transcripts.reload()]);
+    await answer();
+    tell(prompt("msg_1"));
+    await answer();
+    await reloads;
+    assert.deepEqual(
+      transcript.messages.map(({ info }) => info.id),
+      ["msg_1"],
+    );
+  });
+
+  it("are read again before a prompt that is new to them, not when it is told again", async () => {
+    const opening = transcripts.open(SESSION);
+    await answer();
+    await opening;
+    const reading = transcripts.reloadBefore(prompt("msg_1"));
+    tell(prompt("msg_1"));
+    await answer();
+    await reading;
+    await transcripts.reloadBefore(prompt("msg_1"));
+    assert.equal(answers.length, 0);
+  });
+});
