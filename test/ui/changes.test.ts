@@ -13,7 +13,7 @@ import {
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { startWorkbench, type Workbench } from "./support/workbench.ts";
 
 const SESSIONS = `import { db } from "./db.js";
@@ -243,11 +243,10 @@ describe("changes and terminals in a real editor", () => {
   });
 
   it("wears high contrast", async () => {
-    await workbench.setTheme("hc");
-    await workbench.screenshot("terminal-hc");
+    await takeHighContrastPicture(workbench, "terminal");
     await workbench.runCommand("View: Hide Panel");
     await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
     await multiDiff().getByText("create unique index").first().waitFor();
-    await workbench.screenshot("changes-hc");
+    await takeHighContrastPicture(workbench, "changes");
   });
 });

@@ -92,7 +92,8 @@ describe("the main job in a real editor", () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     await item.waitFor();
     await item.filter({ hasText: "general" }).waitFor();
-    await model.waitForRequest(({ step }) => step.gate === "finish");
+    // It comes once the command has run.
+    await model.waitForRequest(({ step }) => step.gate === "finish", 30_000);
     await item.filter({ hasText: "thinking" }).waitFor();
     assert.match((await item.getAttribute("aria-label")) ?? "", /running, general, thinking/);
     await workbench.screenshot("tree-running-dark");

@@ -12,7 +12,7 @@ import {
 import { seedTask, seedTasks, type SeededTask } from "../support/seeded-tasks.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { startWorkbench, type Workbench } from "./support/workbench.ts";
 
 const FEW = "Improve the parser";
@@ -117,9 +117,7 @@ describe("the tree in a real editor", () => {
     await workbench.page.mouse.move(640, 400);
     await workbench.page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
     await takePictures(workbench, name);
-    await workbench.setTheme("hc");
-    await workbench.screenshot(`${name}-hc`);
-    await workbench.setTheme("dark");
+    await takeHighContrastPicture(workbench, name);
   }
 
   it("[EXT-2] shows batches, and what is below a task, those too that OpenCode's own tool launched", async () => {
@@ -311,7 +309,7 @@ describe("the tree in a real editor", () => {
     await selectSession(THOUSAND);
     await row("Check file 999").waitFor();
     await workbench.screenshot("tree-thousand-dark");
-    await row("Check file 999").click();
+    await workbench.runCommand("Async Agents: Focus on Tasks View");
     await workbench.page.keyboard.press("End");
     await row("Check file 0").waitFor();
   });

@@ -20,3 +20,12 @@ export async function takePictures(workbench: Workbench, name: string): Promise<
     await workbench.screenshot(`${name}-${colorScheme}`);
   }
 }
+
+/** Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark. */
+export async function takeHighContrastPicture(workbench: Workbench, name: string): Promise<void> {
+  await workbench.page.emulateMedia({ forcedColors: "active" });
+  await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
+  await workbench.screenshot(`${name}-hc`);
+  await workbench.page.emulateMedia({ forcedColors: "none" });
+  await workbench.page.locator(`.monaco-workbench.${CLASSES.dark}`).waitFor();
+}
