@@ -10,11 +10,11 @@ import type { BatchNode } from "./nodes.ts";
 import {
   activity,
   costWord,
+  countWord,
   elapsed,
   marks,
   nameOf,
   oneLine,
-  stateWord,
   statusWord,
   toolCalls,
   toolWords,
@@ -69,7 +69,7 @@ export function batchTooltip(
   const tasks = batchMembers(engine, parentSessionID, batchID);
   const counts = countStates(tasks);
   const states = CHILD_STATES.flatMap((state) =>
-    counts[state] > 0 ? [`${counts[state]} ${stateWord(state)}`] : [],
+    counts[state] > 0 ? [countWord(state, counts[state])] : [],
   );
   const { cost, tokens, duration, toolCalls } = engine.totals(tasks.map(({ id }) => id));
   return tooltip(batchLabel(tasks), states.join(" · "), [
