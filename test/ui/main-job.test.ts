@@ -152,6 +152,7 @@ describe("the main job in a real editor", () => {
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter("Count the files.");
     const item = workbench.treeItem("Count the files");
+    await item.and(workbench.page.locator('[aria-selected="true"]')).waitFor();
     await workbench.notification("failed: The key was refused.").waitFor();
     await until("the failed item", async () =>
       /failed, general/.test((await item.getAttribute("aria-label")) ?? ""),

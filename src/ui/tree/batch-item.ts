@@ -5,7 +5,7 @@ import { CHILD_STATES, countStates } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
 import { STATE_ICON } from "./task-item.ts";
-import { belowWords, costWord, stateWord } from "./words.ts";
+import { belowWords, costWord, countWord } from "./words.ts";
 
 /** Words that all descriptions begin with, for them to name the batch. */
 const COMMON_WORDS = 2;
@@ -29,16 +29,10 @@ export function batchItem(
   );
   item.id = `${parentSessionID}/${batchID}`;
   const facts = [
-    counts.waiting === 0
-      ? undefined
-      : counts.waiting === 1
-        ? vscode.l10n.t("1 needs you")
-        : vscode.l10n.t("{0} need you", counts.waiting),
+    counts.waiting > 0 && countWord("waiting", counts.waiting),
     belowWords(below, atWork > 0),
     vscode.l10n.t("{0} of {1} done", tasks.length - atWork, tasks.length),
-    ...(["error", "cancelled"] as const).map(
-      (state) => counts[state] > 0 && `${counts[state]} ${stateWord(state)}`,
-    ),
+    ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
     // While they work it would change with every answer, and the row be drawn anew with all those below it.
     atWork === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
   ].filter(Boolean);

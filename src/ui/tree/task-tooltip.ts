@@ -8,7 +8,7 @@ import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import { batchMembers, descendants } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
-import { activity, costWord, elapsed, marks, stateWord, statusWord, toolCalls, toolWords } from "./words.ts";
+import { activity, costWord, countWord, elapsed, marks, statusWord, toolCalls, toolWords } from "./words.ts";
 
 /** The name of a fact and what is known of it. */
 type Fact = readonly [name: string, value: string | undefined];
@@ -59,7 +59,7 @@ export function batchTooltip(
   const tasks = batchMembers(engine, parentSessionID, batchID);
   const counts = countStates(tasks);
   const states = CHILD_STATES.flatMap((state) =>
-    counts[state] > 0 ? [`${counts[state]} ${stateWord(state)}`] : [],
+    counts[state] > 0 ? [countWord(state, counts[state])] : [],
   );
   const { cost, tokens, duration, toolCalls } = engine.totals(tasks.map(({ id }) => id));
   return tooltip(batchLabel(tasks), states.join(" · "), [

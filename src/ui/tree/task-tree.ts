@@ -167,6 +167,23 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return item;
   }
 
+  /** Has the nearest row drawn anew below which something came, went or moved. */
+  tellMoved(): void {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    for (const parentID of this.moved) {
+      const [told, now] = [this.levels.get(parentID), this.arrange(parentID)];
+      if (!told || !isSame(told.nodes, now.nodes)) {
+        this.changes.fire(this.above(parentID));
+        continue;
+      }
+      for (const [batch, members] of now.members)
+        if (!isSame(told.members.get(batch) ?? [], members)) this.changes.fire(batch);
+      this.levels.set(parentID, now);
+    }
+    this.moved.clear();
+  }
+
   /** Draws anew what a change of one child changed. */
   private follow(before: Child | undefined, after: Child | undefined): void {
     const child = after ?? before;
@@ -200,23 +217,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private move(parentID: string): void {
     this.moved.add(parentID);
     this.gathering ??= setTimeout(() => this.tellMoved(), GATHER_MS);
-  }
-
-  /** Has the nearest row drawn anew below which something came, went or moved. */
-  private tellMoved(): void {
-    clearTimeout(this.gathering);
-    this.gathering = undefined;
-    for (const parentID of this.moved) {
-      const [told, now] = [this.levels.get(parentID), this.arrange(parentID)];
-      if (!told || !isSame(told.nodes, now.nodes)) {
-        this.changes.fire(this.above(parentID));
-        continue;
-      }
-      for (const [batch, members] of now.members)
-        if (!isSame(told.members.get(batch) ?? [], members)) this.changes.fire(batch);
-      this.levels.set(parentID, now);
-    }
-    this.moved.clear();
   }
 
   /** The row of the session below which others stand; undefined: they are at the top. */

@@ -95,6 +95,8 @@ export class TaskView implements vscode.Disposable {
 
   /** Brings a task into sight without taking the focus, opening the view if need be. */
   reveal(taskID: string): void {
+    // The editor finds a row at the top only once it was told of it.
+    this.tree.tellMoved();
     // A filter may hide the row, and it may be gone before the editor gets there.
     this.view.reveal(this.tree.node(taskID), { focus: false, select: true }).then(undefined, () => undefined);
   }

@@ -24,6 +24,12 @@ export function stateWord(state: ChildState): string {
   }
 }
 
+/** How many are in a state: `2 need you`. */
+export function countWord(state: ChildState, count: number): string {
+  if (state === "waiting" && count > 1) return vscode.l10n.t("{0} need you", count);
+  return `${count} ${stateWord(state)}`;
+}
+
 export function statusWord({ status }: Child): string {
   if (status === "resumed") return vscode.l10n.t("being resumed");
   return status === "idle" ? vscode.l10n.t("at rest") : stateWord(status);
