@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Frame, FrameLocator, Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { createSession } from "../support/engine.ts";
+import {
+  hermeticEnv,
+  hermeticHome,
+  openCodeBinary,
+  startOpenCode,
+  type OpenCodeServer,
+} from "../support/opencode.ts";
 import {
   lastUserText,
   startScriptedModel,
@@ -11,6 +19,7 @@ import {
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { barriers } from "../support/panel-page/barriers.ts";
+import { seedTasks } from "../support/seeded-tasks.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { systemTheme } from "./support/pictures.ts";
@@ -149,6 +158,21 @@ const SCRIPTS: Readonly<Record<string, readonly ScriptStep[]>> = {
   "And then": [{ text: "Carried on." }],
 };
 
+/** These are at work before the window opens, all at once. */
+const SEEDED = [
+  "Raise the timeout",
+  "Publish the branch",
+  "Set up the database",
+  "Count with the wrong key",
+  "Say something dangerous",
+];
+
+const THEMES = {
+  dark: { className: "vs-dark", media: { colorScheme: "dark", forcedColors: "none" } },
+  light: { className: "vs", media: { colorScheme: "light", forcedColors: "none" } },
+  hc: { className: "hc-black", media: { colorScheme: "dark", forcedColors: "active" } },
+} as const;
+
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
   const prompt = lastUserText(messages);
   const steps = Object.entries(SCRIPTS).findLast(([text]) => prompt.includes(text))?.[1] ?? [];
@@ -174,18 +198,25 @@ describe("the output panel in a real editor", () => {
     const secret = join(tempDir("elsewhere"), "secret.ts");
     writeFileSync(secret, "secret");
     symlinkSync(secret, join(folder, "src", "link.ts"));
+    execFileSync("git", ["init", "--quiet"], { cwd: folder });
     const permission = { edit: "ask", bash: { "*": "allow", "git push *": "ask" } };
     // OpenCode lets a child session have no subagents of its own unless told.
     const config = { permission, subagent_depth: 3 };
     server = await startOpenCode({ model, directory: folder, password: null, config });
+    const parentSessionID = await createSession(server, "Make the tests pass");
+    await seedTasks(
+      server,
+      SEEDED.map((prompt) => ({ parentSessionID, description: prompt, prompt, agent: "build" })),
+    );
     workbench = await startWorkbench({
       folder,
       env: hermeticEnv(hermeticHome()),
       settings: {
         ...systemTheme,
         "asyncagents.server.url": server.url,
+        "asyncagents.server.path": openCodeBinary(),
         "asyncagents.defaultAgent": "build",
-        "asyncagents.maxConcurrentTasks": 1,
+        "asyncagents.maxConcurrentTasks": 3,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
@@ -193,9 +224,8 @@ describe("the output panel in a real editor", () => {
     frame = workbench.webviewFrame();
     workbench.page.on("request", (request) => requested.push(request.url()));
     await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
+    await workbench.treeItem("Raise the timeout").waitFor({ timeout: 60_000 });
+    await wear("dark");
   });
 
   afterEach(async function () {
@@ -209,7 +239,7 @@ describe("the output panel in a real editor", () => {
   });
 
   async function launch(prompt: string): Promise<void> {
-    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Launch Task"]').click();
     await workbench.quickInput.choose("build");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(prompt);
@@ -226,22 +256,20 @@ describe("the output panel in a real editor", () => {
   const ended = (status: string): Promise<void> =>
     frame.locator(".status", { hasText: status }).waitFor({ timeout: 20_000 });
 
-  /** A picture in each theme, and what keeps people out of what it shows. The window is left dark. */
-  async function look(name: string): Promise<void> {
+  /** A picture, and unless told otherwise what keeps people out of what it shows. */
+  async function look(name: string, { theme = "dark", axe = true } = {}): Promise<void> {
     await workbench.page.mouse.move(0, 0);
-    for (const [theme, className, colorScheme, forcedColors] of [
-      ["light", "vs", "light", "none"],
-      ["hc", "hc-black", "dark", "active"],
-      ["dark", "vs-dark", "dark", "none"],
-    ] as const) {
-      await workbench.page.emulateMedia({ colorScheme, forcedColors });
-      await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
-      await frame.locator(`body[data-vscode-theme-kind]`).waitFor();
-      await workbench.screenshot(`panel-${name}-${theme}`);
-      const page = await panelFrame();
-      for (const barrier of await barriers((script) => page.evaluate(script)))
-        found.push(`${name}, ${theme}: ${barrier}`);
-    }
+    await workbench.screenshot(`panel-${name}-${theme}`);
+    if (!axe) return;
+    const page = await panelFrame();
+    for (const barrier of await barriers((script) => page.evaluate(script)))
+      found.push(`${name}, ${theme}: ${barrier}`);
+  }
+
+  async function wear(theme: keyof typeof THEMES): Promise<void> {
+    const { className, media } = THEMES[theme];
+    await workbench.page.emulateMedia(media);
+    await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
   }
 
   async function panelFrame(): Promise<Frame> {
@@ -251,7 +279,7 @@ describe("the output panel in a real editor", () => {
   }
 
   it("asks for the permission to change a file: what would change, and nothing done before the answer", async () => {
-    await launch("Raise the timeout");
+    await show("Raise the timeout");
     await card().getByText("build wants to change a file").waitFor({ timeout: 20_000 });
     assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
     await look("permission");
@@ -268,14 +296,12 @@ describe("the output panel in a real editor", () => {
     await frame.locator(".activity", { hasText: "Queued: starts when another task ends" }).waitFor();
     await look("queued");
     model.release("rest");
-    await ended("Completed");
     await show("Raise the timeout");
     await ended("Completed");
   });
 
   it("shows a finished task with its code in colours, its table, its tools and its diff", async () => {
     await frame.locator(".tok-kwd", { hasText: "export" }).first().waitFor();
-    await look("finished");
     for (const tool of [/^read/, /^edit/]) await frame.locator(".line", { hasText: tool }).first().click();
     const diff = frame.getByRole("group", { name: "Changes" });
     await diff.scrollIntoViewIfNeeded();
@@ -299,6 +325,16 @@ describe("the output panel in a real editor", () => {
     await workbench.runCommand("View: Close Editor");
   });
 
+  it("opens what the task changed, and the session in a terminal", async () => {
+    await button("Show Changes").click();
+    await workbench.tab("Changes: Raise the timeout").waitFor();
+    await workbench.runCommand("View: Close Editor");
+    await button("Open in Terminal").click();
+    await workbench.page.locator(".terminal-wrapper.active .xterm").waitFor();
+    await workbench.runCommand("Terminal: Kill the Active Terminal Instance");
+    await workbench.page.locator(".terminal-wrapper").waitFor({ state: "detached" });
+  });
+
   it("is narrow without anything lost", async () => {
     await show("Raise the timeout");
     await workbench.page.setViewportSize({ width: 760, height: 800 });
@@ -311,39 +347,10 @@ describe("the output panel in a real editor", () => {
     await workbench.page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  it("takes a rejection with a message, and the agent goes on another way", async () => {
-    await launch("Publish the branch");
-    await card().getByText("git push origin main").waitFor({ timeout: 20_000 });
-    await button("Reject with Message…").click();
-    await frame.getByRole("textbox", { name: "What is it to do instead?" }).fill("Leave it for now.");
-    await look("rejecting");
-    await button("Reject and Send").click();
-    await frame.getByText("Then I leave it.").waitFor();
-    await ended("Completed");
-  });
-
-  it("asks questions: one of several, several, or an own answer, by the keyboard alone", async () => {
-    await launch("Set up the database");
-    await card().getByText("build has 2 questions").waitFor({ timeout: 20_000 });
-    await look("question");
-    await frame.getByRole("radio", { name: /SQLite/ }).focus();
-    await workbench.page.keyboard.press("Space");
-    await workbench.page.keyboard.press("Tab");
-    await workbench.page.keyboard.type("DuckDB");
-    await frame.getByRole("checkbox", { name: /Types/ }).focus();
-    await workbench.page.keyboard.press("Space");
-    await look("question-answered");
-    await button("Submit").focus();
-    await workbench.page.keyboard.press("Enter");
-    await frame.getByText("that is what I needed").waitFor();
-    const asked = await model.waitForRequest(({ messages }) => /DuckDB/.test(JSON.stringify(messages)));
-    assert.match(JSON.stringify(asked.messages), /Types/);
-    await ended("Completed");
-  });
-
   it("shows in the task's panel what a subagent below it asks, and lets it be answered there", async () => {
     await launch("Look into it with help");
     await card().getByText("general wants to run a command").waitFor({ timeout: 20_000 });
+    await card().getByText("Reason: Ask from below").waitFor();
     await card().getByText("in Look for callers").waitFor();
     await look("below");
     await button("Allow Once").click();
@@ -352,14 +359,14 @@ describe("the output panel in a real editor", () => {
   });
 
   it("says why a task failed, with the remedy", async () => {
-    await launch("Count with the wrong key");
+    await show("Count with the wrong key");
     await ended("Failed");
     await button("Retry").waitFor();
     await look("failed");
   });
 
   it("shows hostile output as the text it is", async () => {
-    await launch("Say something dangerous");
+    await show("Say something dangerous");
     await frame.getByText("Not a heading").first().waitFor({ timeout: 30_000 });
     await ended("Completed");
     await look("hostile");
@@ -383,6 +390,57 @@ describe("the output panel in a real editor", () => {
       requested.filter((url) => url.includes("evil.test")),
       [],
     );
+  });
+
+  it("says what a command is wanted for, in the agent's words, and looks right in every theme", async () => {
+    for (const theme of ["light", "hc", "dark"] as const) {
+      await wear(theme);
+      await show("Publish the branch");
+      await card().getByText("git push origin main").waitFor({ timeout: 20_000 });
+      await card().getByText("Reason: Publish the branch").waitFor();
+      await look("permission-command", { theme });
+      await show("Raise the timeout");
+      await frame.locator(".tok-kwd", { hasText: "export" }).first().waitFor();
+      await look("finished", { theme });
+      if (theme === "dark") continue;
+      for (const [prompt, name] of [
+        ["Set up the database", "question"],
+        ["Count with the wrong key", "failed"],
+        ["Say something dangerous", "hostile"],
+      ] as const) {
+        await show(prompt);
+        await look(name, { theme, axe: false });
+      }
+    }
+  });
+
+  it("takes a rejection with a message, and the agent goes on another way", async () => {
+    await show("Publish the branch");
+    await button("Reject with Message…").click();
+    await frame.getByRole("textbox", { name: "What is it to do instead?" }).fill("Leave it for now.");
+    await look("rejecting");
+    await button("Reject and Send").click();
+    await frame.getByText("Then I leave it.").waitFor();
+    await ended("Completed");
+  });
+
+  it("asks questions: one of several, several, or an own answer, by the keyboard alone", async () => {
+    await show("Set up the database");
+    await card().getByText("build has 2 questions").waitFor({ timeout: 20_000 });
+    await look("question");
+    await frame.getByRole("radio", { name: /SQLite/ }).focus();
+    await workbench.page.keyboard.press("Space");
+    await workbench.page.keyboard.press("Tab");
+    await workbench.page.keyboard.type("DuckDB");
+    await frame.getByRole("checkbox", { name: /Types/ }).focus();
+    await workbench.page.keyboard.press("Space");
+    await look("question-answered");
+    await button("Submit").focus();
+    await workbench.page.keyboard.press("Enter");
+    await frame.getByText("that is what I needed").waitFor();
+    const asked = await model.waitForRequest(({ messages }) => /DuckDB/.test(JSON.stringify(messages)));
+    assert.match(JSON.stringify(asked.messages), /Types/);
+    await ended("Completed");
   });
 
   it("[EXT-6] resumes and forks from the panel", async () => {
