@@ -61,7 +61,8 @@ export class StatusBar implements vscode.Disposable {
     const working = [...this.engine.active(), ...this.subagents.values()].filter(
       ({ id }) => !waiting.has(id),
     );
-    const isLost = this.connection.state.kind !== "connected";
+    const { kind } = this.connection.state;
+    const isLost = kind !== "connected" && kind !== "connecting";
     const { text, label, tooltip } = describe({ working, requests, isLost });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;

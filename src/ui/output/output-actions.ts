@@ -11,10 +11,6 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
   };
   const command = (name: string, id: string): void =>
     orShow(vscode.commands.executeCommand(`asyncagents.${name}`, id));
-  const copy = async (text: string): Promise<void> => {
-    await vscode.env.clipboard.writeText(text);
-    vscode.window.setStatusBarMessage(vscode.l10n.t("Result copied"), 3_000);
-  };
   return {
     cancel: (id) => command("cancel", id),
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
@@ -24,7 +20,7 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),
     connect: () => orShow(vscode.commands.executeCommand("asyncagents.connect")),
-    copyResult: (id) => orShow(tasks.output(id).then(({ result }) => copy(result ?? ""))),
+    copyResult: (id) => orShow(copyResult(tasks, id)),
     copyText: (text) => orShow(copy(text)),
     openExternal: (url) => orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
     openFile: async (path, position) => {
@@ -32,4 +28,15 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
       await openWorkspaceFile(path, position);
     },
   };
+}
+
+async function copyResult(tasks: TaskCommands, id: string): Promise<void> {
+  const { result } = await tasks.output(id);
+  if (result !== undefined) return copy(result);
+  void vscode.window.showInformationMessage(vscode.l10n.t("This task has no result yet."));
+}
+
+async function copy(text: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  vscode.window.setStatusBarMessage(vscode.l10n.t("Result copied"), 3_000);
 }

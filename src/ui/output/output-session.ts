@@ -241,7 +241,8 @@ export class OutputSession {
       this.sendConversation();
       return;
     }
-    for (const entryChange of toEntryChanges(change, this.messages, this.perspective()))
+    const { transcript } = this.conversation;
+    for (const entryChange of toEntryChanges(change, transcript, this.perspective()))
       this.batch.add(entryChange);
     if (!this.batch.isEmpty) this.timer ??= setTimeout(() => this.sendChanges(), BATCH_MS);
   }

@@ -3,6 +3,7 @@ import type { PermissionRequest } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import type { RequestView } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
+import { ancestors } from "../tree/family.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
 import { excerptOfLines } from "./excerpt.ts";
 
@@ -12,9 +13,7 @@ export function isWithin(
   sessionID: string,
   childOf: (id: string) => Child | undefined,
 ): boolean {
-  for (let at: Child | undefined = child; at; at = childOf(at.parentSessionID))
-    if (at.id === sessionID) return true;
-  return false;
+  return child.id === sessionID || ancestors({ child: childOf }, child).includes(sessionID);
 }
 
 /**

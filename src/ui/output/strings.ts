@@ -52,7 +52,7 @@ export function outputStrings(): OutputStrings {
     sessionID: l10n.t("Session {0}"),
     subagent: l10n.t("OpenCode's own subagent"),
     subagentHint: l10n.t(
-      "An agent launched it by itself. It can be followed and stopped, not resumed or forked.",
+      "An agent launched it by itself. It can be followed and cancelled, not resumed or forked.",
     ),
     conversation: l10n.t("Conversation"),
     toolRunning: l10n.t("Running {0}"),
@@ -133,9 +133,9 @@ function requestStrings(): RequestStrings {
     reason: l10n.t("Reason"),
     allowOnce: l10n.t("Allow Once"),
     allowAlways: l10n.t("Always Allow"),
-    alwaysCovers: l10n.t("“Always” covers {0}, for every agent of this folder until OpenCode ends."),
+    alwaysCovers: l10n.t("“Always” covers {0}, for every agent of this folder, until the server restarts."),
     alwaysCoversAll: l10n.t(
-      "“Always” covers every such request, of every agent of this folder until OpenCode ends.",
+      "“Always” covers every such request, of every agent of this folder, until the server restarts.",
     ),
     reject: l10n.t("Reject"),
     rejectHint: l10n.t("The agent stops"),

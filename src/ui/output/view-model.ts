@@ -198,21 +198,24 @@ export function pageOf(
   return found ? { entries: newestFirst.reverse(), earlier: false } : undefined;
 }
 
-/** What a change of the transcript means for the entries that were sent. A reset is told by a new page instead. */
+/**
+ * What a change of the transcript means for the entries that were sent. A reset is told by a new page instead.
+ * @param transcript asked for its messages only where they matter: not for the pieces of text that come by the thousand
+ */
 export function toEntryChanges(
   change: Exclude<TranscriptChange, { type: "reset" }>,
-  messages: readonly Message[],
+  transcript: { readonly messages: readonly Message[] },
   perspective: Perspective,
 ): EntryChange[] {
   switch (change.type) {
     case "message": {
       const failure = toErrorEntry(change.info);
-      return failure ? put(failure.id, change.info.id, messages, perspective) : [];
+      return failure ? put(failure.id, change.info.id, transcript.messages, perspective) : [];
     }
     case "message-removed":
       return [{ type: "remove-message", messageID: change.messageID }];
     case "part": {
-      const changes = put(change.part.id, change.part.messageID, messages, perspective);
+      const changes = put(change.part.id, change.part.messageID, transcript.messages, perspective);
       return changes.length > 0 ? changes : [{ type: "remove", id: change.part.id }];
     }
     case "part-removed":

@@ -5,7 +5,7 @@ import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, tellOver, type FlowContext } from "./answer-flow.ts";
-import { requestReason } from "./request-facts.ts";
+import { proposedDiff, requestReason } from "./request-facts.ts";
 import { asker, requestWords } from "./request-words.ts";
 
 /** As much of a command, file or question as a notification shows. */
@@ -70,8 +70,8 @@ function choices(request: PendingRequest): readonly Choice[] {
   if (request.type === "question")
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
-    // A command of which a part is not shown is not allowed unread.
-    ...(isShownWhole(requestWords(request).subject)
+    // What is not shown whole, as the change of a file is not, is not allowed unread.
+    ...(isShownWhole(requestWords(request).subject) && proposedDiff(request) === undefined
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),
     { title: vscode.l10n.t("Reject"), answer: { type: "permission", reply: "reject" } },

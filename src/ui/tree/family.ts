@@ -23,7 +23,7 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
 }
 
 /** The sessions above a child, nearest first; the last one is no child of any. */
-export function ancestors(family: Family, child: Child): readonly string[] {
+export function ancestors(family: Pick<Family, "child">, child: Child): readonly string[] {
   const above = new Set<string>();
   for (let each: Child | undefined = child; each && !above.has(each.parentSessionID);) {
     above.add(each.parentSessionID);

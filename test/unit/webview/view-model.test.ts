@@ -128,7 +128,7 @@ describe("the output panel's view model", () => {
     transcript.onDidChange((change) => {
       const { messages } = transcript;
       const plain = change as Exclude<TranscriptChange, { type: "reset" }>;
-      told.push(...toEntryChanges(plain, messages, perspectiveOf(fakeTask(), messages)));
+      told.push(...toEntryChanges(plain, transcript, perspectiveOf(fakeTask(), messages)));
     });
     transcript.user("prompt").user("hidden", { synthetic: true }).assistant().text("a");
     transcript.stream("b");
