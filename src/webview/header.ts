@@ -67,12 +67,7 @@ export class Header {
     ].join("\n");
     const total = input + output + reasoning + cacheRead + cacheWrite;
     this.facts.replaceChildren(
-      h(
-        "li",
-        { class: `status status-${task.status}` },
-        icon(STATUS_ICONS[task.status]),
-        strings.status[task.status],
-      ),
+      this.status(task),
       ...(isTask ? [] : [h("li", { title: strings.subagentHint }, strings.subagent)]),
       ...(task.agent === undefined ? [] : [fact(strings.agent, h("bdi", {}, task.agent))]),
       ...(task.model === undefined ? [] : [fact(strings.model, h("bdi", {}, task.model))]),
@@ -86,6 +81,15 @@ export class Header {
       ),
     );
     this.tick();
+  }
+
+  /** One that waits for a person does not run on. */
+  private status({ status, activity }: TaskView): HTMLElement {
+    const { strings } = this.context;
+    const phase = activity?.phase;
+    return phase === "needs-permission" || phase === "needs-answer"
+      ? h("li", { class: "status status-waiting" }, icon("question"), strings.phase[phase])
+      : h("li", { class: `status status-${status}` }, icon(STATUS_ICONS[status]), strings.status[status]);
   }
 
   /** Brings the clock up to date. */
