@@ -206,7 +206,14 @@ describe("the output panel in a real editor", () => {
     const parentSessionID = await createSession(server, "Make the tests pass");
     await seedTasks(
       server,
-      SEEDED.map((prompt) => ({ parentSessionID, description: prompt, prompt, agent: "build" })),
+      SEEDED.map((prompt) => ({
+        parentSessionID,
+        description: prompt,
+        prompt,
+        agent: "build",
+        // Their ends are not told, which would have the parent's agent do the same once more.
+        launchedBy: "person" as const,
+      })),
     );
     workbench = await startWorkbench({
       folder,
@@ -478,6 +485,7 @@ describe("the output panel in a real editor", () => {
     await server.fetch(`/session/${id}`, { method: "DELETE" });
     await frame.locator(".banner", { hasText: "This task no longer exists." }).waitFor();
     await look("gone");
+    await workbench.treeItem("Publish the branch").waitFor({ state: "detached" });
     await show("Raise the timeout");
     await server.kill();
     await frame.locator(".banner").waitFor({ timeout: 30_000 });
