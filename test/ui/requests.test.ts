@@ -71,13 +71,19 @@ describe("requests of agents in a real editor", () => {
     await model?.stop();
   });
 
-  const launch = (description: string, steps: readonly ScriptStep[], agent = "general"): Promise<Task> =>
+  const launch = (
+    description: string,
+    steps: readonly ScriptStep[],
+    agent = "general",
+    batchID?: string,
+  ): Promise<Task> =>
     launcher.engine.launch({
       prompt: script([...steps, DONE]),
       description,
       agent,
       parentSessionID: parent,
       launchedBy: "person",
+      batchID,
     });
 
   /** A row of the list that is open, by what a screen reader says of it. */
@@ -339,9 +345,9 @@ describe("requests of agents in a real editor", () => {
   it("tasks launched as one are told as one when the last has ended", async () => {
     const refused: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
     const tasks = await Promise.all([
-      launch("One", [{ text: "x", gate: "batch" }]),
-      launch("Two", [{ text: "x", gate: "batch" }]),
-      launch("Three", [refused]),
+      launch("One", [{ text: "x", gate: "batch" }], "general", "one-two-three"),
+      launch("Two", [{ text: "x", gate: "batch" }], "general", "one-two-three"),
+      launch("Three", [refused], "general", "one-two-three"),
     ]);
     await ended(launcher, tasks[2].id);
     model.release("batch");
