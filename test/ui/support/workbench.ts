@@ -92,22 +92,23 @@ export class Workbench {
 
   /**
    * Runs a command from the palette, by its title with its category: `Async Agents: Launch`. The palette lists what
-   * could be run when it was filled, and a window that has just opened is not done with that: it is opened again.
+   * could be run when it was filled, which of a window that has just opened is not all; and a page that is loading in
+   * an editor swallows its key, or closes it by taking the focus. Then it is opened again.
    */
   async runCommand(title: string): Promise<void> {
     const command = this.quickInput.items.filter({ hasText: title }).first();
     await until(
-      `the palette to offer "${title}"`,
+      `the palette to run "${title}"`,
       async () => {
         await this.page.keyboard.press("F1");
+        if (!(await isThere(this.quickInput.input))) return false;
         await this.quickInput.type(`>${title}`);
-        const isOffered = await isThere(command);
-        if (!isOffered) await this.quickInput.cancel();
-        return isOffered;
+        if (await isThere(command)) return done(command.click({ timeout: 3_000 }));
+        await this.quickInput.cancel();
+        return false;
       },
       30_000,
     );
-    await command.click();
   }
 
   /** Shows the view of the tasks. A click closes it where the window brought it back in just that moment: then again. */
@@ -264,7 +265,11 @@ export class Workbench {
 
 /** Whether it can be seen now, or is in a moment. */
 function isThere(locator: Locator): Promise<boolean> {
-  return locator.waitFor({ timeout: 3_000 }).then(
+  return done(locator.waitFor({ timeout: 3_000 }));
+}
+
+function done(action: Promise<void>): Promise<boolean> {
+  return action.then(
     () => true,
     () => false,
   );
@@ -276,6 +281,10 @@ export class QuickInput {
 
   get widget(): Locator {
     return this.page.locator(".quick-input-widget").filter({ visible: true });
+  }
+
+  get input(): Locator {
+    return this.widget.locator("input").first();
   }
 
   /** The rows of the list. */
@@ -295,7 +304,7 @@ export class QuickInput {
 
   /** Replaces what is typed in. */
   async type(text: string): Promise<void> {
-    await this.widget.locator("input").first().fill(text);
+    await this.input.fill(text);
   }
 
   /** Types and confirms. */
