@@ -113,7 +113,7 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
 }
 
 /** A fork of the active session; undefined: there is none. */
-export function forkOfActive({ session }: CommandContext): LaunchPlan["fork"] {
+function forkOfActive({ session }: CommandContext): LaunchPlan["fork"] {
   const active = session.session;
   if (!active) return undefined;
   return { title: active.title, request: { sourceSessionID: active.id }, parentSessionID: active.id };

@@ -149,7 +149,7 @@ export async function launchReviewed(
 }
 
 /** Says what so many prompts come to with so many agents. */
-export function batchTitle(promptCount: number): (agentCount: number) => string {
+function batchTitle(promptCount: number): (agentCount: number) => string {
   return (agentCount) => {
     const count = promptCount * agentCount;
     return count === 1

@@ -86,7 +86,7 @@ export function childIcon(child: Child): vscode.ThemeIcon {
   return (child.progress && PHASE_ICON[child.progress.phase]) ?? STATE_ICON[stateOf(child)];
 }
 
-export function taskUri(task: Task): vscode.Uri {
+function taskUri(task: Task): vscode.Uri {
   return vscode.Uri.from({
     scheme: TASK_SCHEME,
     path: `/${task.id}`,
