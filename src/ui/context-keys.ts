@@ -2,9 +2,11 @@ import * as vscode from "vscode";
 
 /** Facts that the manifest's `when` clauses ask for, by their names there. */
 interface ContextValues {
+  /** Of the current folder, as is `failure` and `ownServer`. */
   "asyncagents.state":
     "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
   "asyncagents.failure": string | undefined;
+  /** One folder at least. */
   "asyncagents.connected": boolean;
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;

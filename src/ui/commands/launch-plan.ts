@@ -4,7 +4,7 @@ import type { ForkRequest } from "../../engine/fork/builder.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { humanMessage } from "../human-error.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
 const MANY_TASKS = 10;
@@ -17,6 +17,8 @@ export interface LaunchPlan {
   readonly model?: ModelRef | undefined;
   /** The conversation that the tasks inherit. */
   readonly fork?: ForkDraft | undefined;
+  /** The address of the folder that the agents work in; left out: the current one. */
+  readonly folder?: string | undefined;
   /** Whether each section of a text is a prompt of its own. */
   readonly splits?: boolean | undefined;
 }
@@ -33,11 +35,11 @@ export interface ForkDraft {
 
 /** Launches a task for each prompt and agent, those of one call as one batch. */
 export async function launchPlan(
-  context: CommandContext,
+  context: LaunchContext,
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  const { session } = await connectedFolder(context.folders);
+  const { session } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
