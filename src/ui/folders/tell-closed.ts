@@ -25,15 +25,15 @@ export async function tellClosed(
     const { workspaceFolders = [] } = vscode.workspace;
     vscode.workspace.updateWorkspaceFolders(workspaceFolders.length, 0, { uri, name });
   } else if (choice === stop) {
-    const { connector, tasks, dispose } = openFolder({ uri, name, index: -1 });
+    const folder = openFolder({ uri, name, index: -1 });
     try {
       // Where no server is found any more, nothing works.
-      await connector.adopt();
-      await Promise.all(atWork.map(({ id }) => tasks.cancel(id)));
+      await folder.connector.adopt();
+      await Promise.all(atWork.map(({ id }) => folder.tasks.cancel(id)));
     } catch (error) {
       logger.warn(`The tasks of ${name} were not cancelled: ${messageOf(error)}`);
     } finally {
-      dispose();
+      folder.dispose();
     }
   }
 }
