@@ -5,12 +5,15 @@ import { WindowRole } from "./bridge/window-role.ts";
 import { ActiveSession } from "./engine/active-session.ts";
 import { TaskEngine } from "./engine/engine.ts";
 import type { TaskChange, Tombstone } from "./engine/registry.ts";
+import type { SessionChanges } from "./engine/server-model.ts";
+import type { Child } from "./engine/subagent.ts";
 import { createOpenCodeConnection } from "./opencode/connection.ts";
 import type { PluginConfig } from "./opencode/plugin-config.ts";
 import { defaultStateFolder } from "./state/private-files.ts";
 import { ThreadTokenCounter } from "./tokens/token-counter.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
+import type { Review } from "./ui/changes/review.ts";
 import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
@@ -131,6 +134,14 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   own(new StatusBar(engine, connector, TASK_VIEW));
 
+  const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
+  let review: Promise<Review> | undefined;
+  const openReview = async (): Promise<Review> => {
+    const { Review } = await import("./ui/changes/review.ts");
+    const read = (child: Child): Promise<SessionChanges> => server.changes(child.id, child.createdAt);
+    return own(new Review({ engine, read, state: context.workspaceState, keys, addText, logger }));
+  };
+
   const commandContext: CommandContext = {
     engine,
     tasks: role.commands,
@@ -146,7 +157,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     connectAsking: () => connector.connectAsking(),
     refresh: () => connector.refresh(),
     openText: (name, text) => documents.open(name, text),
-    addText: (file, text) => documents.add(file, text),
+    addText,
+    review: () => (review ??= openReview()),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
     list,

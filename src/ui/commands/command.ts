@@ -4,6 +4,7 @@ import type { ConnectionState, ServerConnection } from "../../engine/connection.
 import type { TaskEngine } from "../../engine/engine.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
+import type { Review } from "../changes/review.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
@@ -36,6 +37,8 @@ export interface CommandContext {
   readonly openText: (name: string, text: string) => Promise<void>;
   /** A text as a read-only document that is called like the file, and is not open yet. */
   readonly addText: (file: vscode.Uri, text: string) => vscode.Uri;
+  /** The review of what a task changed. */
+  readonly review: () => Promise<Review>;
   readonly showLog: () => void;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;

@@ -1,0 +1,103 @@
+import { basename } from "node:path";
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
+import type { Child } from "../../engine/subagent.ts";
+import { ChangeNode } from "../changes/changes-view.ts";
+import type { ReviewedFile } from "../changes/review.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { readChanges } from "./changes.ts";
+import { isFromCode, type CommandContext } from "./command.ts";
+import { findChild, pickChild } from "./pick-task.ts";
+
+/** A task or subagent and what it changed. */
+export interface ChangedBy {
+  readonly child: Child;
+  readonly changes: SessionChanges;
+}
+
+/** Whether a program said what a command is about, and not a row or an editor's title. */
+export function isProgram(argument: unknown): boolean {
+  return isFromCode([argument]) && !(argument instanceof vscode.Uri);
+}
+
+/**
+ * What the task changed that a command is about: that of its argument, else the one whose changes are listed, else one
+ * that the person picks.
+ */
+export async function pickChanges(
+  context: CommandContext,
+  argument: unknown,
+  title: string,
+): Promise<ChangedBy | undefined> {
+  await context.ensureConnected();
+  const { listedTaskID } = await context.review();
+  const named = argument instanceof ChangeNode ? argument.taskID : (argument ?? listedTaskID);
+  const child = await pickChild(context, named, { title });
+  const changes = child && (await readChanges(context, child));
+  return child && changes && { child, changes };
+}
+
+/**
+ * The changed file that a command is about: a row of the list, what a diff editor shows, or by the ID of a task and a
+ * path, which is absolute or relative to the workspace; else the one before the person, else one that is picked.
+ */
+export async function pickChange(
+  context: CommandContext,
+  argument: unknown,
+  path: unknown,
+  title: string,
+): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
+  const named = await namedFile(context, argument, path);
+  const changed = await pickChanges(context, named?.taskID ?? argument, title);
+  if (!changed) return undefined;
+  const { files } = changed.changes;
+  const change = named ? files.find((file) => isAt(file, named.path)) : await pickFile(files, title);
+  if (named && !change)
+    throw new Refusal(
+      "invalid-argument",
+      vscode.l10n.t(
+        '"{0}" is not among the files that "{1}" changed.',
+        named.path,
+        changed.child.description,
+      ),
+    );
+  return change && { ...changed, change };
+}
+
+async function namedFile(
+  context: CommandContext,
+  argument: unknown,
+  path: unknown,
+): Promise<ReviewedFile | undefined> {
+  if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
+  const review = await context.review();
+  if (argument instanceof vscode.Uri) return review.openedFile(argument);
+  if (argument === undefined) return review.current;
+  if (!isProgram(argument)) return undefined;
+  if (typeof path !== "string")
+    throw new Refusal(
+      "invalid-argument",
+      "The second argument must be the path of a file that the task changed.",
+    );
+  return { taskID: findChild(context, argument).id, path };
+}
+
+function isAt({ path }: FileChange, named: string): boolean {
+  return path === named || vscode.workspace.asRelativePath(path, false) === named;
+}
+
+async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
+  if (files.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("The task changed no files."));
+    return undefined;
+  }
+  const items = files.map((change) => ({
+    label: withoutIcons(basename(change.path)),
+    description: withoutIcons(vscode.workspace.asRelativePath(change.path)),
+    change,
+  }));
+  const placeHolder = vscode.l10n.t("Which file?");
+  const picked = await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true });
+  return picked?.change;
+}
