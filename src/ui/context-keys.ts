@@ -21,7 +21,7 @@ interface ContextValues {
   "asyncagents.launchEditors": readonly string[];
   /** Whether changes of a task wait to be reviewed. */
   "asyncagents.reviewing": boolean;
-  /** The addresses of what the diff editors of those changes show as modified. */
+  /** The paths of what the diff editors of those changes show as modified; addresses differ in a remote window. */
   "asyncagents.reviewedFiles": readonly string[];
 }
 

@@ -52,6 +52,12 @@ describe("reviewing changes in the extension host", () => {
     assert.ok(!existsSync(at("deep/er/deleted.txt")));
   });
 
+  it("keeps what was changed since in other lines", async () => {
+    writeFileSync(at("merged.txt"), "1\nTWO\n3\n4\nFIVE\n");
+    await revertFiles([change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))], false);
+    assert.equal(readFileSync(at("merged.txt"), "utf8"), "1\n2\n3\n4\nFIVE\n");
+  });
+
   it("undoes nothing over what somebody did since", async () => {
     writeFileSync(at("undo.txt"), "after\n");
     const { reverted } = await revertFiles(

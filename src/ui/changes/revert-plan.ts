@@ -38,7 +38,7 @@ export type RevertPlan =
   | { readonly kind: "write"; readonly bytes: Uint8Array; readonly isMerged: boolean }
   /** The task created it. */
   | { readonly kind: "delete" }
-  /** It is what it was before the task. */
+  /** There is nothing left of the change. */
   | { readonly kind: "nothing" }
   | { readonly kind: "refused"; readonly reason: RefusalReason };
 
@@ -46,7 +46,7 @@ export type RevertPlan =
 export function planRevert(change: FileChange, present: Present, isTaskAtWork: boolean): RevertPlan {
   const { before, after } = change;
   if (present.kind === "outside" || present.kind === "unreadable") return refused(present.kind);
-  if (isAsBefore(change, present)) return { kind: "nothing" };
+  if (isReverted(change, present)) return { kind: "nothing" };
   if (isTaskAtWork) return refused("at-work");
   if (change.workedOnBy.length > 0) return refused("worked-on");
   if (present.kind === "file" && present.isUnsaved) return refused("unsaved");
@@ -72,11 +72,18 @@ function refused(reason: RefusalReason): RevertPlan {
   return { kind: "refused", reason };
 }
 
-/** Whether nothing of a change is left. */
-export function isAsBefore({ before }: FileChange, present: Present): boolean {
-  if (present.kind === "file")
-    return before.kind === "text" && Buffer.from(before.text).equals(present.bytes);
-  return before.kind === "absent" && present.kind === "absent";
+/** Whether nothing of a change is left, whatever others did since in other places. */
+export function isReverted({ before, after }: FileChange, present: Present): boolean {
+  if (present.kind === "absent") return before.kind === "absent";
+  if (present.kind !== "file" || before.kind !== "text") return false;
+  if (Buffer.from(before.text).equals(present.bytes)) return true;
+  if (after.kind !== "text" || Buffer.from(after.text).equals(present.bytes)) return false;
+  const text = textOf(present.bytes);
+  return (
+    text !== undefined &&
+    takeBack(before.text, after.text, text) === undefined &&
+    takeBack(after.text, before.text, text) !== undefined
+  );
 }
 
 function isWhole<T extends { readonly kind: string }>(

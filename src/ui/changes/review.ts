@@ -10,7 +10,7 @@ import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
 import { ChangesView, type ChangeNode } from "./changes-view.ts";
 import type { AddText } from "./diff-sides.ts";
 import { presentFile } from "./present-file.ts";
-import { isAsBefore } from "./revert-plan.ts";
+import { isReverted } from "./revert-plan.ts";
 import { changesTitle, showChange } from "./show-changes.ts";
 
 export interface ReviewParts {
@@ -37,7 +37,7 @@ export class Review implements vscode.Disposable {
   /** Whose changes are listed. */
   private taskID: string | undefined;
   private hasSnapshots = true;
-  /** The files of the diff editors that were opened, by what these show as modified. */
+  /** The files of the diff editors that were opened, by the path of what these show as modified. */
   private readonly opened = new Map<string, ReviewedFile>();
 
   constructor(private readonly parts: ReviewParts) {
@@ -83,7 +83,7 @@ export class Review implements vscode.Disposable {
     const placed = await Promise.all(
       files.map(async (change) => ({ change, present: await presentFile(change.path) })),
     );
-    return placed.filter((one) => !isAsBefore(one.change, one.present) && !this.accepted.has(taskID, one));
+    return placed.filter((one) => !isReverted(one.change, one.present) && !this.accepted.has(taskID, one));
   }
 
   accept(taskID: string, changes: readonly PlacedChange[]): void {
@@ -104,13 +104,13 @@ export class Review implements vscode.Disposable {
 
   /** A diff editor was opened for a file. */
   isOpen(modified: vscode.Uri, file: ReviewedFile): void {
-    this.opened.set(modified.toString(), file);
+    this.opened.set(modified.fsPath, file);
     this.parts.keys.set("asyncagents.reviewedFiles", [...this.opened.keys()]);
   }
 
   /** The file that a button in the title of an editor is about. */
   openedFile(modified: vscode.Uri): ReviewedFile | undefined {
-    return this.opened.get(modified.toString());
+    return this.opened.get(modified.fsPath);
   }
 
   /** The file that a key is about: that of the active diff editor, else the one selected in the list. */

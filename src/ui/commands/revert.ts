@@ -53,7 +53,7 @@ export const revertChange: Command = {
     }
     if (plan.kind === "nothing") {
       void vscode.window.showInformationMessage(
-        withoutLinks(vscode.l10n.t("{0} is what it was before the task.", name)),
+        withoutLinks(vscode.l10n.t("Nothing is left in {0} of what the task changed.", name)),
       );
       return undefined;
     }

@@ -46,6 +46,7 @@ describe("the plan for reverting a file", () => {
   it("has nothing to do where the file is what it was", () => {
     assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
     assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
+    assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
     // Even though others are at work.
     assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
   });
