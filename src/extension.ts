@@ -6,7 +6,6 @@ import { ActiveSession } from "./engine/active-session.ts";
 import { TaskEngine } from "./engine/engine.ts";
 import type { TaskChange, Tombstone } from "./engine/registry.ts";
 import type { SessionChanges } from "./engine/server-model.ts";
-import type { Child } from "./engine/subagent.ts";
 import { createOpenCodeConnection } from "./opencode/connection.ts";
 import type { PluginConfig } from "./opencode/plugin-config.ts";
 import { defaultStateFolder } from "./state/private-files.ts";
@@ -138,8 +137,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   let review: Promise<Review> | undefined;
   const openReview = async (): Promise<Review> => {
     const { Review } = await import("./ui/changes/review.ts");
-    const read = (child: Child): Promise<SessionChanges> => server.changes(child.id, child.createdAt);
-    return own(new Review({ engine, read, state: context.workspaceState, keys, addText, logger }));
+    const changes = (id: string, since: number): Promise<SessionChanges> => server.changes(id, since);
+    return own(new Review({ engine, changes, state: context.workspaceState, keys, addText, logger }));
   };
 
   const commandContext: CommandContext = {

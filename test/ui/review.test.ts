@@ -230,6 +230,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await workbench.page.keyboard.press("u");
     await row("old.js").waitFor({ state: "detached" });
     assert.equal(content("src/old.js"), FILES["src/old.js"]);
+    await titleAction("Revert Change").waitFor({ state: "detached" });
     await clearNotifications();
   });
 

@@ -14,9 +14,9 @@ import { isReverted } from "./revert-plan.ts";
 import { changesTitle, showChange } from "./show-changes.ts";
 
 export interface ReviewParts {
-  readonly engine: { child(id: string): Child | undefined; readonly onDidChange: Event<TaskChange> };
-  /** What a task or subagent changed, as the server knows it now. */
-  readonly read: (child: Child) => Promise<SessionChanges>;
+  readonly engine: { readonly onDidChange: Event<TaskChange> };
+  /** What a session changed since then (milliseconds since 1970), as the server knows it now. */
+  readonly changes: (sessionID: string, since: number) => Promise<SessionChanges>;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
   readonly addText: AddText;
@@ -34,9 +34,7 @@ export class Review implements vscode.Disposable {
   private readonly accepted: AcceptedChanges;
   private readonly view: ChangesView;
   private readonly subscriptions: readonly Disposable[];
-  /** Whose changes are listed. */
-  private taskID: string | undefined;
-  private hasSnapshots = true;
+  private listed: { readonly child: Child; readonly changes: SessionChanges } | undefined;
   /** The files of the diff editors that were opened, by the path of what these show as modified. */
   private readonly opened = new Map<string, ReviewedFile>();
 
@@ -46,8 +44,9 @@ export class Review implements vscode.Disposable {
     this.subscriptions = [
       this.view,
       parts.engine.onDidChange(({ id, before, after }) => {
-        if (id === this.taskID && before && isAtWork(before) && after && !isAtWork(after))
-          void this.refresh();
+        if (id !== this.listedTaskID) return;
+        if (!after) this.close();
+        else if (before && isAtWork(before) && !isAtWork(after)) void this.refresh();
       }),
       vscode.workspace.onDidSaveTextDocument(({ uri }) => {
         if (this.view.nodes.some(({ change }) => vscode.Uri.file(change.path).fsPath === uri.fsPath))
@@ -56,26 +55,35 @@ export class Review implements vscode.Disposable {
     ];
   }
 
+  /** What a task or subagent changed. */
+  read({ id, createdAt }: Child): Promise<SessionChanges> {
+    // What a fork inherited was done before it was there.
+    return this.parts.changes(id, createdAt);
+  }
+
   /** Lists what is left to review of these changes; nothing: the list is closed. */
-  async show(child: Child, { files, hasSnapshots }: SessionChanges): Promise<void> {
-    this.taskID = child.id;
-    this.hasSnapshots = hasSnapshots;
-    const pending = await this.pending(child.id, files);
-    if (this.taskID === child.id)
-      this.view.show(
-        child,
-        pending.map(({ change }) => change),
-      );
+  async show(child: Child, changes: SessionChanges): Promise<void> {
+    const listed = { child, changes };
+    this.listed = listed;
+    const pending = await this.pending(child.id, changes.files);
+    // Meanwhile others may have been shown, or the list closed.
+    if (this.listed !== listed) return;
+    this.view.show(
+      child,
+      pending.map(({ change }) => change),
+    );
+    this.updateKeys();
   }
 
   /** Lists what is left of a task's changes, if those are what is listed. */
   async update(child: Child, changes: SessionChanges): Promise<void> {
-    if (child.id === this.taskID) await this.show(child, changes);
+    if (child.id === this.listedTaskID) await this.show(child, changes);
   }
 
   close(): void {
-    this.taskID = undefined;
+    this.listed = undefined;
     this.view.show(undefined, []);
+    this.updateKeys();
   }
 
   /** Those of a task's changes that were neither accepted nor reverted, by whomever. */
@@ -96,16 +104,16 @@ export class Review implements vscode.Disposable {
 
   /** Opens one file of the list in the diff editor. */
   async open({ taskID, change }: ChangeNode): Promise<void> {
-    const child = this.parts.engine.child(taskID);
-    if (!child) return;
-    const modified = await showChange(changesTitle(child, this.hasSnapshots), change, this.parts.addText);
-    this.isOpen(modified, { taskID, path: change.path });
+    if (!this.listed) return;
+    const { child, changes } = this.listed;
+    const title = changesTitle(child, changes.hasSnapshots);
+    this.setOpen(await showChange(title, change, this.parts.addText), { taskID, path: change.path });
   }
 
   /** A diff editor was opened for a file. */
-  isOpen(modified: vscode.Uri, file: ReviewedFile): void {
+  setOpen(modified: vscode.Uri, file: ReviewedFile): void {
     this.opened.set(modified.fsPath, file);
-    this.parts.keys.set("asyncagents.reviewedFiles", [...this.opened.keys()]);
+    this.updateKeys();
   }
 
   /** The file that a button in the title of an editor is about. */
@@ -123,17 +131,27 @@ export class Review implements vscode.Disposable {
 
   /** The task whose changes are listed. */
   get listedTaskID(): string | undefined {
-    return this.taskID;
+    return this.listed?.child.id;
   }
 
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
+  /** Only the diff editors of files that are still listed offer to accept and to revert. */
+  private updateKeys(): void {
+    const listed = new Set(this.view.nodes.map(({ taskID, change }) => `${taskID} ${change.path}`));
+    const paths = [...this.opened].flatMap(([modified, { taskID, path }]) =>
+      listed.has(`${taskID} ${path}`) ? [modified] : [],
+    );
+    this.parts.keys.set("asyncagents.reviewedFiles", paths);
+  }
+
   private async refresh(): Promise<void> {
-    const child = this.taskID === undefined ? undefined : this.parts.engine.child(this.taskID);
+    if (!this.listed) return;
+    const { child } = this.listed;
     try {
-      if (child) await this.update(child, await this.parts.read(child));
+      await this.update(child, await this.read(child));
     } catch (error) {
       this.parts.logger.warn(`The changes were not read anew: ${messageOf(error)}`);
     }

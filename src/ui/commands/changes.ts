@@ -20,17 +20,18 @@ export const showChanges: Command = {
     if (!changes) return undefined;
     const [opened, review] = await Promise.all([show(child, changes, context.addText), context.review()]);
     const [first] = changes.files;
-    if (opened && first) review.isOpen(opened, { taskID: child.id, path: first.path });
+    if (opened && first) review.setOpen(opened, { taskID: child.id, path: first.path });
     await review.show(child, changes);
     return changes;
   },
 };
 
 /** What a task or subagent changed; if it takes long, with progress. Undefined: the person cancelled. */
-export function readChanges(context: CommandContext, child: Child): Promise<SessionChanges | undefined> {
-  // What a fork inherited was done before it was there.
-  const reading = context.connection.server.changes(child.id, child.createdAt);
-  return withPatience(vscode.l10n.t("Reading the changes"), reading);
+export async function readChanges(
+  { review }: CommandContext,
+  child: Child,
+): Promise<SessionChanges | undefined> {
+  return withPatience(vscode.l10n.t("Reading the changes"), (await review()).read(child));
 }
 
 /** What the work gives; if it takes long, with progress and a way to cancel. Undefined: cancelled. */

@@ -16,7 +16,7 @@ export interface ChangedBy {
   readonly changes: SessionChanges;
 }
 
-/** Whether a program said what a command is about, and not a row or an editor's title. */
+/** Whether a program said what a command is about, and neither a row nor an editor's title did. */
 export function isProgram(argument: unknown): boolean {
   return isFromCode([argument]) && !(argument instanceof vscode.Uri);
 }
@@ -32,7 +32,9 @@ export async function pickChanges(
 ): Promise<ChangedBy | undefined> {
   await context.ensureConnected();
   const { listedTaskID } = await context.review();
-  const named = argument instanceof ChangeNode ? argument.taskID : (argument ?? listedTaskID);
+  const row = argument instanceof ChangeNode ? argument.taskID : undefined;
+  // The title of the list can hand over a row of another view, which is not what it is about.
+  const named = row ?? (isProgram(argument) ? argument : listedTaskID);
   const child = await pickChild(context, named, { title });
   const changes = child && (await readChanges(context, child));
   return child && changes && { child, changes };
@@ -73,8 +75,7 @@ async function namedFile(
   if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
   const review = await context.review();
   if (argument instanceof vscode.Uri) return review.openedFile(argument);
-  if (argument === undefined) return review.current;
-  if (!isProgram(argument)) return undefined;
+  if (!isProgram(argument)) return review.current;
   if (typeof path !== "string")
     throw new Refusal(
       "invalid-argument",
