@@ -6,6 +6,8 @@ import type { TaskChange } from "../../engine/registry.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Folders } from "../folders/folders.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
 import { ChangesView, type ChangeNode } from "./changes-view.ts";
 import type { AddText } from "./diff-sides.ts";
@@ -15,8 +17,7 @@ import { changesTitle, showChange } from "./show-changes.ts";
 
 export interface ReviewParts {
   readonly engine: { readonly onDidChange: Event<TaskChange> };
-  /** What a session changed since then (milliseconds since 1970), as the server knows it now. */
-  readonly changes: (sessionID: string, since: number) => Promise<SessionChanges>;
+  readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
   readonly addText: AddText;
@@ -55,10 +56,12 @@ export class Review implements vscode.Disposable {
     ];
   }
 
-  /** What a task or subagent changed. */
-  read({ id, createdAt }: Child): Promise<SessionChanges> {
+  /** What a task or subagent changed, as the server knows it now. */
+  async read({ id, createdAt }: Child): Promise<SessionChanges> {
+    const { folders } = this.parts;
+    const { connection } = await connectedFolder(folders, folders.of(id));
     // What a fork inherited was done before it was there.
-    return this.parts.changes(id, createdAt);
+    return connection.server.changes(id, createdAt);
   }
 
   /** Lists what is left to review of these changes; nothing: the list is closed. */

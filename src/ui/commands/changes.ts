@@ -3,7 +3,7 @@ import type { SessionChanges } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { showChanges as show } from "../changes/show-changes.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { pickChild } from "./pick-task.ts";
+import { connectFor, pickChild } from "./pick-task.ts";
 
 /** Milliseconds after which progress is shown. */
 const PATIENCE_MS = 500;
@@ -11,7 +11,7 @@ const PATIENCE_MS = 500;
 export const showChanges: Command = {
   isAboutTask: true,
   async run(context, argument) {
-    await context.ensureConnected();
+    await connectFor(context, argument);
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Changes"),
     });

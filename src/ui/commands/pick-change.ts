@@ -1,14 +1,14 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { ChangeNode } from "../changes/changes-view.ts";
-import type { ReviewedFile } from "../changes/review.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { readChanges } from "./changes.ts";
 import { isFromCode, type CommandContext } from "./command.ts";
-import { findChild, pickChild } from "./pick-task.ts";
+import { connectFor, pickChild } from "./pick-task.ts";
 
 /** A task or subagent and what it changed. */
 export interface ChangedBy {
@@ -30,11 +30,11 @@ export async function pickChanges(
   argument: unknown,
   title: string,
 ): Promise<ChangedBy | undefined> {
-  await context.ensureConnected();
   const { listedTaskID } = await context.review();
   const row = argument instanceof ChangeNode ? argument.taskID : undefined;
   // The title of the list can hand over a row of another view, which is not what it is about.
   const named = row ?? (isProgram(argument) ? argument : listedTaskID);
+  await connectFor(context, named);
   const child = await pickChild(context, named, { title });
   const changes = child && (await readChanges(context, child));
   return child && changes && { child, changes };
@@ -51,18 +51,14 @@ export async function pickChange(
   title: string,
 ): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
   const named = await namedFile(context, argument, path);
-  const changed = await pickChanges(context, named?.taskID ?? argument, title);
+  const changed = await pickChanges(context, named?.task, title);
   if (!changed) return undefined;
   const { files } = changed.changes;
   const change = named ? files.find((file) => isAt(file, named.path)) : await pickFile(files, title);
   if (named && !change)
     throw new Refusal(
       "invalid-argument",
-      vscode.l10n.t(
-        '"{0}" is not among the files that "{1}" changed.',
-        named.path,
-        changed.child.description,
-      ),
+      sentence('"{0}" is not among the files that "{1}" changed.', named.path, changed.child.description),
     );
   return change && { ...changed, change };
 }
@@ -71,17 +67,18 @@ async function namedFile(
   context: CommandContext,
   argument: unknown,
   path: unknown,
-): Promise<ReviewedFile | undefined> {
-  if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
+): Promise<{ readonly task: unknown; readonly path: string } | undefined> {
+  if (argument instanceof ChangeNode) return { task: argument.taskID, path: argument.change.path };
   const review = await context.review();
-  if (argument instanceof vscode.Uri) return review.openedFile(argument);
-  if (!isProgram(argument)) return review.current;
-  if (typeof path !== "string")
+  if (isProgram(argument)) {
+    if (typeof path === "string") return { task: argument, path };
     throw new Refusal(
       "invalid-argument",
-      "The second argument must be the path of a file that the task changed.",
+      sentence("The second argument must be the path of a file that the task changed."),
     );
-  return { taskID: findChild(context, argument).id, path };
+  }
+  const file = argument instanceof vscode.Uri ? review.openedFile(argument) : review.current;
+  return file && { task: file.taskID, path: file.path };
 }
 
 function isAt({ path }: FileChange, named: string): boolean {

@@ -145,11 +145,11 @@ async function tell(
     void vscode.window.showWarningMessage(
       withoutLinks(
         refused.length === 1
-          ? vscode.l10n.t("Not reverted: {0}", sentence(context, target, failed))
+          ? vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, failed))
           : vscode.l10n.t(
               "{0} files were not reverted. The first one: {1}",
               refused.length,
-              sentence(context, target, failed),
+              reasonOf(context, target, failed),
             ),
       ),
     );
@@ -192,7 +192,7 @@ async function refuse(
   const compare = vscode.l10n.t("Compare");
   const isComparable = (await presentFile(path)).kind === "file" && before.kind === "text";
   const message = withoutLinks(
-    vscode.l10n.t("Not reverted: {0}", sentence(context, target, { path, reason })),
+    vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, { path, reason })),
   );
   const choice = await vscode.window.showWarningMessage(message, ...(isComparable ? [compare] : []));
   if (choice !== compare || before.kind !== "text") return;
@@ -238,7 +238,7 @@ function planLine(
   plan: RevertPlan,
 ): string {
   const file = vscode.workspace.asRelativePath(path);
-  if (plan.kind === "refused") return sentence(context, target, { path, reason: plan.reason });
+  if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
   if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted, as the task created it", file);
   return plan.kind === "write" && plan.isMerged
     ? vscode.l10n.t("{0}: what was changed since is kept", file)
@@ -250,7 +250,7 @@ function excerptOf(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
 }
 
-function sentence({ engine }: CommandContext, { changes }: ChangedBy, refused: RefusedFile): string {
+function reasonOf({ engine }: CommandContext, { changes }: ChangedBy, refused: RefusedFile): string {
   const change = changes.files.find(({ path }) => path === refused.path);
   const names = change?.workedOnBy.map(
     (id) => engine.child(id)?.description ?? engine.session(id)?.title ?? id,
@@ -264,7 +264,7 @@ function toResult(context: CommandContext, target: ChangedBy, { reverted, refuse
     refused: refused.map(({ path, reason, ...rest }) => ({
       path,
       reason,
-      message: sentence(context, target, { path, reason, ...rest }),
+      message: reasonOf(context, target, { path, reason, ...rest }),
     })),
   };
 }
