@@ -1,4 +1,4 @@
-import { messageOf } from "./errors.ts";
+import { messageOf, Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
@@ -53,7 +53,7 @@ export class Subagents implements Disposable {
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to subagent changes failed.", error));
     this.onDidChange = this.changes.event;
-    this.subscription = registry.onDidChangeSession((id) => this.adopt(id));
+    this.subscription = registry.onDidChangeSession((id) => this.follow(id));
   }
 
   get(sessionID: string): Subagent | undefined {
@@ -63,6 +63,14 @@ export class Subagents implements Disposable {
   /** Those directly below a session, in no order. */
   childrenOf(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
+  }
+
+  /** Why there is no subagent of this ID. */
+  unknown(sessionID: string): Refusal {
+    return new Refusal(
+      "unknown-session",
+      `There is no subagent ${shortID(sessionID)} any more; refresh the view to see what there is.`,
+    );
   }
 
   isEmpty(): boolean {
@@ -98,17 +106,28 @@ export class Subagents implements Disposable {
     this.changes.dispose();
   }
 
-  private adopt(id: string): void {
+  private follow(id: string): void {
     const session = this.registry.session(id);
     const held = this.held.get(id);
     if (!session || !this.isSubagent(session)) {
-      if (held) this.drop(held);
+      if (!held) return;
+      this.handOver(held);
+      this.drop(held);
     } else if (held?.session.parentID !== session.parentID) {
       if (held) this.drop(held);
       this.add(session);
     } else if (looksDifferent(held.session, session)) {
       this.change(held, () => (held.session = session));
     }
+  }
+
+  /** What became a task goes on with the turn that was followed here. */
+  private handOver({ session, progress, lastError }: Held): void {
+    const entry = this.registry.entry(session.id);
+    if (!entry?.progress || !progress) return;
+    entry.progress = progress;
+    entry.lastError = lastError;
+    this.registry.progressed(entry);
   }
 
   private isSubagent(session: Session): session is ChildSession {
