@@ -53,7 +53,7 @@ async function adoptAll(
 /** What a person has of it. */
 function adoptedWords(task: Task): string {
   const name = withoutLinks(excerpt(oneLine(task.description), NAME_LENGTH));
-  if (isAtWork(task)) return vscode.l10n.t('"{0}" is your task now. You are told when it ends.', name);
+  if (isAtWork(task)) return vscode.l10n.t('"{0}" is your task now, and goes on with its work.', name);
   return task.status === "completed"
     ? vscode.l10n.t('"{0}" is your task now. Resume it to go on.', name)
     : vscode.l10n.t('"{0}" is your task now. Retry it as a new task, or fork it to go on.', name);
