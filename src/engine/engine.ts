@@ -129,7 +129,7 @@ export class TaskEngine implements Disposable {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
-    this.subagents = new Subagents(this.registry, server, clock, logger);
+    this.subagents = new Subagents(this.registry, server, clock, logger, () => settings().stallWarning);
     this.requests = new Requests(logger);
     const isWriting = (): boolean => this.writing;
     const canAct = (): boolean => this.writing && this.connected;
@@ -212,6 +212,7 @@ export class TaskEngine implements Disposable {
     this.connected = false;
     this.attempt++;
     this.replayEarly();
+    this.subagents.disconnect();
     this.turns.disconnect();
     this.notices.disconnect();
     this.queue.rest();

@@ -14,6 +14,9 @@ import {
 import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
 
+/** How often within the time after which silence counts as a stall it is looked for. */
+const LOOKS_PER_STALL = 4;
+
 type Ending =
   | { readonly status: "idle" | "cancelled"; readonly at: number; readonly error?: undefined }
   | { readonly status: "error"; readonly at: number; readonly error: AgentError };
@@ -42,6 +45,8 @@ export class Subagents implements Disposable {
   private readonly held = new Map<string, Held>();
   private readonly heldBelow = new Groups<string, Held>();
   private readonly subscription: Disposable;
+  /** Looks for those that fell silent; only while one works. */
+  private silenceTimer: Disposable | undefined;
   private readonly changes: Emitter<SubagentChange>;
   readonly onDidChange: Event<SubagentChange>;
 
@@ -50,6 +55,8 @@ export class Subagents implements Disposable {
     private readonly server: AgentServer,
     private readonly clock: Clock,
     private readonly logger: Logger,
+    /** Milliseconds without a sign of life after which one counts as stalled; 0: never. */
+    private readonly stallWarning: () => number,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to subagent changes failed.", error));
     this.onDidChange = this.changes.event;
@@ -99,9 +106,17 @@ export class Subagents implements Disposable {
   /** Reads what those at work did so far, which this process may not have seen. */
   catchUp(): void {
     for (const held of this.held.values()) if (held.progress) void this.readTurn(held, held.progress);
+    this.listenForSilence();
+  }
+
+  /** Without a connection silence says nothing. */
+  disconnect(): void {
+    this.silenceTimer?.dispose();
+    this.silenceTimer = undefined;
   }
 
   dispose(): void {
+    this.disconnect();
     this.subscription.dispose();
     this.changes.dispose();
   }
@@ -172,8 +187,23 @@ export class Subagents implements Disposable {
     }
     // A turn goes on after some errors: after one that the context is full, with a compaction.
     if (lastError) held.lastError = undefined;
-    if (!progress) this.change(held, () => begin(held, status, now));
-    else if (progress.onStatus(status, now)) this.change(held, () => undefined);
+    if (!progress) {
+      this.change(held, () => begin(held, status, now));
+      this.listenForSilence();
+    } else if (progress.onStatus(status, now)) this.change(held, () => undefined);
+  }
+
+  private listenForSilence(): void {
+    const limit = this.stallWarning();
+    const isAnyAtWork = [...this.held.values()].some(({ progress }) => progress);
+    if (this.silenceTimer || limit === 0 || !isAnyAtWork) return;
+    this.silenceTimer = this.clock.after(limit / LOOKS_PER_STALL, () => {
+      this.silenceTimer = undefined;
+      const now = this.clock.now();
+      for (const held of this.held.values())
+        if (held.progress?.checkStall(now, limit)) this.change(held, () => undefined);
+      this.listenForSilence();
+    });
   }
 
   private async readTurn(held: Held, progress: ProgressTracker): Promise<void> {

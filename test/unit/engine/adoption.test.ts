@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Task } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type Ending } from "../../support/memory-server.ts";
+import { until } from "../../support/wait.ts";
 import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 
 describe("Adoption", () => {
@@ -104,6 +105,7 @@ describe("Adoption", () => {
     // The calls before it: statuses, messages.
     window.link.fail("late", 2);
     const adopting = adopt(id);
+    await until("the reading before it", () => server.journal.at(-1)?.call === "messages");
     await settled();
     server.finish(id, "Found.");
     window.link.release();
