@@ -4,6 +4,7 @@ import { isNotice } from "./notices.ts";
 import type { AgentServer, Clock } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Message, UserMessageInfo } from "./server-model.ts";
+import { sentence } from "./sentence.ts";
 import type { Subagent } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { shortID, type TaskRecord } from "./task.ts";
@@ -51,7 +52,7 @@ function recordOf(
   if (!prompt)
     throw new Refusal(
       "wrong-status",
-      `Subagent ${shortID(id)} was not asked anything yet; adopt it once it is at work.`,
+      sentence("Subagent {0} was not asked anything yet; adopt it once it is at work.", shortID(id)),
     );
   const earlier = isAtWork ? messages.slice(0, messages.indexOf(prompt)) : messages;
   const { agent, created } = prompt.info;
@@ -124,12 +125,19 @@ function refusal(sessionID: string, registry: TaskRegistry, subagents: Subagents
   if (session?.task.kind === "unreadable")
     return new Refusal(
       "unavailable",
-      `Session ${shortID(sessionID)} cannot be adopted, as it holds a task record already. ${session.task.reason}`,
+      sentence(
+        "Session {0} cannot be adopted, as it holds a task record already. {1}",
+        shortID(sessionID),
+        session.task.reason,
+      ),
     );
   if (session && session.parentID === undefined)
     return new Refusal(
       "unknown-session",
-      `Session ${shortID(sessionID)} is below no other one; only what runs below a conversation can be adopted.`,
+      sentence(
+        "Session {0} is below no other one; only what runs below a conversation can be adopted.",
+        shortID(sessionID),
+      ),
     );
   return subagents.unknown(sessionID);
 }

@@ -4,6 +4,7 @@ import { Groups } from "./groups.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
+import { sentence } from "./sentence.ts";
 import {
   sessionOf,
   type AgentError,
@@ -76,7 +77,10 @@ export class Subagents implements Disposable {
   unknown(sessionID: string): Refusal {
     return new Refusal(
       "unknown-session",
-      `There is no subagent ${shortID(sessionID)} any more; refresh the view to see what there is.`,
+      sentence(
+        "There is no subagent {0} any more; refresh the view to see what there is.",
+        shortID(sessionID),
+      ),
     );
   }
 

@@ -1,7 +1,9 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
+import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage } from "../human-error.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { askPrompt } from "./ask-prompt.ts";
@@ -14,7 +16,7 @@ export async function resumeAsking(context: CommandContext, child: Child): Promi
   if (status !== "completed" && status !== "idle")
     throw new Refusal(
       "wrong-status",
-      vscode.l10n.t("Only completed tasks can be resumed: this one has the status {0}.", status),
+      sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
     );
   const draft = `resume ${id}`;
   for (let problem: string | undefined; ;) {
