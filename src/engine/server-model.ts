@@ -109,6 +109,7 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
+      readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
       readonly end: number;
     };

@@ -15,6 +15,7 @@ interface ContextValues {
   "asyncagents.selectionActive": boolean;
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;
+  "asyncagents.selectionSubagents": boolean;
   /** The addresses of the documents in which prompts are written. */
   "asyncagents.promptEditors": readonly string[];
   /** Those of them whose prompts are for new tasks. */

@@ -24,6 +24,7 @@ export const COMMAND_IDS = [
   "asyncagents.retry",
   "asyncagents.cancel",
   "asyncagents.cancelBatch",
+  "asyncagents.adopt",
   "asyncagents.answer",
   "asyncagents.sendNotice",
   "asyncagents.clear",

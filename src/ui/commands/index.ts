@@ -1,4 +1,5 @@
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
+import { adopt } from "./adopt.ts";
 import { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
 import { answer } from "./answer.ts";
 import { cancelBatch, launchBatch } from "./batch.ts";
@@ -41,6 +42,7 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.retry": retry,
   "asyncagents.cancel": cancel,
   "asyncagents.cancelBatch": cancelBatch,
+  "asyncagents.adopt": adopt,
   "asyncagents.answer": answer,
   "asyncagents.sendNotice": sendNotice,
   "asyncagents.clear": clear,

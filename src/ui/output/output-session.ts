@@ -6,6 +6,7 @@ import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
+import { lastAnswer } from "../../engine/turn.ts";
 import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
@@ -24,7 +25,6 @@ import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
-  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -59,6 +59,7 @@ export interface OutputActions {
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
+  adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
   /** Rejects with an error whose message says why the answer was not taken. */
@@ -150,6 +151,7 @@ export class OutputSession {
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
     retry: () => this.actions.retry(this.taskID),
+    adopt: () => this.actions.adopt(this.taskID),
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
     reply: ({ id, reply }) => void this.reply(id, reply),

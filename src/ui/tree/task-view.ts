@@ -7,7 +7,7 @@ import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
 import { translate } from "../translate.ts";
-import { waitsForPerson } from "./child-state.ts";
+import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
@@ -170,11 +170,9 @@ export class TaskView implements vscode.Disposable {
       return node instanceof ChildNode ? (this.engine.child(node.id) ?? []) : [];
     });
     this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
-    this.keys.set(
-      "asyncagents.selectionAnswered",
-      tasks.some((child) => isTask(child) && child.finalMessageID !== undefined),
-    );
+    this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
     this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
+    this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 
   /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */

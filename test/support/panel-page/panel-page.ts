@@ -125,6 +125,7 @@ export class PanelPage {
       resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
       fork: note("fork"),
       retry: note("retry"),
+      adopt: note("adopt"),
       showChanges: note("showChanges"),
       openInTerminal: note("openInTerminal"),
       reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
