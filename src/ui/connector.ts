@@ -8,11 +8,13 @@ import {
 import type { ActiveSession } from "../engine/active-session.ts";
 import { Emitter, type Event } from "../engine/event.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { messageOf, Refusal, textOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { Limit } from "./folders/limit.ts";
 import type { PasswordStore } from "./passwords.ts";
 import type { Settings } from "./settings.ts";
+import { translate } from "./translate.ts";
 
 /** The other windows on the same server: one of all writes. */
 export interface Windows {
@@ -82,7 +84,7 @@ export class Connector implements vscode.Disposable {
   get state(): ConnectionState {
     const { state } = this.options.connection;
     if (this.queued > 0 && state.kind === "disconnected")
-      return { kind: "connecting", detail: vscode.l10n.t("Waiting for the servers of other folders…") };
+      return { kind: "connecting", detail: sentence("Waiting for the servers of other folders…") };
     if (state.kind !== "connected" || this.upToDate) return state;
     return this.syncFailure
       ? { kind: "failed", failure: this.syncFailure }
@@ -165,14 +167,15 @@ export class Connector implements vscode.Disposable {
       const subscriptions = [
         token.onCancellationRequested(() => abort.abort()),
         this.onDidChange(() => {
-          if (this.state.kind === "connecting") progress.report({ message: this.state.detail });
+          const { state } = this;
+          if (state.kind === "connecting") progress.report({ message: translate(state.detail) });
         }),
       ];
       try {
         await this.connectInTurn(abort.signal);
       } catch (error) {
         if (!abort.signal.aborted) throw error;
-        throw new Refusal("cancelled-by-caller", vscode.l10n.t("Connecting was cancelled."));
+        throw new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
       } finally {
         this.waits.delete(abort);
         for (const subscription of subscriptions) subscription.dispose();
@@ -222,8 +225,8 @@ export class Connector implements vscode.Disposable {
     } catch (error) {
       this.syncFailure = {
         code: "gave-up",
-        message: vscode.l10n.t("The tasks could not be read from the server: {0}", messageOf(error)),
-        remedy: vscode.l10n.t("Refresh to try again."),
+        message: sentence("The tasks could not be read from the server: {0}", textOf(error)),
+        remedy: sentence("Refresh to try again."),
       };
       throw error;
     } finally {

@@ -5,6 +5,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState, ServerConnection } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
+import { english } from "../../src/engine/sentence.ts";
 import { Emitter } from "../../src/engine/event.ts";
 import { Connector } from "../../src/ui/connector.ts";
 import { Engines } from "../../src/ui/folders/engines.ts";
@@ -229,7 +230,7 @@ describe("connecting many folders", () => {
     const connecting = connectAll();
     await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
     const { state } = third.connector;
-    assert.ok(state.kind === "connecting" && /Waiting/.test(state.detail));
+    assert.ok(state.kind === "connecting" && /Waiting/.test(english(state.detail)));
     await third.connector.stopServer();
     await assert.rejects(
       connecting(2),

@@ -121,7 +121,14 @@ describe("a workspace of several folders in a real editor", () => {
 
   it("a folder that is added gets a row, and no server", async () => {
     await workbench.runCommand("Workspaces: Add Folder to Workspace");
-    await workbench.quickInput.enter(join(root, "docs") + "/");
+    // The dialog takes what is typed once it has listed what is there.
+    await workbench.quickInput.items.first().waitFor();
+    await workbench.quickInput.type(join(root, "docs") + "/");
+    await until("the folder to be listed", async () => {
+      const rows = await workbench.quickInput.items.allInnerTexts();
+      return rows.length === 1 && rows[0]?.trim() === "..";
+    });
+    await workbench.quickInput.accept();
     await row("docs").waitFor({ timeout: 30_000 });
     await says("docs", /not connected/);
     await workbench.treeItem("Watch the bundle").waitFor();
@@ -139,7 +146,11 @@ describe("a workspace of several folders in a real editor", () => {
     for (const entry of ["Select Session…", "Refresh", "Stop OpenCode Server"])
       assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
     await row("docs").hover();
-    await row("docs").getByRole("button", { name: "Connect to OpenCode" }).click();
+    await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
+  });
+
+  it("opening the row of a folder connects it", async () => {
+    await row("docs").locator(".monaco-tl-twistie").click();
     await says("docs", /no tasks/);
     assert.equal(servers(), 3);
   });

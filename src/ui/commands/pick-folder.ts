@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -33,7 +34,7 @@ export function folderNamed(folders: Folders, wanted: string): Folder {
   throw new Refusal(
     "invalid-argument",
     folder
-      ? `Several folders are called "${wanted}"; give the path of one: ${paths}.`
-      : `There is no folder "${wanted}" in the workspace; there are: ${paths || "none"}.`,
+      ? sentence("Several folders are called “{0}”; give the path of one: {1}.", wanted, paths)
+      : sentence("There is no folder “{0}” in the workspace; there are: {1}.", wanted, paths || "—"),
   );
 }

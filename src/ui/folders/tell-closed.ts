@@ -19,8 +19,8 @@ export async function tellClosed(
 ): Promise<void> {
   const stop = atWork.length === 1 ? vscode.l10n.t("Cancel the Task") : vscode.l10n.t("Cancel the Tasks");
   const add = vscode.l10n.t("Add the Folder Again");
-  const message = withoutLinks(sentence(name, atWork.length, isOwnServer));
-  const choice = await vscode.window.showWarningMessage(message, stop, add);
+  const text = withoutLinks(message(name, atWork.length, isOwnServer));
+  const choice = await vscode.window.showWarningMessage(text, stop, add);
   if (choice === add) {
     const { workspaceFolders = [] } = vscode.workspace;
     vscode.workspace.updateWorkspaceFolders(workspaceFolders.length, 0, { uri, name });
@@ -38,7 +38,7 @@ export async function tellClosed(
   }
 }
 
-function sentence(name: string, count: number, isOwnServer: boolean): string {
+function message(name: string, count: number, isOwnServer: boolean): string {
   if (isOwnServer)
     return count === 1
       ? vscode.l10n.t(

@@ -17,6 +17,7 @@ export function createOutputActions(tasks: TaskCommands, folders: Folders, logge
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),
     retry: (id) => command("retry", id),
+    adopt: (id) => command("adopt", id),
     showChanges: (id) => command("showChanges", id),
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),

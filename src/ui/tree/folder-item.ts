@@ -3,6 +3,7 @@ import type { ConnectionState } from "../../engine/connection.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
+import { translate } from "../translate.ts";
 import { countBelow } from "./family.ts";
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
@@ -26,7 +27,7 @@ export function folderItem({ uri, name, session, connector }: Folder, engine: Ta
   item.accessibilityInformation = { label: [name, item.description].filter(Boolean).join(", ") };
   item.tooltip =
     state.kind === "failed"
-      ? `${uri.fsPath}\n\n${state.failure.message} ${state.failure.remedy}`
+      ? `${uri.fsPath}\n\n${translate(state.failure.message)} ${translate(state.failure.remedy)}`
       : uri.fsPath;
   item.iconPath = icon(state);
   // A server that was started for the folder can be stopped, one that is only starting too.
@@ -40,13 +41,13 @@ function stateWords(state: ConnectionState): string | undefined {
     case "connected":
       return undefined;
     case "connecting":
-      return state.detail || vscode.l10n.t("connecting…");
+      return translate(state.detail) || vscode.l10n.t("connecting…");
     case "reconnecting":
       return vscode.l10n.t("connection lost, trying again");
     case "disconnected":
       return vscode.l10n.t("not connected");
     case "failed":
-      return state.failure.message;
+      return translate(state.failure.message);
   }
 }
 
