@@ -17,6 +17,7 @@ import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { FirstSteps } from "./ui/first-steps.ts";
 import { channelLogger } from "./ui/log.ts";
 import { Notifications } from "./ui/notifications.ts";
 import { createOutputActions } from "./ui/output/output-actions.ts";
@@ -129,6 +130,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       isShown,
     }),
   );
+  const firstSteps = own(new FirstSteps(context.globalState, keys, engine, connector, isShown));
   own(new StatusBar(engine, connector, TASK_VIEW));
 
   const commandContext: CommandContext = {
@@ -148,7 +150,12 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     openText: (name, text) => documents.open(name, text),
     addText: (file, text) => documents.add(file, text),
     showLog: () => channel.show(),
-    reveal: (taskID) => view.reveal(taskID),
+    reveal: (taskID, options) => view.reveal(taskID, options),
+    findExecutable: async () => {
+      const { findOpenCode } = await import("./opencode/find-opencode.ts");
+      return findOpenCode({ configuredPath: settings.server().path ?? "", env, home });
+    },
+    firstSteps,
     list,
     selectedID: () => view.selectedID,
   };
@@ -162,7 +169,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
 
   const ensureConnected = (): Promise<void> => connector.ensureConnected();
-  own(new AgentTools({ known: engine, commands: role.commands, session, ensureConnected, logger }, settings));
+  const onDidLaunch = (): void => firstSteps.finish("agentTools");
+  own(
+    new AgentTools(
+      { known: engine, commands: role.commands, session, ensureConnected, logger, onDidLaunch },
+      settings,
+    ),
+  );
   const toolService = own(
     new ToolService({
       connection: connector,

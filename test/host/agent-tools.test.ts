@@ -84,6 +84,7 @@ describe("an agent tool of the editor", () => {
   let engine: TaskEngine;
   let session: ActiveSession;
   let context: EditorToolContext;
+  let launches: number;
   const logged: string[] = [];
   const logger: Logger = { ...strictLogger, error: (message) => void logged.push(message) };
 
@@ -92,7 +93,15 @@ describe("an agent tool of the editor", () => {
     server = new MemoryServer();
     engine = memoryEngine(server);
     session = new ActiveSession(engine, server, strictLogger);
-    context = { known: engine, commands: engine, session, ensureConnected: () => connect(), logger };
+    launches = 0;
+    context = {
+      known: engine,
+      commands: engine,
+      session,
+      ensureConnected: () => connect(),
+      logger,
+      onDidLaunch: () => void launches++,
+    };
   });
 
   afterEach(() => {

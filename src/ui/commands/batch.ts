@@ -3,11 +3,12 @@ import { Refusal } from "../../engine/errors.ts";
 import { isActive, type Task } from "../../engine/task.ts";
 import { showIfLong } from "../long-work.ts";
 import { humanMessage } from "../human-error.ts";
+import { joinSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed } from "./launch-flow.ts";
-import { launchTogether } from "./launch-plan.ts";
+import { launchTogether, PartlyLaunched } from "./launch-plan.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
 import { BatchNode } from "../tree/nodes.ts";
 import { pickTask } from "./pick-task.ts";
@@ -88,6 +89,8 @@ async function launchAsking(context: CommandContext): Promise<readonly Task[] | 
     } catch (error) {
       if (selected) throw error;
       logger.error("The batch was not launched.", error);
+      if (error instanceof PartlyLaunched && memory.draft(DRAFT) === written)
+        memory.keepDraft(DRAFT, error.prompts.join(" | "));
       problem = humanMessage(error);
     }
   }
@@ -120,7 +123,7 @@ async function askPrompts(
   if (answer?.goes !== "editor") return answer && splitPrompts(answer.text);
   await promptEditors.open(
     { kind: "launch", plan: { agents: [], splits: true } },
-    splitPrompts(answer.text).join("\n\n---\n\n"),
+    joinSections(splitPrompts(answer.text)),
   );
   memory.dropDraft(DRAFT, answer.text);
   return undefined;

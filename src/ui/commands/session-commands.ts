@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { isAtWork, type Child } from "../../engine/subagent.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { isAgreed, type Command } from "./command.ts";
 
@@ -52,19 +53,24 @@ export const startServer: Command = {
 
 export const stopServer: Command = {
   async run({ engine, connection }, argument) {
-    const running = engine.active().length;
+    const running = engine.sessions().filter(({ id }) => isAgentAtWork(engine.child(id))).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
         running === 1
-          ? vscode.l10n.t("One task is still running. It ends with the server.")
-          : vscode.l10n.t("{0} tasks are still running. They end with the server.", running);
+          ? vscode.l10n.t("One agent is still at work. It ends with the server.")
+          : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
       if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return false;
     }
     await connection.stopServer();
     return true;
   },
 };
+
+/** Also one that OpenCode's own tool launched. */
+function isAgentAtWork(child: Child | undefined): boolean {
+  return child !== undefined && isAtWork(child);
+}
 
 export const refresh: Command = {
   run: (context) => context.refresh(),

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
-import { showError } from "../human-error.ts";
+import { humanMessage, showError } from "../human-error.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { OutputActions } from "./output-session.ts";
 
@@ -27,6 +27,7 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
       const { openWorkspaceFile } = await import("./workspace-file.ts");
       await openWorkspaceFile(path, position);
     },
+    explain: humanMessage,
   };
 }
 

@@ -55,13 +55,13 @@ export interface OutputSource {
 /** What a person can do from the panel; `id` is that of the task or subagent. */
 export interface OutputActions {
   cancel(id: string): void;
-  /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
+  /** Resolves once the server took the prompt. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
-  /** Rejects with an error whose message says why the answer was not taken. */
+  /** Rejects where the answer was not taken. */
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   connect(): void;
   copyResult(id: string): void;
@@ -69,6 +69,8 @@ export interface OutputActions {
   openExternal(url: string): void;
   /** Rejects with an error whose message says why the file was not opened. */
   openFile(path: string, position?: FilePosition): Promise<void>;
+  /** What a person reads of an error, its remedy included. */
+  explain(error: unknown): string;
 }
 
 /** What carries a session's messages, and shows text that is too long for it. */
@@ -230,7 +232,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: messageOf(error) });
+      this.post({ type: "load-failed", message: this.actions.explain(error) });
     }
   }
 
@@ -332,7 +334,8 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: messageOf(error) });
+      this.log.error(`${this.taskID} was not resumed.`, error);
+      this.post({ type: "resume-done", error: this.actions.explain(error) });
     }
   }
 
@@ -344,7 +347,10 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: messageOf(error) });
+      else {
+        this.log.error(`The request ${id} was not answered.`, error);
+        this.post({ type: "reply-failed", id, error: this.actions.explain(error) });
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
+import { messageOf } from "../../../src/engine/errors.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
@@ -132,6 +133,7 @@ export class PanelPage {
       openExternal: note("openExternal"),
       copyText: note("copyText"),
       openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
+      explain: (error) => `${messageOf(error)} Try again.`,
     };
     // One after the other, as the editor does.
     let queue: Promise<unknown> = Promise.resolve();

@@ -22,10 +22,15 @@ export async function takePictures(workbench: Workbench, name: string): Promise<
 }
 
 /** Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark. */
-export async function takeHighContrastPicture(workbench: Workbench, name: string): Promise<void> {
-  await workbench.page.emulateMedia({ forcedColors: "active" });
-  await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
-  await workbench.screenshot(`${name}-hc`);
-  await workbench.page.emulateMedia({ forcedColors: "none" });
+export async function takeHighContrastPicture(
+  workbench: Workbench,
+  name: string,
+  colorScheme: keyof typeof CLASSES = "dark",
+): Promise<void> {
+  const isLight = colorScheme === "light";
+  await workbench.page.emulateMedia({ forcedColors: "active", colorScheme });
+  await workbench.page.locator(`.monaco-workbench.${isLight ? "hc-light" : "hc-black"}`).waitFor();
+  await workbench.screenshot(isLight ? `${name}-hc-light` : `${name}-hc`);
+  await workbench.page.emulateMedia({ forcedColors: "none", colorScheme: "dark" });
   await workbench.page.locator(`.monaco-workbench.${CLASSES.dark}`).waitFor();
 }

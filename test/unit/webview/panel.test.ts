@@ -216,7 +216,7 @@ describe("the output panel", function () {
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
         "Overloaded · 0 s · attempt 2",
       ],
-      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 min 30 s"],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
       [{ phase: "needs-answer" }, "Waits for your answer"],
       [{ phase: "needs-permission" }, "Waits for your permission"],
     ] as const) {
