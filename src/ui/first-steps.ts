@@ -7,7 +7,7 @@ import type { VisibleConnection } from "./output/output-source.ts";
 const DONE = "asyncagents.firstSteps";
 
 /** The steps of the walkthrough, in its order. */
-const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const;
+export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const;
 export type FirstStep = (typeof FIRST_STEPS)[number];
 
 /** Notes which steps of the walkthrough the person has done, on this machine and for good. */
@@ -17,8 +17,8 @@ export class FirstSteps implements vscode.Disposable {
 
   constructor(
     private readonly state: vscode.Memento,
-    private readonly keys: ContextKeys,
-    engine: TaskEngine,
+    private readonly keys: Pick<ContextKeys, "set">,
+    engine: Pick<TaskEngine, "onDidChange">,
     connection: VisibleConnection,
     /** Whether the person can see the output of the task of this ID. */
     isShown: (taskID: string) => boolean,

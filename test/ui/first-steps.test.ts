@@ -8,7 +8,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { systemTheme, takeAllPictures, takePictures } from "./support/pictures.ts";
 import { startWorkbench, type Workbench } from "./support/workbench.ts";
 
 const ANSWER = `The parser reads each file **twice**: once for its names, once for its types.
@@ -20,6 +20,9 @@ That halves the time of the slowest suite.
 `;
 const PROMPT = "Find out why parsing is slow.";
 const FOLLOW_UP = "Now do what you propose.";
+const WINDOW = { width: 1440, height: 800 };
+/** The parts of it that the walkthrough shows are in `media/walkthrough`. */
+const QUICK_INPUT = { x: 412, y: 0, width: 618, height: 284 };
 const HANDED_OUT = ["Speed up the parser", "Cover it with tests", "Bring the README up to date"];
 
 /** What the model answers: an agent that is to share its work hands it out with the tools. */
@@ -47,11 +50,13 @@ describe("the first steps in a real editor", () => {
     workbench = await startWorkbench({
       env: { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() },
       // Where there is room, the walkthrough shows its pictures.
-      viewport: { width: 1440, height: 800 },
+      viewport: WINDOW,
       settings: {
         ...systemTheme,
         // Then what a terminal shows is in the page.
         "terminal.integrated.gpuAcceleration": "off",
+        // What is told would lie over the pictures.
+        "asyncagents.notifyUser": "never",
         // The agents of tasks are to have the tools.
         "asyncagents.maxDepth": 2,
       },
@@ -74,12 +79,6 @@ describe("the first steps in a real editor", () => {
     workbench.page.locator(".getting-started-step", { hasText: title });
   const isTicked = (title: string): Promise<void> => step(title).locator(".codicon.complete").waitFor();
 
-  async function takeAllPictures(name: string): Promise<void> {
-    await takePictures(workbench, name);
-    await takeHighContrastPicture(workbench, name);
-    await takeHighContrastPicture(workbench, name, "light");
-  }
-
   async function showWalkthrough(): Promise<void> {
     await workbench.runCommand("Async Agents: First Steps");
     await step("Connect to OpenCode").waitFor();
@@ -98,7 +97,7 @@ describe("the first steps in a real editor", () => {
       "Look Again",
     ])
       await workbench.quickInput.items.filter({ hasText: way }).waitFor();
-    await takeAllPictures("first-steps-connect");
+    await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
   });
 
   it("the command is written into a terminal and left to the person to run", async () => {
@@ -132,7 +131,7 @@ describe("the first steps in a real editor", () => {
     await isTicked("Connect to OpenCode");
     assert.equal(await workbench.page.locator(".getting-started-step .codicon.complete").count(), 1);
     await step("Launch your first task").click();
-    await takeAllPictures("first-steps-walkthrough");
+    await takeAllPictures(workbench, "first-steps-walkthrough");
   });
 
   it("[EXT-3] the first task is launched from there, and its row has the focus", async () => {
@@ -140,7 +139,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.type(PROMPT);
-    await takeAllPictures("first-steps-launch");
+    await takeAllPictures(workbench, "walkthrough-launch", { ...QUICK_INPUT, height: 128 });
     await workbench.quickInput.accept();
     await workbench.treeItem(PROMPT).and(workbench.page.locator(".focused")).waitFor();
     assert.equal(
@@ -155,7 +154,9 @@ describe("the first steps in a real editor", () => {
     const frame = workbench.webviewFrame();
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill(FOLLOW_UP);
-    await takeAllPictures("first-steps-resume");
+    await workbench.page.setViewportSize({ width: 1080, height: 520 });
+    await takeAllPictures(workbench, "walkthrough-resume", { x: 353, y: 69, width: 722, height: 418 });
+    await workbench.page.setViewportSize(WINDOW);
     await box.press("Control+Enter");
     await frame.getByText("each file is read once").waitFor();
     await workbench.treeItem("(resumed)").waitFor();
@@ -172,7 +173,11 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.enter("Share the work among agents.");
     for (const description of HANDED_OUT) await workbench.treeItem(description).waitFor({ timeout: 30_000 });
     await isTicked("Let agents launch agents");
-    await takeAllPictures("first-steps-agents");
+    await workbench.page.mouse.move(350, 400);
+    await workbench.page.mouse.down();
+    await workbench.page.mouse.move(650, 400);
+    await workbench.page.mouse.up();
+    await takeAllPictures(workbench, "walkthrough-agentTools", { x: 48, y: 37, width: 600, height: 190 });
   });
 
   it("what was done stays done after a reload", async () => {

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import { isAtWork, type Child } from "../../engine/subagent.ts";
 import { withoutIcons } from "../plain-text.ts";
+import { atWork } from "../tree/family.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
@@ -53,7 +53,7 @@ export const startServer: Command = {
 
 export const stopServer: Command = {
   async run({ engine, connection }, argument) {
-    const running = engine.sessions().filter(({ id }) => isAgentAtWork(engine.child(id))).length;
+    const running = atWork(engine).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
@@ -66,11 +66,6 @@ export const stopServer: Command = {
     return true;
   },
 };
-
-/** Also one that OpenCode's own tool launched. */
-function isAgentAtWork(child: Child | undefined): boolean {
-  return child !== undefined && isAtWork(child);
-}
 
 export const refresh: Command = {
   run: (context) => context.refresh(),

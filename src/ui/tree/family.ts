@@ -22,6 +22,14 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
   return [...found.values()];
 }
 
+/** All that work now in any session, those too that others launched. */
+export function atWork(engine: Pick<TaskEngine, "sessions" | "child">): readonly Child[] {
+  return engine.sessions().flatMap(({ id }) => {
+    const child = engine.child(id);
+    return child && isAtWork(child) ? [child] : [];
+  });
+}
+
 /** The sessions above a child, nearest first; the last one is no child of any. */
 export function ancestors(family: Pick<Family, "child">, child: Child): readonly string[] {
   const above = new Set<string>();
