@@ -1,8 +1,8 @@
 import type * as vscode from "vscode";
-import type { TaskEngine } from "../engine/engine.ts";
 import { isAtWork } from "../engine/subagent.ts";
 import type { ContextKeys } from "./context-keys.ts";
-import type { VisibleConnection } from "./output/output-source.ts";
+import type { Tasks } from "./folders/engines.ts";
+import type { Folders } from "./folders/folders.ts";
 
 const DONE = "asyncagents.firstSteps";
 
@@ -18,8 +18,8 @@ export class FirstSteps implements vscode.Disposable {
   constructor(
     private readonly state: vscode.Memento,
     private readonly keys: Pick<ContextKeys, "set">,
-    engine: Pick<TaskEngine, "onDidChange">,
-    connection: VisibleConnection,
+    engine: Pick<Tasks, "onDidChange">,
+    folders: Pick<Folders, "follow">,
     /** Whether the person can see the output of the task of this ID. */
     isShown: (taskID: string) => boolean,
   ) {
@@ -27,9 +27,11 @@ export class FirstSteps implements vscode.Disposable {
     this.done = new Set(FIRST_STEPS.filter((step) => kept.includes(step)));
     for (const step of this.done) keys.set(`asyncagents.firstSteps.${step}`, true);
     this.subscriptions = [
-      connection.onDidChange(() => {
-        if (connection.state.kind === "connected") this.finish("connect");
-      }),
+      folders.follow(({ connector }) =>
+        connector.onDidChange(() => {
+          if (connector.state.kind === "connected") this.finish("connect");
+        }),
+      ),
       engine.onDidChange(({ after }) => {
         if (!after) return;
         if (after.launchedBy === "agent") this.finish("agentTools");

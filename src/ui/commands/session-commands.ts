@@ -1,12 +1,14 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { atWork } from "../tree/family.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
-  async run({ ensureConnected, engine, session }, argument) {
-    await ensureConnected();
+  async run({ folders }, argument) {
+    const { engine, session } = await connectedFolder(folders);
     if (argument !== undefined) {
       if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
         throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
@@ -44,15 +46,16 @@ export const selectSession: Command = {
 };
 
 export const connect: Command = {
-  run: ({ connectAsking }) => connectAsking(),
+  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
 };
 
 export const startServer: Command = {
-  run: ({ connectAsking }) => connectAsking(),
+  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
 };
 
 export const stopServer: Command = {
-  async run({ engine, connection }, argument) {
+  async run({ folders }, argument) {
+    const { engine, connection } = requireFolder(folders);
     const running = atWork(engine).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
@@ -68,7 +71,7 @@ export const stopServer: Command = {
 };
 
 export const refresh: Command = {
-  run: (context) => context.refresh(),
+  run: async ({ folders }) => requireFolder(folders).connector.refresh(),
 };
 
 export const showLog: Command = {

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import type { Command, CommandContext } from "./command.ts";
 
@@ -19,7 +20,8 @@ export const setUp: Command = {
     if (argument !== undefined) return url ?? context.findExecutable();
     const place = url ?? (await findAsking(context));
     if (place === undefined) return undefined;
-    if (isReady()) await context.connectAsking();
+    await context.folders.opened;
+    if (isReady()) await requireFolder(context.folders).connector.connectAsking();
     void tell(context, place);
     return place;
   },
@@ -30,10 +32,11 @@ function isReady(): boolean {
   return (vscode.workspace.workspaceFolders?.length ?? 0) > 0 && vscode.workspace.isTrusted;
 }
 
-async function tell({ connection }: CommandContext, place: string): Promise<void> {
-  if (connection.state.kind === "connected") {
+async function tell({ folders }: CommandContext, place: string): Promise<void> {
+  const state = folders.current?.connector.state;
+  if (state?.kind === "connected") {
     const launch = vscode.l10n.t("Launch Task…");
-    const message = vscode.l10n.t("OpenCode {0} is connected: {1}", connection.state.version, place);
+    const message = vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place);
     if ((await vscode.window.showInformationMessage(message, launch)) === launch)
       await vscode.commands.executeCommand("asyncagents.launch");
   } else if (!isReady())

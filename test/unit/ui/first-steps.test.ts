@@ -4,6 +4,7 @@ import type { ConnectionState } from "../../../src/engine/connection.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Task } from "../../../src/engine/task.ts";
+import type { Folder } from "../../../src/ui/folders/folder.ts";
 import { FIRST_STEPS, FirstSteps } from "../../../src/ui/first-steps.ts";
 import { record } from "../engine/builders.ts";
 
@@ -23,18 +24,22 @@ describe("the first steps", () => {
   let keys: Set<string>;
   let steps: FirstSteps;
 
+  const folder = {
+    connector: {
+      get state() {
+        return state;
+      },
+      onDidChange: connections.event,
+    },
+  } as Folder;
+
   const open = (): FirstSteps => {
     keys = new Set();
     return new FirstSteps(
       memento,
       { set: (key) => void keys.add(key) },
       { onDidChange: tasks.event },
-      {
-        get state() {
-          return state;
-        },
-        onDidChange: connections.event,
-      },
+      { follow: (follower) => follower(folder) },
       (id) => id === shown,
     );
   };
