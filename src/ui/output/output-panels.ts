@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
-import { textOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
-import { translate } from "../translate.ts";
+import { humanMessage } from "../human-error.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
@@ -119,7 +118,7 @@ export class OutputPanels implements vscode.Disposable {
       {
         locale: vscode.env.language,
         strings: outputStrings,
-        describe: (error) => translate(textOf(error)),
+        describe: humanMessage,
       },
       this.log,
     );

@@ -100,7 +100,7 @@ function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
-    [vscode.l10n.t("Session told"), noticeWords(task.notice)],
+    [vscode.l10n.t("The conversation was told"), noticeWords(task.notice)],
   ];
 }
 
