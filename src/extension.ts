@@ -192,7 +192,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
 
-  own(settings.onDidChange("maxConcurrentTasks", () => engine.settingsChanged()));
+  own(settings.onDidChange("maxConcurrentTasks", () => void engine.settingsChanged()));
+  own(settings.onDidChange("budget", () => void engine.settingsChanged()));
   own(
     settings.onDidChange("server", () => {
       connector

@@ -13,6 +13,7 @@ export type RefusalCode =
   | "session-gone"
   | "still-running"
   | "too-deep"
+  | "over-budget"
   | "unavailable"
   | "cancelled-by-caller";
 

@@ -63,7 +63,8 @@ export class StatusBar implements vscode.Disposable {
     );
     const { kind } = this.connection.state;
     const isLost = kind !== "connected" && kind !== "connecting";
-    const { text, label, tooltip } = describe({ working, requests, isLost });
+    const today = this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+    const { text, label, tooltip } = describe({ working, requests, isLost, today });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;
     const isAsked = requests.length > 0 && !isLost;
