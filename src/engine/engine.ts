@@ -30,17 +30,10 @@ import {
   type Session,
   type SessionStatus,
 } from "./server-model.ts";
-import {
-  isActive,
-  shortID,
-  type ModelRef,
-  type NoticeState,
-  type Task,
-  type TaskRecord,
-  type TokenUsage,
-} from "./task.ts";
+import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
 import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
 import { Subagents } from "./subagents.ts";
+import type { TakenSince } from "./taken-since.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
@@ -92,18 +85,6 @@ export interface ClearOptions {
   readonly cancelRunning?: boolean | undefined;
   /** Its conversation goes for good. */
   readonly deleteSession?: boolean | undefined;
-}
-
-/** What tasks took that were at work at some time in a period. */
-export interface TakenSince {
-  readonly tasks: number;
-  /** Those included that were launched before: what they took until then is in the sums. */
-  readonly launchedBefore: number;
-  /** US dollars, with everything below them. */
-  readonly cost: number;
-  readonly tokens: TokenUsage;
-  /** Milliseconds of work, one task's added to the other's. */
-  readonly worked: number;
 }
 
 /** A permission or a question that waits for a person, and who asks. */
@@ -509,20 +490,9 @@ export class TaskEngine implements Disposable {
   }
 
   /** What the tasks took, with everything below them, that were at work at some time since then (milliseconds since 1970). */
-  takenSince(time: number): TakenSince {
-    const now = this.ports.clock.now();
-    const entries = this.registry
-      .all()
-      .filter(({ record }) => isActive(record) || (record.endedAt ?? record.createdAt) >= time);
-    const ids = entries.map(({ record }) => record.id);
-    const { cost, tokens } = totals(this.registry, ids, now);
-    return {
-      tasks: entries.length,
-      launchedBefore: entries.filter(({ record }) => record.createdAt < time).length,
-      cost,
-      tokens,
-      worked: entries.reduce((sum, entry) => sum + this.work.of(entry, now), 0),
-    };
+  async takenSince(time: number): Promise<TakenSince> {
+    const { takenSince } = await import("./taken-since.ts");
+    return takenSince(this.registry, this.work, time, this.ports.clock.now());
   }
 
   /** Takes a task off the list. Its session stays unless said otherwise; {@link restore} brings the task back. */

@@ -136,6 +136,11 @@ export class TaskRegistry {
     return [...this.tasksOf.of(parentSessionID)].filter(({ record }) => record.batchID === batchID);
   }
 
+  parentOf(sessionID: string): string | undefined {
+    // A fork that the server could not link is below the parent in its record alone.
+    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
+  }
+
   /** The IDs of the sessions above this one, nearest first. */
   above(sessionID: string): ReadonlySet<string> {
     // A set, as broken metadata can make a session its own ancestor.
@@ -335,11 +340,6 @@ export class TaskRegistry {
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
   private sessionsBelow(parentID: string): readonly Session[] {
     return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
-  }
-
-  private parentOf(sessionID: string): string | undefined {
-    // A fork that the server could not link is below the parent in its record alone.
-    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
   private bury({ id, description, parentSessionID }: TaskRecord): void {

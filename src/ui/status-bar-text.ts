@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
-import type { OpenRequest, TakenSince } from "../engine/engine.ts";
+import type { OpenRequest } from "../engine/engine.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
 import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
+import type { TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
 
 /** More agents are counted, not named. */

@@ -47,15 +47,23 @@ export class StatusBar implements vscode.Disposable {
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
+  /** Of a server that was stopped, or left, nothing is told. */
+  private isQuiet(): boolean {
+    const isLeft = this.connection.state.kind === "disconnected";
+    return isLeft || this.engine.active().length + this.subagents.size === 0;
+  }
+
+  private hide(): void {
+    this.shown = undefined;
+    this.item.hide();
+  }
+
   private async update(): Promise<void> {
     this.gathering = undefined;
-    // Of a server that was stopped, or left, nothing is told.
-    const isLeft = this.connection.state.kind === "disconnected";
-    if (isLeft || this.engine.active().length + this.subagents.size === 0) {
-      this.shown = undefined;
-      return this.item.hide();
-    }
+    if (this.isQuiet()) return this.hide();
     const { describe } = await import("./status-bar-text.ts");
+    const today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+    if (this.isQuiet()) return this.hide();
     const requests = this.engine.openRequests();
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = [...this.engine.active(), ...this.subagents.values()].filter(
@@ -63,7 +71,6 @@ export class StatusBar implements vscode.Disposable {
     );
     const { kind } = this.connection.state;
     const isLost = kind !== "connected" && kind !== "connecting";
-    const today = this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
     const { text, label, tooltip } = describe({ working, requests, isLost, today });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;

@@ -314,7 +314,7 @@ describe("the budget guard", () => {
     await spend(today, 0.5, 5);
     await spend(overnight, 0.25, 1);
     await clock.advance(10 * MINUTE);
-    const { tokens, worked, ...rest } = window.engine.takenSince(midnight);
+    const { tokens, worked, ...rest } = await window.engine.takenSince(midnight);
     assert.deepEqual(rest, { tasks: 2, launchedBefore: 1, cost: 0.75 });
     assert.equal(tokens.output, 6);
     assert.equal(worked / MINUTE, 50);
