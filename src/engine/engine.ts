@@ -152,8 +152,12 @@ export class TaskEngine implements Disposable {
     const limit = (): number => settings().maxConcurrentTasks;
     const isHeld = (entry: Entry): boolean => this.guard?.holds(entry) ?? false;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit, isHeld);
-    this.work = new WorkTime(this.registry, clock, this.requests.onDidChange, () =>
-      this.openRequests().map(({ request }) => request),
+    this.work = new WorkTime(
+      this.registry,
+      clock,
+      this.requests.onDidChange,
+      () => this.openRequests().map(({ request }) => request),
+      (entry, waited) => void this.noteWaited(entry, waited),
     );
     this.warnings = new Emitter((error) => logger.error("A listener to warnings failed.", error));
     this.onDidWarn = this.warnings.event;
@@ -819,6 +823,21 @@ export class TaskEngine implements Disposable {
       this.ports.logger.warn(
         `The retrieval of ${shortID(entry.record.id)} was not stored: ${messageOf(error)}`,
       );
+    }
+  }
+
+  /** Where there are ceilings, a window that is loaded later is not to take the wait for work. */
+  private async noteWaited(entry: Entry, waited: number): Promise<void> {
+    if (!this.guard || !this.canAct()) return;
+    const { id, startedAt } = entry.record;
+    try {
+      await entry.serial.run(async () => {
+        const { record } = entry;
+        if (isActive(record) && record.startedAt === startedAt)
+          await this.registry.save(entry, { ...record, waited });
+      });
+    } catch (error) {
+      this.ports.logger.warn(`How long task ${shortID(id)} waited was not stored: ${messageOf(error)}`);
     }
   }
 

@@ -95,6 +95,8 @@ export interface TaskRecord {
   readonly endedAt?: number | undefined;
   /** Milliseconds of work in the turns that have ended, without those in which it waited for a person. */
   readonly worked?: number | undefined;
+  /** Milliseconds of the present turn in which it waited for a person; kept only where minutes may matter. */
+  readonly waited?: number | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
   readonly error?: TaskError | undefined;

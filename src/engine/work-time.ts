@@ -16,7 +16,7 @@ interface Waiting {
 
 /**
  * How long tasks were at work: the time of their turns, without that in which something of them waited for a person.
- * A wait that was over before this process followed the task is not known, and counts as work.
+ * Of waits that were over before this process followed the task it knows what the record says.
  */
 export class WorkTime implements Disposable {
   private readonly waits = new WeakMap<Entry, Waiting>();
@@ -27,6 +27,8 @@ export class WorkTime implements Disposable {
     private readonly clock: Clock,
     onDidChangeRequests: Event<void>,
     private readonly openRequests: () => readonly PendingRequest[],
+    /** Called when a wait is over, with all that the present turn waited, in milliseconds. */
+    private readonly onWaited: (entry: Entry, waited: number) => void,
   ) {
     this.subscription = onDidChangeRequests(() => this.noteWaits());
   }
@@ -57,14 +59,17 @@ export class WorkTime implements Disposable {
       if (began !== undefined && since === undefined)
         // A time before the turn was read from an ID that holds none.
         this.waits.set(entry, { turn, total, since: began < turn ? now : began });
-      else if (began === undefined && since !== undefined)
-        this.waits.set(entry, { turn, total: total + now - since, since: undefined });
+      else if (began === undefined && since !== undefined) {
+        const waited = total + now - since;
+        this.waits.set(entry, { turn, total: waited, since: undefined });
+        this.onWaited(entry, waited);
+      }
     }
   }
 
   private waiting(entry: Entry): Waiting {
-    const turn = entry.record.startedAt;
+    const { startedAt: turn, waited = 0 } = entry.record;
     const known = this.waits.get(entry);
-    return known?.turn === turn ? known : { turn, total: 0, since: undefined };
+    return known?.turn === turn ? known : { turn, total: waited, since: undefined };
   }
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Budget } from "../../../src/engine/ceiling.ts";
+import { freshID } from "../../../src/engine/ids.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -172,6 +173,47 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, second), "error BudgetExceeded");
     assert.equal(Math.round((task(window, second).worked ?? 0) / MINUTE), 10);
     assert.equal(clock.pending, 0);
+  });
+
+  it("knows of a wait after a reload, be it over or not", async () => {
+    budget = { taskMinutes: 10 };
+    const first = await open();
+    const id = await launch(first);
+    await clock.advance(MINUTE);
+    server.ask(id);
+    await clock.advance(60 * MINUTE);
+    server.reply(id, "once");
+    await settled();
+    await clock.advance(MINUTE);
+    first.kill();
+    const second = await open();
+    assert.equal(outcome(second, id), "running");
+    await clock.advance(6 * MINUTE);
+    assert.equal(task(second, id).ceiling?.ceiling, "taskMinutes");
+    const asked = clock.now();
+    server.emit({
+      type: "request-asked",
+      request: {
+        type: "permission",
+        id: freshID("msg", asked, Math.random).replace("msg", "per"),
+        sessionID: id,
+        permission: "bash",
+        patterns: [],
+        always: [],
+        metadata: {},
+      },
+    });
+    const [request] = second.engine.pendingRequests(id);
+    assert.ok(request);
+    await clock.advance(60 * MINUTE);
+    second.kill();
+    server.apply({ type: "request-asked", request });
+    const third = await open();
+    await clock.advance(MINUTE);
+    assert.equal(outcome(third, id), "running");
+    await third.engine.answer(request, { type: "permission", reply: "once" });
+    await clock.advance(3 * MINUTE);
+    assert.equal(outcome(third, id), "error BudgetExceeded");
   });
 
   it("does not count the time in which something below waits for a person", async () => {
