@@ -19,8 +19,8 @@ const PARTS = {
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 
-/** The composition root joins all parts, and nothing imports it. */
-const ROOT = "extension.ts";
+/** The composition roots join all parts, and no part imports them. */
+const ROOTS = ["extension.ts", "folder.ts"];
 
 const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
@@ -28,7 +28,7 @@ const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 function forbiddenImports(name) {
   const { parts, packages } = PARTS[name];
   const others = Object.keys(PARTS).filter((part) => part !== name && !parts.includes(part));
-  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ROOT, "test"].map(escape).join("|")})(?:\\/|$)`;
+  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ...ROOTS, "test"].map(escape).join("|")})(?:\\/|$)`;
   const allowed = packages.map((id) => (id.endsWith(":") ? escape(id) : `${escape(id)}(?:\\/|$)`));
   const otherPackages = `(?!${["\\.{1,2}\\/", ...allowed].join("|")})`;
   return `^(?:${otherParts}|${otherPackages})`;

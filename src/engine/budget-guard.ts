@@ -89,12 +89,6 @@ export class BudgetGuard implements Disposable {
     );
   }
 
-  /** Whether a task that waits must not start. */
-  holds(entry: Entry): boolean {
-    const use = this.useOf(entry);
-    return use !== undefined && isUsedUp(use);
-  }
-
   dispose(): void {
     this.disconnect();
     this.subscription.dispose();

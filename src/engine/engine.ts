@@ -150,8 +150,7 @@ export class TaskEngine implements Disposable {
     const canAct = (): boolean => this.canAct();
     this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
     const limit = (): number => settings().maxConcurrentTasks;
-    const isHeld = (entry: Entry): boolean => this.guard?.holds(entry) ?? false;
-    this.queue = new LaunchQueue(this.registry, server, clock, logger, limit, isHeld);
+    this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
     this.work = new WorkTime(
       this.registry,
       clock,

@@ -24,8 +24,6 @@ export class LaunchQueue {
     private readonly logger: Logger,
     /** How many tasks may work at once; 0: any number. */
     private readonly limit: () => number,
-    /** Whether a task must not start, however many slots are free. */
-    private readonly isHeld: (entry: Entry) => boolean,
   ) {}
 
   /** Takes a slot for a task that is about to be launched. False: none is free, the task has to wait. */
@@ -44,7 +42,7 @@ export class LaunchQueue {
   pump(): void {
     for (const entry of this.waiting()) {
       if (!this.hasFreeSlot()) return;
-      if (!this.isHeld(entry)) void this.start(entry);
+      void this.start(entry);
     }
   }
 

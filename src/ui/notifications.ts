@@ -1,15 +1,20 @@
 import type * as vscode from "vscode";
-import type { TaskEngine } from "../engine/engine.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
+import type { Tasks } from "./folders/engines.ts";
 import type { NotifyUser } from "./settings.ts";
 
 /** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
+<<<<<<< HEAD
   readonly engine: TaskEngine;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
+=======
+  readonly engine: Pick<Tasks, "list" | "onDidChange">;
+  readonly tasks: Pick<TaskCommands, "retry">;
+>>>>>>> main
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
   readonly showOutput: (taskID: string) => void;

@@ -30,7 +30,10 @@ describe("the budget guard", () => {
     for (const window of windows.splice(0)) window.kill();
   });
 
-  async function open(part: "writes" | "follows" = "writes"): Promise<MemoryWindow> {
+  async function open(
+    part: "writes" | "follows" = "writes",
+    onWarning: (task: Task) => void = () => undefined,
+  ): Promise<MemoryWindow> {
     const settings = {
       get budget() {
         return budget;
@@ -41,6 +44,7 @@ describe("the budget guard", () => {
     };
     const window = memoryWindow(server, clock, settings, windows.length + 1);
     windows.push(window);
+    window.engine.onDidWarn(onWarning);
     server.onEvent(() => window.link.deliver());
     await window.engine.setWriting(part === "writes");
     await window.engine.connect();
@@ -125,11 +129,29 @@ describe("the budget guard", () => {
     const id = await launch(window);
     server.write(id, "So far.");
     await spend(id, 2);
+    const calls = server.journal.map(({ call, sessionID }) => `${call} ${sessionID}`);
+    assert.ok(calls.lastIndexOf(`abort ${id}`) < calls.indexOf(`saveRecord ${id}`));
+    assert.ok(calls.indexOf(`saveRecord ${id}`) < calls.indexOf(`prompt ${parent}`));
     const kept = server.known().find((session) => session.id === id)?.task;
     assert.ok(kept?.kind === "task");
     assert.equal(kept.record.error?.name, "BudgetExceeded");
     window.kill();
     assert.equal(outcome(await open(), id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+  });
+
+  it("tries again where a stop failed", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    const abort = server.abort.bind(server);
+    server.abort = () => Promise.reject(new Error("not now"));
+    await spend(id, 2);
+    assert.equal(outcome(window, id), "running");
+    assert.match(window.log.join(), /could not be stopped at its ceiling: not now/);
+    server.abort = abort;
+    await clock.advance(5_000);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
     assert.equal(told(), 1);
   });
 
@@ -154,7 +176,10 @@ describe("the budget guard", () => {
     const window = await open();
     const first = await launch(window);
     const second = await launch(window);
-    await clock.advance(5 * MINUTE);
+    server.ask(first);
+    await clock.advance(20 * MINUTE);
+    assert.equal(outcome(window, second), "running");
+    server.reply(first, "once");
     server.finish(first, "Done.");
     await settled();
     await clock.advance(0);
@@ -333,9 +358,8 @@ describe("the budget guard", () => {
     const id = await launch(before);
     await spend(id, 0.85);
     before.kill();
-    const after = await open();
     const warned: Task[] = [];
-    after.engine.onDidWarn((one) => warned.push(one));
+    const after = await open("writes", (one) => warned.push(one));
     await spend(id, 0.9);
     assert.equal(task(after, id).ceiling?.used, 0.9);
     assert.deepEqual(warned, []);
@@ -355,10 +379,14 @@ describe("the budget guard", () => {
     const today = await launch(window, { parentSessionID: overnight });
     await spend(today, 0.5, 5);
     await spend(overnight, 0.25, 1);
+    const below = async (above: string, cost: number): Promise<void> =>
+      spend((await server.createSession({ title: "Look", parentID: above, agent: "general" })).id, cost, 1);
+    await below(today, 0.125);
+    await below(yesterday, 8);
     await clock.advance(10 * MINUTE);
     const { tokens, worked, ...rest } = await window.engine.takenSince(midnight);
-    assert.deepEqual(rest, { tasks: 2, launchedBefore: 1, cost: 0.75 });
-    assert.equal(tokens.output, 6);
+    assert.deepEqual(rest, { tasks: 2, launchedBefore: 1, cost: 0.875 });
+    assert.equal(tokens.output, 7);
     assert.equal(worked / MINUTE, 50);
   });
 });
