@@ -105,25 +105,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
         .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
   };
   own(view.onDidChangeVisibility(connectWhenSeen));
-<<<<<<< HEAD
-  own(
-    session.onDidChange(
-      () => void context.workspaceState.update(PICKED_SESSION, session.isPicked ? session.id : undefined),
-    ),
-  );
-
-  own(settings.onDidChange("maxConcurrentTasks", () => void engine.settingsChanged()));
-  own(settings.onDidChange("budget", () => void engine.settingsChanged()));
-  own(
-    settings.onDidChange("server", () => {
-      connector
-        .reconnect(view.visible)
-        .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
-    }),
-  );
-=======
   own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
->>>>>>> main
 
   const start = async (): Promise<void> => {
     const { folderOpener } = await import("./folder.ts");

@@ -45,6 +45,19 @@ export function takenSince(registry: TaskRegistry, work: WorkTime, time: number,
   return { tasks, launchedBefore, cost, tokens, worked };
 }
 
+export function sumTaken(parts: readonly TakenSince[]): TakenSince {
+  let [tasks, launchedBefore, cost, worked] = [0, 0, 0, 0];
+  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  for (const part of parts) {
+    tasks += part.tasks;
+    launchedBefore += part.launchedBefore;
+    cost += part.cost;
+    worked += part.worked;
+    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += part.tokens[kind];
+  }
+  return { tasks, launchedBefore, cost, tokens, worked };
+}
+
 function wasAtWork({ record }: Entry, since: number): boolean {
   return isActive(record) || (record.endedAt ?? record.createdAt) >= since;
 }

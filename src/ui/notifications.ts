@@ -8,13 +8,8 @@ import type { NotifyUser } from "./settings.ts";
 
 /** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
-<<<<<<< HEAD
-  readonly engine: TaskEngine;
+  readonly engine: Pick<Tasks, "list" | "onDidChange" | "onDidWarn">;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
-=======
-  readonly engine: Pick<Tasks, "list" | "onDidChange">;
-  readonly tasks: Pick<TaskCommands, "retry">;
->>>>>>> main
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
   readonly showOutput: (taskID: string) => void;

@@ -3,7 +3,7 @@ import type { OpenRequest } from "../engine/engine.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
 import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
-import type { TakenSince } from "../engine/taken-since.ts";
+import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
 
 /** More agents are counted, not named. */
@@ -18,8 +18,8 @@ export interface Activity {
   readonly requests: readonly OpenRequest[];
   /** The connection is lost, and this the last that was known. */
   readonly isLost: boolean;
-  /** What the tasks took that were at work today. */
-  readonly today: TakenSince;
+  /** What the tasks took that were at work today, of each folder. */
+  readonly today: readonly TakenSince[];
 }
 
 export interface StatusBarText {
@@ -58,7 +58,8 @@ function waiting(count: number): string {
     : vscode.l10n.t("{0} requests wait for you", count);
 }
 
-function tooltip({ working, requests, isLost, today }: Activity): vscode.MarkdownString {
+function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
+  const today = sumTaken(parts);
   const markdown = new vscode.MarkdownString();
   // What agents wrote is text, never Markdown.
   const list = (heading: string, children: readonly Child[]): void => {
