@@ -4,6 +4,7 @@ import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { ModelRef, Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { blockingTime } from "../engine/waiting.ts";
@@ -85,13 +86,16 @@ export function createCommandHandler(
     if (!isForwarded(method))
       throw new Refusal(
         "unavailable",
-        `The window that writes does not know the command ${method}; reload the windows of this folder.`,
+        sentence(
+          "The window that writes does not know the command {0}; reload the windows of this folder.",
+          method,
+        ),
       );
     const parsed = z.safeParse<z.ZodMiniType<readonly unknown[]>>(parameters[method], args);
     if (!parsed.success)
       throw new Refusal(
         "invalid-argument",
-        `The arguments of ${method} do not fit: ${z.prettifyError(parsed.error)}`,
+        sentence("The arguments of {0} do not fit: {1}", method, z.prettifyError(parsed.error)),
       );
     return (engine[method] as (...given: readonly unknown[]) => Promise<unknown>).apply(engine, [
       ...parsed.data,

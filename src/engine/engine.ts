@@ -21,6 +21,7 @@ import {
   type UnreadableTask,
 } from "./registry.ts";
 import { Requests } from "./requests.ts";
+import { sentence } from "./sentence.ts";
 import {
   sessionOf,
   type AgentInfo,
@@ -37,7 +38,7 @@ import type { TakenSince } from "./taken-since.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
-import { transition, type TaskEvent } from "./transitions.ts";
+import { STATUS_WORDS, transition, type TaskEvent } from "./transitions.ts";
 import { answerText } from "./turn.ts";
 import { currentTurn, TurnWatcher, type TurnSettings } from "./turns.ts";
 import {
@@ -276,7 +277,10 @@ export class TaskEngine implements Disposable {
     if (!subagent)
       throw new Refusal(
         "unknown-session",
-        `There is no subagent ${shortID(subagentID)} any more; refresh the view to see what there is.`,
+        sentence(
+          "There is no subagent {0} any more; refresh the view to see what there is.",
+          shortID(subagentID),
+        ),
       );
     if (isAtWork(subagent)) await this.ports.server.abort(subagentID);
     await this.stopBelow(subagentID);
@@ -384,13 +388,17 @@ export class TaskEngine implements Disposable {
     if (record.status !== "error" && record.status !== "cancelled")
       throw new Refusal(
         "wrong-status",
-        `Only tasks that failed or were cancelled can be retried: task ${shortID(record.id)} has the status ${record.status}.`,
+        sentence(
+          "Only tasks that failed or were cancelled can be retried: task {0} has the status {1}.",
+          shortID(record.id),
+          STATUS_WORDS[record.status],
+        ),
       );
     const prompt = await this.prompt(record.id);
     if (prompt === undefined)
       throw new Refusal(
         "session-gone",
-        `The prompt of task ${shortID(record.id)} no longer exists; launch a new task instead.`,
+        sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(record.id)),
       );
     const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
     const { forkedFrom, forkOptions } = record;
@@ -459,7 +467,7 @@ export class TaskEngine implements Disposable {
     if (entries.length === 0)
       throw new Refusal(
         "unknown-batch",
-        `There is no batch ${batchID}; list the tasks to see their batches.`,
+        sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
       );
     return entries.map((entry) => this.registry.snapshot(entry));
   }
@@ -849,11 +857,11 @@ export class TaskEngine implements Disposable {
 }
 
 function stillRunning(taskIDs: readonly string[]): Refusal {
-  const [which, it] = taskIDs.length === 1 ? ["Task", "it"] : ["Tasks", "them"];
   const ids = taskIDs.map(shortID).join(", ");
-  const be = taskIDs.length === 1 ? "is" : "are";
   return new Refusal(
     "still-running",
-    `${which} ${ids} ${be} still at work; cancel ${it} first, or say that ${it === "it" ? "it" : "they"} may be cancelled.`,
+    taskIDs.length === 1
+      ? sentence("Task {0} is still at work; cancel it first, or say that it may be cancelled.", ids)
+      : sentence("Tasks {0} are still at work; cancel them first, or say that they may be cancelled.", ids),
   );
 }

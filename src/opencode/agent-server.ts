@@ -24,6 +24,7 @@ import type {
 import type { Event } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { AgentServer, NewSession } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type {
   AgentInfo,
   Message,
@@ -181,7 +182,11 @@ export class OpenCodeAgentServer implements AgentServer {
     const current = await this.getSession(sessionID, (data) => fit(sessionSchema, data));
     const reading = readRecord(current);
     if (reading.kind === "unreadable")
-      throw new ServerFailure(name, "refused", `The task record was left as it is. ${reading.reason}`);
+      throw new ServerFailure(
+        name,
+        "refused",
+        sentence("The task record was left as it is. {0}", reading.reason),
+      );
     const stored = encoded(name, record);
     if (reading.kind === "task" && reading.record.revision >= record.revision) {
       if (isDeepStrictEqual(current.metadata?.[RECORD_KEY], JSON.parse(JSON.stringify(stored))))
@@ -189,7 +194,7 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(
         name,
         "refused",
-        "Another window changed the task meanwhile; look at it again.",
+        sentence("Another window changed the task meanwhile; look at it again."),
       );
     }
     const body = { metadata: { ...current.metadata, [RECORD_KEY]: stored } };
@@ -293,7 +298,11 @@ export class OpenCodeAgentServer implements AgentServer {
     const client = this.client();
     if (!client) {
       const name = callName(method, request);
-      throw new ServerFailure(name, "unreachable", `There is no connection to OpenCode for ${name}.`);
+      throw new ServerFailure(
+        name,
+        "unreachable",
+        sentence("There is no connection to OpenCode for {0}.", name),
+      );
     }
     return call(client, method, request, read);
   }

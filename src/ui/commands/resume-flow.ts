@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
+import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage } from "../human-error.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { askPrompt } from "./ask-prompt.ts";
@@ -13,7 +15,7 @@ export async function resumeAsking(context: CommandContext, task: Task): Promise
   if (status !== "completed")
     throw new Refusal(
       "wrong-status",
-      vscode.l10n.t("Only completed tasks can be resumed: this one has the status {0}.", status),
+      sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
     );
   const draft = `resume ${id}`;
   for (let problem: string | undefined; ;) {

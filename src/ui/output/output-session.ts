@@ -1,7 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
-import { messageOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
@@ -80,6 +79,15 @@ export interface OutputSurface {
   openDocument(name: string, text: string): void;
 }
 
+/** How a session speaks to the person. */
+export interface OutputLanguage {
+  /** As a BCP 47 tag: how numbers and times are written. */
+  readonly locale: string;
+  strings(): OutputStrings;
+  /** What an error says. */
+  describe(error: unknown): string;
+}
+
 /** Characters of the page that is shown first, and of each one that follows it. */
 const FIRST_PAGE_SIZE = 60_000;
 const NEXT_PAGE_SIZE = 400_000;
@@ -153,8 +161,7 @@ export class OutputSession {
     private readonly source: OutputSource,
     private readonly actions: OutputActions,
     private readonly surface: OutputSurface,
-    private readonly strings: () => OutputStrings,
-    private readonly locale: string,
+    private readonly language: OutputLanguage,
     private readonly log: Logger,
   ) {
     this.subscriptions = [
@@ -199,7 +206,8 @@ export class OutputSession {
 
   private begin(): void {
     this.listening = true;
-    this.post({ type: "setup", strings: this.strings(), locale: this.locale, now: Date.now() });
+    const { locale } = this.language;
+    this.post({ type: "setup", strings: this.language.strings(), locale, now: Date.now() });
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
@@ -231,7 +239,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: messageOf(error) });
+      this.post({ type: "load-failed", message: this.language.describe(error) });
     }
   }
 
@@ -333,7 +341,7 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: messageOf(error) });
+      this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
 
@@ -345,7 +353,7 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: messageOf(error) });
+      else this.post({ type: "reply-failed", id, error: this.language.describe(error) });
     }
   }
 
@@ -355,7 +363,7 @@ export class OutputSession {
 
   private noteAnswered(): void {
     this.sendRequests();
-    this.post({ type: "note", text: this.strings().requests.answered });
+    this.post({ type: "note", text: this.language.strings().requests.answered });
   }
 
   private openDiff(id: string): void {
@@ -366,7 +374,7 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) => this.post({ type: "note", text: messageOf(error) }));
+    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
   }
 
   private post(message: HostMessage): void {

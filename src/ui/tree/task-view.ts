@@ -1,11 +1,12 @@
 import * as vscode from "vscode";
-import type { ConnectionState } from "../../engine/connection.ts";
+import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
+import { translate } from "../translate.ts";
 import { waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
@@ -178,7 +179,7 @@ export class TaskView implements vscode.Disposable {
 
   /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
   private message(state: ConnectionState, count: number): string {
-    if (state.kind === "connecting" && state.detail !== "") return state.detail;
+    if (state.kind === "connecting" && state.detail !== "") return translate(state.detail);
     if (count === 0) return "";
     switch (state.kind) {
       case "connected":
@@ -190,7 +191,7 @@ export class TaskView implements vscode.Disposable {
       case "disconnected":
         return vscode.l10n.t("Not connected. The tasks may be out of date.");
       case "failed":
-        return `${state.failure.message} ${state.failure.remedy}`;
+        return translate(describeFailure(state.failure));
     }
   }
 }
