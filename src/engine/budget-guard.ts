@@ -1,17 +1,18 @@
 import {
+  batchIsFull,
   exceeded,
   hasMinutes,
+  hasNoRoom,
   isNearlyUsed,
   isUsedUp,
   mostUsed,
   mostUsedOf,
   requireCeilings,
   tokenSum,
-  useText,
   type Taken,
 } from "./budget.ts";
 import { percentOf, type Budget, type CeilingUse } from "./ceiling.ts";
-import { messageOf, Refusal } from "./errors.ts";
+import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
@@ -69,24 +70,14 @@ export class BudgetGuard implements Disposable {
     const budget = this.budget();
     requireCeilings(budget);
     const use = this.useOfBatch(budget, parentSessionID, batchID);
-    if (use && isUsedUp(use))
-      throw new Refusal(
-        "over-budget",
-        `The batch ${batchID} has used ${useText(use)}; raise it, or launch the task in another batch.`,
-      );
+    if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
   }
 
   /** Throws a {@link Refusal} where a task has no room for another turn. */
   requireRoomFor(entry: Entry): void {
     requireCeilings(this.budget());
     const use = this.useOf(entry);
-    if (!use || !isUsedUp(use)) return;
-    const id = shortID(entry.record.id);
-    const who = use.scope === "task" ? `Task ${id}` : `The batch of task ${id}`;
-    throw new Refusal(
-      "over-budget",
-      `${who} has used ${useText(use)}; raise it to resume the task, or launch a new one.`,
-    );
+    if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
   }
 
   dispose(): void {

@@ -1,6 +1,7 @@
 import type { Budget, CeilingMeasure, CeilingName, CeilingScope, CeilingUse } from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
-import type { TaskError, TokenUsage } from "./task.ts";
+import { english, sentence, type Text } from "./sentence.ts";
+import { shortID, type TaskError, type TokenUsage } from "./task.ts";
 
 /** From this part of a ceiling on people are warned. */
 const WARNED_FROM = 0.8;
@@ -64,15 +65,21 @@ export function requireCeilings(budget: Budget): void {
     throw new Refusal(
       "invalid-argument",
       value === 0
-        ? `The ceiling ${setting} is 0, which would stop every task at once; leave it empty for none.`
-        : `The ceiling ${setting} must be a number greater than 0; change it in the settings, or leave it empty for none.`,
+        ? sentence(
+            "The ceiling {0} is 0, which would stop every task at once; leave it empty for none.",
+            setting,
+          )
+        : sentence(
+            "The ceiling {0} must be a number greater than 0; change it in the settings, or leave it empty for none.",
+            setting,
+          ),
     );
   }
 }
 
 /** How a task ends that reached a ceiling, its own or that of its batch. */
 export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskError {
-  const amount = amountText(measure, limit);
+  const amount = english(amountText(measure, limit));
   const reason =
     scope === "task"
       ? `Stopped at its ceiling of ${amount}.`
@@ -83,9 +90,35 @@ export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskEr
   };
 }
 
-/** `$1.02 of its ceiling of $1.00 (asyncagents.budget.taskCost)`. */
-export function useText({ ceiling, measure, used, limit }: CeilingUse): string {
-  return `${amountText(measure, used)} of its ceiling of ${amountText(measure, limit)} (${settingOf(ceiling)})`;
+/** Why nothing more may begin in a batch. */
+export function batchIsFull(batchID: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+  return new Refusal(
+    "over-budget",
+    sentence(
+      "The batch {0} has used {1} of its ceiling of {2} ({3}); raise it, or launch the task in another batch.",
+      batchID,
+      amountText(measure, used),
+      amountText(measure, limit),
+      settingOf(ceiling),
+    ),
+  );
+}
+
+/** Why a task may not be resumed. */
+export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit }: CeilingUse): Refusal {
+  const facts = [shortID(taskID), amountText(measure, used), amountText(measure, limit), settingOf(ceiling)];
+  return new Refusal(
+    "over-budget",
+    scope === "task"
+      ? sentence(
+          "Task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          ...facts,
+        )
+      : sentence(
+          "The batch of task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          ...facts,
+        ),
+  );
 }
 
 /** US dollars, with as many digits as small amounts need. */
@@ -93,15 +126,15 @@ export function dollars(cost: number): string {
   return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;
 }
 
-function amountText(measure: CeilingMeasure, amount: number): string {
+function amountText(measure: CeilingMeasure, amount: number): Text {
   switch (measure) {
     case "cost":
       return dollars(amount);
     case "tokens":
-      return `${amount.toLocaleString("en")} tokens`;
+      return sentence("{0} tokens", amount.toLocaleString("en"));
     case "minutes": {
       const minutes = amount < 1 ? Number(amount.toPrecision(1)) : Number(amount.toFixed(1));
-      return minutes === 1 ? "1 minute" : `${minutes} minutes`;
+      return minutes === 1 ? sentence("1 minute") : sentence("{0} minutes", minutes);
     }
   }
 }
