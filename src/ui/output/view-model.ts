@@ -1,3 +1,4 @@
+import { percentOf } from "../../engine/ceiling.ts";
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
@@ -61,6 +62,7 @@ export function toTaskView(child: Child): TaskView {
     cost: child.cost,
     tokens: child.tokens,
     error: child.error?.message,
+    ceiling: task?.ceiling && { scope: task.ceiling.scope, percent: percentOf(task.ceiling) },
     activity: toActivityView(child),
   };
 }
