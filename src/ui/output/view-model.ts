@@ -1,6 +1,5 @@
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
-import { answerText } from "../../engine/turn.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type ModelRef } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
