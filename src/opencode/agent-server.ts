@@ -221,6 +221,7 @@ export class OpenCodeAgentServer implements AgentServer {
     const source = {
       messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), readMessages),
       sessions: () => this.sessions(),
+      statuses: () => this.statuses(),
     };
     return sessionChanges(source, sessionID, since);
   }
