@@ -15,7 +15,7 @@ const PARTS = {
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
-  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode"] },
+  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 
@@ -45,6 +45,16 @@ const BANNED_SYNTAX = [
   {
     selector: "ExportDefaultDeclaration, ExportSpecifier[exported.name='default']",
     message: "Export by name: one name for one thing, everywhere.",
+  },
+  {
+    // Translations are found by what stands in the source.
+    selector:
+      "CallExpression[callee.property.name='t'][arguments.0.type!='Literal']:matches([callee.object.name='l10n'], [callee.object.property.name='l10n'])",
+    message: "Give l10n.t a literal; what varies goes into {0}, {1}, …",
+  },
+  {
+    selector: "CallExpression[callee.name='sentence'][arguments.0.type!='Literal']",
+    message: "Give sentence a literal; what varies goes into {0}, {1}, …",
   },
 ];
 

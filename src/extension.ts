@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
+import type { Review } from "./ui/changes/review.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
@@ -70,6 +71,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
   own(new StatusBar(engine, folders, TASK_VIEW));
 
+  const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
+  let review: Promise<Review> | undefined;
+  const openReview = async (): Promise<Review> => {
+    const { Review } = await import("./ui/changes/review.ts");
+    return own(new Review({ engine, folders, state: context.workspaceState, keys, addText, logger }));
+  };
+
   const commandContext: CommandContext = {
     folders,
     engine,
@@ -80,7 +88,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     settings,
     logger,
     openText: (name, text) => documents.open(name, text),
-    addText: (file, text) => documents.add(file, text),
+    addText,
+    review: () => (review ??= openReview()),
     showLog: () => channel.show(),
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {

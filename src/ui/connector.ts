@@ -8,10 +8,12 @@ import {
 import type { ActiveSession } from "../engine/active-session.ts";
 import { Emitter, type Event } from "../engine/event.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { messageOf, Refusal, textOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { PasswordStore } from "./passwords.ts";
 import type { Settings } from "./settings.ts";
+import { translate } from "./translate.ts";
 
 /** The other windows on the same server: one of all writes. */
 export interface Windows {
@@ -138,14 +140,14 @@ export class Connector implements vscode.Disposable {
       const subscriptions = [
         token.onCancellationRequested(() => abort.abort()),
         this.connection.onDidChangeState((state) => {
-          if (state.kind === "connecting") progress.report({ message: state.detail });
+          if (state.kind === "connecting") progress.report({ message: translate(state.detail) });
         }),
       ];
       try {
         await this.connection.connect(abort.signal);
       } catch (error) {
         if (!abort.signal.aborted) throw error;
-        throw new Refusal("cancelled-by-caller", vscode.l10n.t("Connecting was cancelled."));
+        throw new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
       } finally {
         for (const subscription of subscriptions) subscription.dispose();
       }
@@ -169,8 +171,8 @@ export class Connector implements vscode.Disposable {
     } catch (error) {
       this.syncFailure = {
         code: "gave-up",
-        message: vscode.l10n.t("The tasks could not be read from the server: {0}", messageOf(error)),
-        remedy: vscode.l10n.t("Refresh to try again."),
+        message: sentence("The tasks could not be read from the server: {0}", textOf(error)),
+        remedy: sentence("Refresh to try again."),
       };
       throw error;
     } finally {

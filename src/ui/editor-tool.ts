@@ -9,7 +9,7 @@ import { ToolInput } from "../tools/tool-input.ts";
 import type { KnownTasks, ToolName } from "../tools/tool.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
 import type { Folders } from "./folders/folders.ts";
-import { humanMessage } from "./human-error.ts";
+import { modelMessage } from "./human-error.ts";
 
 /** Characters of a prompt that a person is shown before they agree to it. */
 const PROMPT_EXCERPT = 1_000;
@@ -64,7 +64,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     } catch (error) {
       if (token.isCancellationRequested) throw new vscode.CancellationError();
       this.context.logger.error(`The tool ${this.name} failed.`, error);
-      throw new Error(humanMessage(error), { cause: error });
+      throw new Error(modelMessage(error), { cause: error });
     } finally {
       subscription.dispose();
     }

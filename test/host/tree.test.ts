@@ -256,6 +256,9 @@ describe("the tree", () => {
     assert.equal(menu(tree.node(running)), "task active running");
     assert.equal(menu(tree.node(done)), "task ended completed answered batched forked resumed");
     assert.equal(menu(tree.node(subagent)), "subagent ended idle");
+    const session = (await server.session(subagent)) ?? assert.fail("no session");
+    server.put({ ...session, tokens: { ...session.tokens, output: 5 } }, undefined);
+    assert.equal(menu(tree.node(subagent)), "subagent ended idle answered");
     assert.match(words(subagent), /^explore · OpenCode · /);
   });
 

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { FirstSteps } from "../first-steps.ts";
+import type { Review } from "../changes/review.ts";
 import type { Engines } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
@@ -29,6 +30,8 @@ export interface CommandContext {
   readonly openText: (name: string, text: string) => Promise<void>;
   /** A text as a read-only document that is called like the file, and is not open yet. */
   readonly addText: (file: vscode.Uri, text: string) => vscode.Uri;
+  /** The review of what a task changed. */
+  readonly review: () => Promise<Review>;
   readonly showLog: () => void;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
+import { translate } from "../translate.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 const DOCUMENTATION = "https://opencode.ai/docs/#install";
@@ -103,7 +104,7 @@ async function help({ message }: ConnectionFailure, configuredPath: string | und
   ];
   const way = await vscode.window.showQuickPick(ways, {
     title: vscode.l10n.t("Set Up OpenCode"),
-    placeHolder: message,
+    placeHolder: translate(message),
     ignoreFocusOut: true,
   });
   return way ? way.run() : false;

@@ -5,6 +5,7 @@ import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { PendingRequest, Session } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
@@ -63,7 +64,7 @@ export class Engines implements Disposable {
       const names = [match, ...others].map(({ name }) => name).join(", ");
       throw new Refusal(
         "ambiguous-task",
-        `Tasks of several folders match ${reference.trim()}: ${names}; give more of the ID.`,
+        sentence("Tasks of several folders match {0}: {1}; give more of the ID.", reference.trim(), names),
       );
     }
     return match;
@@ -129,6 +130,10 @@ export class Engines implements Disposable {
     return this.require(id).transcript(id);
   }
 
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return this.require(sessionID).lastAnswer(sessionID);
+  }
+
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
     return this.require(request.sessionID).toolInput(request);
   }
@@ -163,7 +168,10 @@ export class Engines implements Disposable {
     return (
       refusals.find((refusal) => refusal?.code === "session-gone") ??
       refusals[0] ??
-      new Refusal("unknown-task", `There is no task ${reference}; list the tasks to see their IDs.`)
+      new Refusal(
+        "unknown-task",
+        sentence("There is no task {0}; list the tasks to see their IDs.", reference),
+      )
     );
   }
 }

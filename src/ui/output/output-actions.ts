@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
-import { humanMessage, showError } from "../human-error.ts";
+import { showError } from "../human-error.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { OutputActions } from "./output-session.ts";
 
@@ -16,6 +16,7 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),
     retry: (id) => command("retry", id),
+    adopt: (id) => command("adopt", id),
     showChanges: (id) => command("showChanges", id),
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),
@@ -27,7 +28,6 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
       const { openWorkspaceFile } = await import("./workspace-file.ts");
       await openWorkspaceFile(path, position);
     },
-    explain: humanMessage,
   };
 }
 

@@ -2,7 +2,11 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
-import type { Logger } from "../../engine/ports.ts";
+import { ConnectionError } from "../../engine/connection.ts";
+import { textOf } from "../../engine/errors.ts";
+import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import { humanMessage } from "../human-error.ts";
+import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
@@ -114,8 +118,15 @@ export class OutputPanels implements vscode.Disposable {
         setTitle: (title) => (panel.title = title),
         openDocument: (name, text) => void this.documents.open(name, text),
       },
-      outputStrings,
-      vscode.env.language,
+      {
+        locale: vscode.env.language,
+        strings: outputStrings,
+        // Only of these is there more to say than their own words: the remedy.
+        describe: (error) =>
+          error instanceof ConnectionError || error instanceof ServerFailure
+            ? humanMessage(error)
+            : translate(textOf(error)),
+      },
       this.log,
     );
   }

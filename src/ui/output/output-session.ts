@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
-import { messageOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
+import { lastAnswer } from "../../engine/turn.ts";
 import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
@@ -25,7 +25,6 @@ import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
-  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -60,6 +59,7 @@ export interface OutputActions {
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
+  adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
   /** Rejects where the answer was not taken. */
@@ -70,8 +70,6 @@ export interface OutputActions {
   openExternal(url: string): void;
   /** Rejects with an error whose message says why the file was not opened. */
   openFile(path: string, position?: FilePosition): Promise<void>;
-  /** What a person reads of an error, its remedy included. */
-  explain(error: unknown): string;
 }
 
 /** What carries a session's messages, and shows text that is too long for it. */
@@ -80,6 +78,15 @@ export interface OutputSurface {
   setTitle(title: string): void;
   /** `name` ends in an extension that tells the kind of text. */
   openDocument(name: string, text: string): void;
+}
+
+/** How a session speaks to the person. */
+export interface OutputLanguage {
+  /** As a BCP 47 tag: how numbers and times are written. */
+  readonly locale: string;
+  strings(): OutputStrings;
+  /** What an error says. */
+  describe(error: unknown): string;
 }
 
 /** Characters of the page that is shown first, and of each one that follows it. */
@@ -144,6 +151,7 @@ export class OutputSession {
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
     retry: () => this.actions.retry(this.taskID),
+    adopt: () => this.actions.adopt(this.taskID),
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
     reply: ({ id, reply }) => void this.reply(id, reply),
@@ -155,8 +163,7 @@ export class OutputSession {
     private readonly source: OutputSource,
     private readonly actions: OutputActions,
     private readonly surface: OutputSurface,
-    private readonly strings: () => OutputStrings,
-    private readonly locale: string,
+    private readonly language: OutputLanguage,
     private readonly log: Logger,
   ) {
     this.subscriptions = [
@@ -201,7 +208,8 @@ export class OutputSession {
 
   private begin(): void {
     this.listening = true;
-    this.post({ type: "setup", strings: this.strings(), locale: this.locale, now: Date.now() });
+    const { locale } = this.language;
+    this.post({ type: "setup", strings: this.language.strings(), locale, now: Date.now() });
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
@@ -233,7 +241,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: this.actions.explain(error) });
+      this.post({ type: "load-failed", message: this.language.describe(error) });
     }
   }
 
@@ -336,7 +344,7 @@ export class OutputSession {
       this.post({ type: "resume-done" });
     } catch (error) {
       this.log.error(`${this.taskID} was not resumed.`, error);
-      this.post({ type: "resume-done", error: this.actions.explain(error) });
+      this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
 
@@ -350,7 +358,7 @@ export class OutputSession {
         this.noteAnswered();
       else {
         this.log.error(`The request ${id} was not answered.`, error);
-        this.post({ type: "reply-failed", id, error: this.actions.explain(error) });
+        this.post({ type: "reply-failed", id, error: this.language.describe(error) });
       }
     }
   }
@@ -361,7 +369,7 @@ export class OutputSession {
 
   private noteAnswered(): void {
     this.sendRequests();
-    this.post({ type: "note", text: this.strings().requests.answered });
+    this.post({ type: "note", text: this.language.strings().requests.answered });
   }
 
   private openDiff(id: string): void {
@@ -372,7 +380,7 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) => this.post({ type: "note", text: messageOf(error) }));
+    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
   }
 
   private post(message: HostMessage): void {

@@ -1,12 +1,13 @@
 import * as vscode from "vscode";
-import type { ConnectionState } from "../../engine/connection.ts";
+import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
-import { waitsForPerson } from "./child-state.ts";
+import { translate } from "../translate.ts";
+import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
@@ -184,16 +185,14 @@ export class TaskView implements vscode.Disposable {
       return node instanceof ChildNode ? (this.engine.child(node.id) ?? []) : [];
     });
     this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
-    this.keys.set(
-      "asyncagents.selectionAnswered",
-      tasks.some((child) => isTask(child) && child.finalMessageID !== undefined),
-    );
+    this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
     this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
+    this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 
   /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
   private message(state: ConnectionState, count: number): string {
-    if (state.kind === "connecting" && state.detail !== "") return state.detail;
+    if (state.kind === "connecting" && state.detail !== "") return translate(state.detail);
     if (count === 0) return "";
     switch (state.kind) {
       case "connected":
@@ -205,7 +204,7 @@ export class TaskView implements vscode.Disposable {
       case "disconnected":
         return vscode.l10n.t("Not connected. The tasks may be out of date.");
       case "failed":
-        return `${state.failure.message} ${state.failure.remedy}`;
+        return translate(describeFailure(state.failure));
     }
   }
 }
