@@ -27,8 +27,13 @@ describe("a batch of which some tasks are refused", () => {
   /** What a launch needs, of which only the server's answers are made up. */
   const context = (): CommandContext =>
     ({
-      ensureConnected: async () => undefined,
-      session: { ensure: async () => "ses_parent" },
+      folders: {
+        opened: Promise.resolve(),
+        current: {
+          connector: { ensureConnected: async () => undefined },
+          session: { ensure: async () => "ses_parent" },
+        },
+      },
       tasks: {
         launch: async ({ prompt, agent = "" }: { prompt: string; agent?: string }) => {
           if (refused.includes(prompt) || refused.includes(agent))

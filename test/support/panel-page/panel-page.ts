@@ -6,7 +6,6 @@ import type { Browser, Page } from "playwright-core";
 
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
-import { messageOf } from "../../../src/engine/errors.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";

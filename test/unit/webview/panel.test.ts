@@ -396,7 +396,7 @@ describe("the output panel", function () {
         },
       });
       await button("Allow Once").click();
-      await card().getByRole("alert").getByText("The answer was not taken: status 500 Try again.").waitFor();
+      await card().getByRole("alert").getByText("The answer was not taken: status 500").waitFor();
       open = [];
       await button("Allow Once").click();
       await panel.page.getByRole("status").getByText("That request is no longer waiting.").waitFor();
