@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 
+import { messageOf } from "../../../src/engine/errors.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
