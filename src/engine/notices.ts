@@ -5,6 +5,7 @@ import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { english, sentence } from "./sentence.ts";
 import type { Message, Part, Prompt, ServerEvent, ToolPart } from "./server-model.ts";
 import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
@@ -29,7 +30,7 @@ const OUTPUT_TOOL = "asyncagents_output";
 
 const RECEIVED: NoticeState = {
   state: "skipped",
-  reason: "The parent received the result through asyncagents_output.",
+  reason: english(sentence("The parent received the result through asyncagents_output.")),
 };
 
 /** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
@@ -161,7 +162,8 @@ export class Notices implements Disposable {
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
-    if (!parent) return { state: "skipped", reason: "The parent session no longer exists." };
+    if (!parent)
+      return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
 
     const recent = await this.server.messages(parentID, TURN_WINDOW);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
 import type { Child } from "../engine/subagent.ts";
+import { enumerate } from "./translate.ts";
 import { activity } from "./tree/words.ts";
 
 /** More agents are counted, not named. */
@@ -36,7 +37,7 @@ export function describe({ working, requests, isLost }: Activity): StatusBarText
   ];
   return {
     text: text.filter(Boolean).join(" "),
-    label: vscode.l10n.t("Async Agents: {0}", parts.filter(Boolean).join(", ")),
+    label: vscode.l10n.t("Async Agents: {0}", enumerate(parts)),
     tooltip: tooltip({ working, requests, isLost }),
   };
 }

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
-import { textOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
 import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
@@ -119,7 +118,7 @@ export class OutputPanels implements vscode.Disposable {
       {
         locale: vscode.env.language,
         strings: outputStrings,
-        describe: (error) => translate(textOf(error)),
+        translate,
       },
       this.log,
     );

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
+import { textOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import type { Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
@@ -83,8 +85,7 @@ export interface OutputLanguage {
   /** As a BCP 47 tag: how numbers and times are written. */
   readonly locale: string;
   strings(): OutputStrings;
-  /** What an error says. */
-  describe(error: unknown): string;
+  translate(text: Text): string;
 }
 
 /** Characters of the page that is shown first, and of each one that follows it. */
@@ -238,7 +239,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: this.language.describe(error) });
+      this.post({ type: "load-failed", message: this.language.translate(textOf(error)) });
     }
   }
 
@@ -294,7 +295,7 @@ export class OutputSession {
   private sendTask(): void {
     this.sendTitle();
     const child = this.source.child(this.taskID);
-    if (child) this.post({ type: "task", task: toTaskView(child) });
+    if (child) this.post({ type: "task", task: toTaskView(child, (text) => this.language.translate(text)) });
     else if (this.source.connectionKind() === "connected") this.post({ type: "gone" });
   }
 
@@ -340,7 +341,7 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: this.language.describe(error) });
+      this.post({ type: "resume-done", error: this.language.translate(textOf(error)) });
     }
   }
 
@@ -352,7 +353,7 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      else this.post({ type: "reply-failed", id, error: this.language.translate(textOf(error)) });
     }
   }
 
@@ -373,7 +374,9 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
+    action.catch((error: unknown) =>
+      this.post({ type: "note", text: this.language.translate(textOf(error)) }),
+    );
   }
 
   private post(message: HostMessage): void {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
+import { enumerate } from "../translate.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import { activity, belowWords, costWord, elapsed, marks, statusWord, toolCalls, toolCount } from "./words.ts";
@@ -66,7 +67,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
     // Without the time and the calls of what still runs: a reader would say them anew every second.
-    label: [
+    label: enumerate([
       child.description,
       statusWord(child),
       below,
@@ -74,9 +75,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       ...who,
       doing,
       ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),
-    ]
-      .filter(Boolean)
-      .join(", "),
+    ]),
   };
   return item;
 }

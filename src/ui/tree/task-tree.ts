@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "../../engine/active-session.ts";
 import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
 import { stateOf } from "./child-state.ts";
@@ -306,8 +307,11 @@ function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode):
   const item = new vscode.TreeItem(title);
   item.id = sessionID;
   item.description = vscode.l10n.t("cannot be read");
-  item.accessibilityInformation = { label: `${title}, ${item.description}` };
-  item.tooltip = vscode.l10n.t("The record of this task cannot be read, and is left as it is: {0}", reason);
+  item.accessibilityInformation = { label: enumerate([title, item.description]) };
+  item.tooltip = vscode.l10n.t(
+    "The record of this task cannot be read, and is left as it is: {0}",
+    translate(reason),
+  );
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";
   return item;

@@ -6,7 +6,7 @@ import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { VisibleConnection } from "../output/output-source.ts";
-import { translate } from "../translate.ts";
+import { enumerate, translate } from "../translate.ts";
 import { waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
@@ -211,7 +211,7 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
 
 function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
   const conditions = [
-    states.map(stateWord).join(", "),
+    enumerate(states.map(stateWord)),
     agents.join(", "),
     text.trim() && vscode.l10n.t("“{0}”", oneLine(text)),
   ];

@@ -34,6 +34,8 @@ export interface WorkbenchOptions {
   /** Default: dark. */
   readonly theme?: Theme;
   readonly viewport?: { readonly width: number; readonly height: number };
+  /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
+  readonly language?: string;
 }
 
 /** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
@@ -49,6 +51,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
+  if (options.language !== undefined) await browser.page.addInitScript(speak, options.language);
   const workbench = new Workbench(server, browser, userDirectory, folder, settings);
   try {
     await workbench.open();
@@ -58,6 +61,11 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
     throw error;
   }
   return workbench;
+}
+
+/** Runs in the page: what the editor takes its language from, and writes itself when it loads without a language pack. */
+function speak(language: string): void {
+  Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", { get: () => language, set: () => undefined });
 }
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
