@@ -51,7 +51,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
-  if (options.language !== undefined) await browser.page.addInitScript(speak, options.language);
+  if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
   const workbench = new Workbench(server, browser, userDirectory, folder, settings);
   try {
     await workbench.open();
@@ -63,9 +63,12 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   return workbench;
 }
 
-/** Runs in the page: what the editor takes its language from, and writes itself when it loads without a language pack. */
-function speak(language: string): void {
-  Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", { get: () => language, set: () => undefined });
+/** What the editor takes its language from, kept from what it writes there itself when it loads without a language pack. */
+function speak(language: string): string {
+  return `Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", {
+    get: () => ${JSON.stringify(language)},
+    set: () => undefined,
+  });`;
 }
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
