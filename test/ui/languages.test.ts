@@ -43,6 +43,7 @@ describe("a real editor in Simplified Chinese", () => {
         ...systemTheme,
         "workbench.colorTheme": "Dark Modern",
         "asyncagents.server.url": server.url,
+        "asyncagents.notifyUser": "never",
         "asyncagents.defaultModel": "nowhere/none",
       },
     });
@@ -117,6 +118,7 @@ describe("a real editor in Simplified Chinese", () => {
   });
 
   it("the panel is Chinese, and tells how a task ended in the language of the window", async () => {
+    await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.treeItem("推送分支").click();
     const frame = workbench.webviewFrame();
     await frame.getByText("general 想要运行命令").first().waitFor();

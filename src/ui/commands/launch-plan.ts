@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
-import { humanMessage } from "../human-error.ts";
+import { explanation } from "../human-error.ts";
 import type { CommandContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
@@ -47,11 +48,11 @@ export async function launchPlan(
   if (!failure) return tasks;
   throw new Refusal(
     "unavailable",
-    vscode.l10n.t(
+    sentence(
       "{0} of {1} tasks were launched, the others were not: {2}",
       tasks.length,
       inputs.length,
-      humanMessage(failure),
+      explanation(failure),
     ),
   );
 }
