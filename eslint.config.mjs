@@ -19,8 +19,8 @@ const PARTS = {
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 
-/** The composition root joins all parts, and nothing imports it. */
-const ROOT = "extension.ts";
+/** The composition roots join all parts, and no part imports them. */
+const ROOTS = ["extension.ts", "folder.ts"];
 
 const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
@@ -28,7 +28,7 @@ const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 function forbiddenImports(name) {
   const { parts, packages } = PARTS[name];
   const others = Object.keys(PARTS).filter((part) => part !== name && !parts.includes(part));
-  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ROOT, "test"].map(escape).join("|")})(?:\\/|$)`;
+  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ...ROOTS, "test"].map(escape).join("|")})(?:\\/|$)`;
   const allowed = packages.map((id) => (id.endsWith(":") ? escape(id) : `${escape(id)}(?:\\/|$)`));
   const otherPackages = `(?!${["\\.{1,2}\\/", ...allowed].join("|")})`;
   return `^(?:${otherParts}|${otherPackages})`;
@@ -55,6 +55,10 @@ const BANNED_SYNTAX = [
   {
     selector: "CallExpression[callee.name='sentence'][arguments.0.type!='Literal']",
     message: "Give sentence a literal; what varies goes into {0}, {1}, …",
+  },
+  {
+    selector: "NewExpression[callee.name='Refusal'] > CallExpression[callee.property.name='t']",
+    message: "Give a Refusal a sentence: its message is for programs, and English.",
   },
 ];
 

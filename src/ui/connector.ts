@@ -21,6 +21,13 @@ export interface Windows {
   leave(): Promise<void>;
 }
 
+/** The view that shows progress, where the person sees it. */
+export interface WatchedView {
+  readonly id: string;
+  readonly visible: boolean;
+  readonly onDidChangeVisibility: vscode.Event<boolean>;
+}
+
 /** Joins connection, engine and person: who may connect, what happens after it, what is asked when it fails. */
 export class Connector implements vscode.Disposable {
   private synced: Promise<void> = Promise.resolve();
@@ -38,8 +45,7 @@ export class Connector implements vscode.Disposable {
     private readonly windows: Windows,
     private readonly passwords: PasswordStore,
     private readonly settings: Settings,
-    private readonly viewID: string,
-    private readonly isViewVisible: () => boolean,
+    private readonly view: WatchedView,
     private readonly logger: Logger,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
@@ -73,7 +79,7 @@ export class Connector implements vscode.Disposable {
 
   /** Joins a server that runs already, if this folder has one. Starts and asks nothing; never rejects. */
   async adopt(): Promise<void> {
-    if (whyNot() !== undefined) return;
+    if (!vscode.workspace.isTrusted) return;
     try {
       if (await this.connection.adopt()) await this.synced;
     } catch (error) {
@@ -83,8 +89,8 @@ export class Connector implements vscode.Disposable {
 
   /** Resolves once connected and up to date; the view shows progress meanwhile. */
   async ensureConnected(): Promise<void> {
-    const reason = whyNot();
-    if (reason) throw reason;
+    if (!vscode.workspace.isTrusted)
+      throw new Refusal("unavailable", sentence("This folder is not trusted; trust it to run agents on it."));
     if (this.connection.state.kind !== "connected") await this.connectVisibly();
     if (this.syncFailure) await this.sync();
     else await this.synced;
@@ -124,7 +130,7 @@ export class Connector implements vscode.Disposable {
   /** Shows in the view what is going on; to whom does not see that, beside everything else, with a way to cancel. */
   private async connectVisibly(): Promise<void> {
     const { Notification } = vscode.ProgressLocation;
-    const location = this.isViewVisible() ? { viewId: this.viewID } : Notification;
+    const location = this.view.visible ? { viewId: this.view.id } : Notification;
     const title = vscode.l10n.t("Connecting to OpenCode");
     await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
       const abort = new AbortController();
@@ -184,12 +190,4 @@ export class Connector implements vscode.Disposable {
     await this.passwords.set(url, password);
     return true;
   }
-}
-
-function whyNot(): Refusal | undefined {
-  if (!vscode.workspace.workspaceFolders?.length)
-    return new Refusal("unavailable", sentence("Background agents work on a folder; open one first."));
-  if (!vscode.workspace.isTrusted)
-    return new Refusal("unavailable", sentence("This folder is not trusted; trust it to run agents on it."));
-  return undefined;
 }

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { showChanges as show } from "../changes/show-changes.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command } from "./command.ts";
-import { pickChild } from "./pick-task.ts";
+import { connectFor, pickChild } from "./pick-task.ts";
 
 /** Milliseconds after which progress is shown. */
 const PATIENCE_MS = 500;
@@ -9,13 +10,14 @@ const PATIENCE_MS = 500;
 export const showChanges: Command = {
   isAboutTask: true,
   async run(context, argument) {
-    await context.ensureConnected();
+    await connectFor(context, argument);
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Changes"),
     });
     if (!child) return undefined;
+    const folder = await connectedFolder(context.folders, context.folders.of(child.id));
     // What a fork inherited was done before it was there.
-    const reading = context.connection.server.changes(child.id, child.createdAt);
+    const reading = folder.connection.server.changes(child.id, child.createdAt);
     const changes = await withPatience(vscode.l10n.t("Reading the changes"), reading);
     if (changes) await show(child, changes, context.addText);
     return changes;

@@ -1,15 +1,16 @@
 import * as vscode from "vscode";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readArguments, type LaunchArguments } from "./launch.ts";
 import { forkAsking } from "./launch-flow.ts";
-import { pickTask } from "./pick-task.ts";
+import { connectFor, pickTask } from "./pick-task.ts";
 
 export const fork: Command = {
   isAboutTask: true,
   async run(context, argument, prompt, options) {
-    await context.ensureConnected();
+    await connectFor(context, argument);
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Fork Task"),
     });
@@ -24,11 +25,11 @@ export const fork: Command = {
 
 export const launchForked: Command = {
   async run(context, argument) {
-    await context.ensureConnected();
-    if (argument !== undefined) return launchFork(context, readArguments(argument));
-    const sessionID = await context.session.ensure();
-    const session = context.engine.session(sessionID);
-    const agent = session?.agent ?? (await context.engine.agents())[0]?.name;
+    const folder = await connectedFolder(context.folders);
+    const sessionID = await folder.session.ensure();
+    if (argument !== undefined) return launchFork(context, sessionID, readArguments(argument));
+    const session = folder.engine.session(sessionID);
+    const agent = session?.agent ?? (await folder.engine.agents())[0]?.name;
     return forkAsking(context, {
       agents: agent === undefined ? [] : [agent],
       model: session?.model,
@@ -60,11 +61,14 @@ export async function forkTask(
   });
 }
 
-/** A fork of the active session, as a program asks for it. */
-async function launchFork(context: CommandContext, input: LaunchArguments): Promise<Task> {
+/** A fork of a session, as a program asks for it. */
+async function launchFork(
+  { tasks }: CommandContext,
+  sourceSessionID: string,
+  input: LaunchArguments,
+): Promise<Task> {
   const { prompt, description, agent, model, batch_id: batchID } = input;
-  const sourceSessionID = await context.session.ensure();
-  return context.tasks.launch({
+  return tasks.launch({
     prompt,
     description,
     agent,

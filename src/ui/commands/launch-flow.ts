@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { humanMessage } from "../human-error.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { BACK } from "../quick-input.ts";
@@ -13,7 +14,7 @@ import { pickAgent, pickAgents } from "./pick-agent.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the person wants to choose. */
 export async function launchAsking(context: CommandContext): Promise<Task | undefined> {
-  await context.ensureConnected();
+  await connectedFolder(context.folders);
   let plan: LaunchPlan = { agents: [] };
   for (;;) {
     const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };
@@ -160,7 +161,7 @@ function batchTitle(promptCount: number): (agentCount: number) => string {
 
 /** Asks who is to do what a text says, and shows what is to be launched. */
 export async function launchTextAsking(context: CommandContext, text: string): Promise<Task | undefined> {
-  await context.ensureConnected();
+  await connectedFolder(context.folders);
   const prompts = [text];
   for (let plan: LaunchPlan = { agents: [] }; ;) {
     const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };

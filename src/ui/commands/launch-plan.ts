@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { explanation } from "../human-error.ts";
 import type { CommandContext } from "./command.ts";
 
@@ -37,9 +38,9 @@ export async function launchPlan(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  await context.ensureConnected();
+  const { session } = await connectedFolder(context.folders);
   const { agents, model, fork } = plan;
-  const parentSessionID = fork?.parentSessionID ?? (await context.session.ensure());
+  const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
   const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>

@@ -1,6 +1,7 @@
 import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchAsking } from "./launch-flow.ts";
 
@@ -22,12 +23,12 @@ export const launch: Command = {
 
 /** Launches under the active session, which is created if there is none. */
 export async function launchTask(context: CommandContext, input: LaunchArguments): Promise<Task> {
-  await context.ensureConnected();
+  const { session } = await connectedFolder(context.folders);
   const { prompt, description, agent, batch_id: batchID } = input;
   const model = requireModel(input.model);
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
-  const parentSessionID = await context.session.ensure();
+  const parentSessionID = await session.ensure();
   return context.tasks.launch({
     prompt,
     description,

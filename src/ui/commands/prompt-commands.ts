@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { showError } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { splitSections } from "../prompt-editor/sections.ts";
@@ -22,7 +23,7 @@ export const launchPrompt: Command = {
 export const promptOptions: Command = {
   run: (context, uri) =>
     showingErrors(context, async () => {
-      await context.ensureConnected();
+      await connectedFolder(context.folders);
       const document = findDocument(uri);
       const target = requireTarget(context, document);
       if (target.kind === "resume") return;
@@ -64,7 +65,10 @@ async function handOver(
   const { promptEditors, tasks, reveal } = context;
   await promptEditors.handOver(document, async (text) => {
     requireText(text);
-    await context.ensureConnected();
+    await connectedFolder(
+      context.folders,
+      target.kind === "resume" ? context.folders.of(target.taskID) : undefined,
+    );
     if (target.kind === "resume") {
       const { id } = await tasks.resume(target.taskID, text);
       reveal(id);

@@ -49,7 +49,8 @@ export interface OutputSource {
   readonly onDidChangeRequests: Event<void>;
   /** What the tool was called with that asks for this; undefined: not known. */
   toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined>;
-  connectionKind(): ConnectionView;
+  /** Of the folder that the session is of. */
+  connectionKind(sessionID: string): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
 }
 
@@ -222,7 +223,7 @@ export class OutputSession {
   }
 
   private async follow(): Promise<void> {
-    if (this.source.connectionKind() !== "connected") return;
+    if (this.source.connectionKind(this.taskID) !== "connected") return;
     try {
       const transcript = await this.source.transcript(this.taskID);
       if (this.disposed) {
@@ -296,7 +297,7 @@ export class OutputSession {
     this.sendTitle();
     const child = this.source.child(this.taskID);
     if (child) this.post({ type: "task", task: toTaskView(child, (text) => this.language.translate(text)) });
-    else if (this.source.connectionKind() === "connected") this.post({ type: "gone" });
+    else if (this.source.connectionKind(this.taskID) === "connected") this.post({ type: "gone" });
   }
 
   private sendTitle(): void {
@@ -313,7 +314,7 @@ export class OutputSession {
 
   private sendRequests(): void {
     // Without a connection nothing is known of them, and what was typed into them must stay.
-    if (this.source.connectionKind() !== "connected") return;
+    if (this.source.connectionKind(this.taskID) !== "connected") return;
     const open = this.requests();
     const requests = open.map((one) => toRequestView(one, this.taskID, this.toolInputs.get(one.request.id)));
     this.post({ type: "requests", requests });
@@ -333,7 +334,7 @@ export class OutputSession {
   }
 
   private sendConnection(): void {
-    this.post({ type: "connection", connection: this.source.connectionKind() });
+    this.post({ type: "connection", connection: this.source.connectionKind(this.taskID) });
   }
 
   private async resume(prompt: string): Promise<void> {
