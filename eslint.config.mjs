@@ -15,7 +15,7 @@ const PARTS = {
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
-  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode"] },
+  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 

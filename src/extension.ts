@@ -1,11 +1,14 @@
+import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
+import type { Review } from "./ui/changes/review.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { FirstSteps } from "./ui/first-steps.ts";
 import { Engines } from "./ui/folders/engines.ts";
 import { Folders } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
@@ -65,7 +68,15 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       isShown,
     }),
   );
+  const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
   own(new StatusBar(engine, folders, TASK_VIEW));
+
+  const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
+  let review: Promise<Review> | undefined;
+  const openReview = async (): Promise<Review> => {
+    const { Review } = await import("./ui/changes/review.ts");
+    return own(new Review({ engine, folders, state: context.workspaceState, keys, addText, logger }));
+  };
 
   const commandContext: CommandContext = {
     folders,
@@ -77,9 +88,19 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     settings,
     logger,
     openText: (name, text) => documents.open(name, text),
-    addText: (file, text) => documents.add(file, text),
+    addText,
+    review: () => (review ??= openReview()),
     showLog: () => channel.show(),
-    reveal: (taskID) => view.reveal(taskID),
+    reveal: (taskID, options) => view.reveal(taskID, options),
+    findExecutable: async () => {
+      const { findOpenCode } = await import("./opencode/find-opencode.ts");
+      return findOpenCode({
+        configuredPath: settings.server().path ?? "",
+        env: process.env,
+        home: homedir(),
+      });
+    },
+    firstSteps,
     list,
     selectedID: () => view.selectedID,
   };
@@ -91,7 +112,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   own(new RequestNotifications(commandContext, isShown));
-  own(new AgentTools({ folders, known: engine, commands: tasks, logger }, settings));
+  const onDidLaunch = (): void => firstSteps.finish("agentTools");
+  own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void =>
     folders.use(editor && folders.at(editor.document.uri));

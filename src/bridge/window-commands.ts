@@ -68,6 +68,7 @@ const parameters = {
   cancel: z.tuple([taskID, maybe(caller)]),
   cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
   stopSubagent: z.tuple([z.string()]),
+  adopt: z.tuple([z.string()]),
   clear: z.tuple([taskID, maybe(clearOptions), maybe(caller)]),
   clearBatch: z.tuple([z.string(), maybe(z.string()), maybe(clearOptions), maybe(caller)]),
   restore: z.tuple([taskID]),
@@ -126,7 +127,7 @@ export function createWindowCommands(
 
   /** As `forward`, and whoever looks next finds the task in this window as the command left it. */
   const follow =
-    <K extends "launch" | "resume" | "retry" | "cancel">(method: K) =>
+    <K extends "launch" | "resume" | "retry" | "cancel" | "adopt">(method: K) =>
     async (...args: Parameters<TaskEngine[K]>): Promise<Task> => {
       const task = await forward(method)(...args);
       await caughtUp(engine, task, clock);
@@ -140,6 +141,7 @@ export function createWindowCommands(
     cancel: follow("cancel"),
     cancelBatch: forward("cancelBatch"),
     stopSubagent: forward("stopSubagent"),
+    adopt: follow("adopt"),
     clear: forward("clear"),
     clearBatch: forward("clearBatch"),
     restore: forward("restore"),
@@ -159,6 +161,7 @@ function isRepeatable(method: Forwarded, args: readonly unknown[]): boolean {
   switch (method) {
     case "output":
     case "stopSubagent":
+    case "adopt":
       return true;
     case "launch":
       return (args[0] as LaunchInput).callID !== undefined;

@@ -20,6 +20,7 @@ import {
 } from "./registry.ts";
 import { Requests } from "./requests.ts";
 import { english, sentence } from "./sentence.ts";
+import { Serial } from "./serial.ts";
 import {
   sessionOf,
   type AgentInfo,
@@ -36,7 +37,7 @@ import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
 import { STATUS_WORDS, transition, type TaskEvent } from "./transitions.ts";
-import { answerText } from "./turn.ts";
+import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
 import { currentTurn, TurnWatcher, type TurnSettings } from "./turns.ts";
 import {
   blockingTime,
@@ -107,6 +108,7 @@ export class TaskEngine implements Disposable {
   private readonly launcher: Launcher;
   private readonly forks: () => Promise<ForkBuilder>;
   private readonly forkHandOver: ForkHandOver;
+  private readonly adoptions = new Serial();
   private connected = false;
   /** Counts connects and disconnects: one that was overtaken stops. */
   private attempt = 0;
@@ -128,7 +130,7 @@ export class TaskEngine implements Disposable {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
-    this.subagents = new Subagents(this.registry, server, clock, logger);
+    this.subagents = new Subagents(this.registry, server, clock, logger, () => settings().stallWarning);
     this.requests = new Requests(logger);
     const isWriting = (): boolean => this.writing;
     const canAct = (): boolean => this.writing && this.connected;
@@ -211,6 +213,7 @@ export class TaskEngine implements Disposable {
     this.connected = false;
     this.attempt++;
     this.replayEarly();
+    this.subagents.disconnect();
     this.turns.disconnect();
     this.notices.disconnect();
     this.queue.rest();
@@ -246,16 +249,21 @@ export class TaskEngine implements Disposable {
   /** Stops a subagent of others and all that works below it; what is at rest stays as it is. */
   async stopSubagent(subagentID: string): Promise<void> {
     const subagent = this.subagents.get(subagentID);
-    if (!subagent)
-      throw new Refusal(
-        "unknown-session",
-        sentence(
-          "There is no subagent {0} any more; refresh the view to see what there is.",
-          shortID(subagentID),
-        ),
-      );
+    if (!subagent) throw this.subagents.unknown(subagentID);
     if (isAtWork(subagent)) await this.ports.server.abort(subagentID);
     await this.stopBelow(subagentID);
+  }
+
+  /** Makes a task of a subagent of others, as a person asks for it; one that is a task already stays what it is. */
+  async adopt(sessionID: string): Promise<Task> {
+    const { adopt } = await import("./adoption.ts");
+    // One after the other: whoever comes second finds the task.
+    return this.adoptions.run(async () => {
+      const known = this.registry.entry(sessionID);
+      const entry = known ?? (await adopt(sessionID, this.ports, this.registry, this.subagents));
+      if (!known) this.turns.follow(entry);
+      return this.registry.snapshot(entry);
+    });
   }
 
   /** Sessions of a parent whose task record cannot be used. */
@@ -309,12 +317,20 @@ export class TaskEngine implements Disposable {
   }
 
   /**
-   * Sends a follow-up to a completed task, and returns as soon as the server took it.
+   * Sends a follow-up to a completed task, and returns as soon as the server took it. A subagent of others that is at
+   * rest is adopted first.
    * @param callID the agent's call that asks for it: made again, it changes nothing
    */
   async resume(taskID: string, prompt: string, callID?: string): Promise<Task> {
     const { server, clock, random } = this.ports;
     requirePrompt(prompt);
+    const subagent = this.subagents.get(taskID);
+    if (subagent && isAtWork(subagent))
+      throw new Refusal(
+        "wrong-status",
+        sentence("Subagent {0} is at work; wait until it has ended before you resume it.", shortID(taskID)),
+      );
+    if (subagent) await this.adopt(taskID);
     const entry = this.registry.find(taskID);
     return entry.serial.run(async () => {
       if (callID !== undefined && entry.record.callID === callID) return this.resumeAgain(entry, prompt);
@@ -518,6 +534,11 @@ export class TaskEngine implements Disposable {
     return message && answerText(message);
   }
 
+  /** What was answered last in a session; undefined: nothing yet. */
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return lastAnswer(await this.ports.server.messages(sessionID, TURN_WINDOW));
+  }
+
   /** The conversation of a task or subagent, followed live until disposed. */
   transcript(id: string): Promise<Transcript> {
     return this.transcripts.open(this.childNamed(id).id);
@@ -645,8 +666,10 @@ export class TaskEngine implements Disposable {
   }
 
   /** What a turn asked for has no use once it has ended, nor for the next one. */
-  private forgetRequests({ id, before, after }: TaskChange | SubagentChange): void {
-    if (before && isAtWork(before) !== (after !== undefined && isAtWork(after))) this.requests.forget(id);
+  private forgetRequests({ id, before }: TaskChange | SubagentChange): void {
+    // A subagent that is adopted works on.
+    const now = this.child(id);
+    if (before && isAtWork(before) !== (now !== undefined && isAtWork(now))) this.requests.forget(id);
   }
 
   /** A prompt can be cancelled before its turn begins; the turn then begins all the same. */

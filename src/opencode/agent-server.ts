@@ -30,6 +30,7 @@ import type {
   Message,
   ModelInfo,
   PendingRequest,
+  PermissionRequest,
   Prompt,
   PromptPart,
   RequestAnswer,
@@ -56,6 +57,7 @@ import {
 } from "./mapping.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
 import { fit, session as sessionSchema, sessionStatuses } from "./schemas.ts";
+import { ToldPermissions } from "./told-permissions.ts";
 
 /** More sessions than any folder holds; without a limit the server gives the newest hundred. */
 const ALL_SESSIONS = 10_000;
@@ -63,12 +65,15 @@ const ALL_SESSIONS = 10_000;
 /** The engine's server, over OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
   private readonly recordWrites = new KeyedQueue();
+  private readonly toldPermissions: ToldPermissions;
 
   constructor(
     /** The client to call through now; undefined while there is no connection. */
     private readonly client: () => ServerClient | undefined,
     readonly onEvent: Event<ServerEvent>,
-  ) {}
+  ) {
+    this.toldPermissions = new ToldPermissions(onEvent);
+  }
 
   async createSession(session: NewSession): Promise<Session> {
     const body = newSessionBody("POST /session", session);
@@ -216,6 +221,7 @@ export class OpenCodeAgentServer implements AgentServer {
     const source = {
       messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), readMessages),
       sessions: () => this.sessions(),
+      statuses: () => this.statuses(),
     };
     return sessionChanges(source, sessionID, since);
   }
@@ -266,12 +272,24 @@ export class OpenCodeAgentServer implements AgentServer {
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
     const [permissions, questions] = await Promise.all([
-      this.call("GET", { url: "/permission" } satisfies PermissionListData, toPermissionRequests).catch(
-        noneIfUnlistable,
-      ),
+      this.permissions(),
       this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
     ]);
     return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
+  }
+
+  /**
+   * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
+   * one to search without a path: better those that events told than no connection.
+   */
+  private async permissions(): Promise<readonly PermissionRequest[]> {
+    try {
+      const request = { url: "/permission" } satisfies PermissionListData;
+      this.toldPermissions.replace(await this.call("GET", request, toPermissionRequests));
+    } catch (error) {
+      if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
+    }
+    return this.toldPermissions.all();
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -309,15 +327,6 @@ export class OpenCodeAgentServer implements AgentServer {
 }
 
 function ignoreAnswer(): void {}
-
-/**
- * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
- * one to search without a path: better none than no connection. Those asked from then on are told by events.
- */
-function noneIfUnlistable(error: unknown): [] {
-  if (error instanceof ServerFailure && error.status === 400) return [];
-  throw error;
-}
 
 /** The part of an ID by which those of different kinds sort in the order in which they were given. */
 function timeOf(id: string): string {

@@ -3,6 +3,7 @@ import { SHOW_SELECTED } from "../tree/task-tree.ts";
 /** Every command of the manifest, and, with a leading underscore, those that only the product itself runs. */
 export const COMMAND_IDS = [
   "asyncagents.launch",
+  "_asyncagents.launchFromView",
   "asyncagents.launchBatch",
   "asyncagents.launchForked",
   "asyncagents.launchFromEditor",
@@ -12,12 +13,19 @@ export const COMMAND_IDS = [
   "asyncagents.showOutput",
   SHOW_SELECTED,
   "asyncagents.showChanges",
+  "_asyncagents.openChange",
+  "asyncagents.acceptChange",
+  "asyncagents.revertChange",
+  "asyncagents.acceptAllChanges",
+  "asyncagents.revertAllChanges",
+  "asyncagents.closeChanges",
   "asyncagents.openInTerminal",
   "asyncagents.resume",
   "asyncagents.fork",
   "asyncagents.retry",
   "asyncagents.cancel",
   "asyncagents.cancelBatch",
+  "asyncagents.adopt",
   "asyncagents.answer",
   "asyncagents.sendNotice",
   "asyncagents.clear",
@@ -35,6 +43,8 @@ export const COMMAND_IDS = [
   "asyncagents.installAgentTools",
   "asyncagents.removeAgentTools",
   "asyncagents.showLog",
+  "asyncagents.setUp",
+  "asyncagents.openWalkthrough",
 ] as const;
 
 export type CommandID = (typeof COMMAND_IDS)[number];

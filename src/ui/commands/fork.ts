@@ -5,21 +5,21 @@ import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readArguments, type LaunchArguments } from "./launch.ts";
 import { forkAsking } from "./launch-flow.ts";
-import { connectFor, pickTask } from "./pick-task.ts";
+import { connectFor, findChild, pickChild } from "./pick-task.ts";
 
 export const fork: Command = {
   isAboutTask: true,
   async run(context, argument, prompt, options) {
     await connectFor(context, argument);
-    const task = await pickTask(context, argument, {
+    const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Fork Task"),
     });
-    if (!task) return undefined;
+    if (!child) return undefined;
     if (typeof prompt === "string")
-      return forkTask(context, task.id, readArguments({ ...(options as object | undefined), prompt }));
-    const { id, description, parentSessionID, agent, model } = task;
+      return forkTask(context, child.id, readArguments({ ...(options as object | undefined), prompt }));
+    const { id, description, parentSessionID, agent, model } = child;
     const draft = { title: description, request: { sourceSessionID: id }, parentSessionID };
-    return forkAsking(context, { agents: [agent], model, fork: draft });
+    return forkAsking(context, { agents: agent === undefined ? [] : [agent], model, fork: draft });
   },
 };
 
@@ -42,13 +42,16 @@ export const launchForked: Command = {
   },
 };
 
-/** A new task that carries on from another one's conversation, as the same agent with the same model unless changed. */
+/**
+ * A new task that carries on from the conversation of another one, or of a subagent of others, as the same agent with
+ * the same model unless changed.
+ */
 export async function forkTask(
   { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
   taskID: string,
   input: LaunchArguments,
 ): Promise<Task> {
-  const { id, parentSessionID, agent, model } = engine.find(taskID);
+  const { id, parentSessionID, agent, model } = findChild({ engine }, taskID);
   return tasks.launch({
     prompt: input.prompt,
     description: input.description,

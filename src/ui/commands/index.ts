@@ -1,4 +1,5 @@
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
+import { adopt } from "./adopt.ts";
 import { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
 import { answer } from "./answer.ts";
 import { cancelBatch, launchBatch } from "./batch.ts";
@@ -8,16 +9,21 @@ import type { CommandID } from "./command-ids.ts";
 import type { Command } from "./command.ts";
 import { copyResult, copyTaskId } from "./copy.ts";
 import { fork, launchForked } from "./fork.ts";
-import { launch } from "./launch.ts";
+import { launch, launchFromView } from "./launch.ts";
 import { clearFilter, filter, sort } from "./list-commands.ts";
 import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
+import { revertAllChanges, revertChange } from "./revert.ts";
+import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
+import { setUp } from "./set-up.ts";
 import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
+import { openWalkthrough } from "./walkthrough.ts";
 
 /** What each command does. */
 export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.launch": launch,
+  "_asyncagents.launchFromView": launchFromView,
   "asyncagents.launchBatch": launchBatch,
   "asyncagents.launchForked": launchForked,
   "asyncagents.launchFromEditor": launchFromEditor,
@@ -27,12 +33,19 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.showOutput": showOutput,
   [SHOW_SELECTED]: showSelected,
   "asyncagents.showChanges": showChanges,
+  "_asyncagents.openChange": openChange,
+  "asyncagents.acceptChange": acceptChange,
+  "asyncagents.revertChange": revertChange,
+  "asyncagents.acceptAllChanges": acceptAllChanges,
+  "asyncagents.revertAllChanges": revertAllChanges,
+  "asyncagents.closeChanges": closeChanges,
   "asyncagents.openInTerminal": openInTerminal,
   "asyncagents.resume": resume,
   "asyncagents.fork": fork,
   "asyncagents.retry": retry,
   "asyncagents.cancel": cancel,
   "asyncagents.cancelBatch": cancelBatch,
+  "asyncagents.adopt": adopt,
   "asyncagents.answer": answer,
   "asyncagents.sendNotice": sendNotice,
   "asyncagents.clear": clear,
@@ -50,4 +63,6 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.installAgentTools": installAgentTools,
   "asyncagents.removeAgentTools": removeAgentTools,
   "asyncagents.showLog": showLog,
+  "asyncagents.setUp": setUp,
+  "asyncagents.openWalkthrough": openWalkthrough,
 };

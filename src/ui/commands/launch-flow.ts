@@ -9,7 +9,7 @@ import { askOptions } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext } from "./command.ts";
 import { reviewFork, type ForkPlan } from "./fork-review.ts";
-import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
+import { confirmCount, launchPlan, PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 import { pickAgent, pickAgents } from "./pick-agent.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the person wants to choose. */
@@ -100,6 +100,7 @@ async function askPromptFor(
       return asked;
     } catch (error) {
       logger.error("The task was not launched.", error);
+      if (error instanceof PartlyLaunched) current = { ...current, agents: error.agents };
       problem = humanMessage(error);
     }
   }

@@ -130,6 +130,10 @@ export class Engines implements Disposable {
     return this.require(id).transcript(id);
   }
 
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return this.require(sessionID).lastAnswer(sessionID);
+  }
+
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
     return this.require(request.sessionID).toolInput(request);
   }

@@ -18,6 +18,7 @@ export function routedCommands(folders: Folders, engines: Pick<Engines, "folderO
     cancelBatch: async (batchID, parentSessionID, ...rest) =>
       at(parentSessionID).cancelBatch(batchID, parentSessionID, ...rest),
     stopSubagent: async (subagentID) => at(subagentID).stopSubagent(subagentID),
+    adopt: async (sessionID) => at(sessionID).adopt(sessionID),
     clear: async (taskID, ...rest) => at(taskID).clear(taskID, ...rest),
     clearBatch: async (batchID, parentSessionID, ...rest) =>
       at(parentSessionID).clearBatch(batchID, parentSessionID, ...rest),

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
 import type { Logger } from "../../engine/ports.ts";
+import { humanMessage } from "../human-error.ts";
 import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
@@ -118,6 +119,7 @@ export class OutputPanels implements vscode.Disposable {
       {
         locale: vscode.env.language,
         strings: outputStrings,
+        describe: humanMessage,
         translate,
       },
       this.log,

@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
-import { textOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import type { Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
+import { lastAnswer } from "../../engine/turn.ts";
 import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
@@ -26,7 +26,6 @@ import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
-  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -57,13 +56,14 @@ export interface OutputSource {
 /** What a person can do from the panel; `id` is that of the task or subagent. */
 export interface OutputActions {
   cancel(id: string): void;
-  /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
+  /** Resolves once the server took the prompt. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
+  adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
-  /** Rejects with an error whose message says why the answer was not taken. */
+  /** Rejects where the answer was not taken. */
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   connect(): void;
   copyResult(id: string): void;
@@ -86,6 +86,8 @@ export interface OutputLanguage {
   /** As a BCP 47 tag: how numbers and times are written. */
   readonly locale: string;
   strings(): OutputStrings;
+  /** What an error says. */
+  describe(error: unknown): string;
   translate(text: Text): string;
 }
 
@@ -151,6 +153,7 @@ export class OutputSession {
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
     retry: () => this.actions.retry(this.taskID),
+    adopt: () => this.actions.adopt(this.taskID),
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
     reply: ({ id, reply }) => void this.reply(id, reply),
@@ -240,7 +243,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: this.language.translate(textOf(error)) });
+      this.post({ type: "load-failed", message: this.language.describe(error) });
     }
   }
 
@@ -342,7 +345,8 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: this.language.translate(textOf(error)) });
+      this.log.error(`${this.taskID} was not resumed.`, error);
+      this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
 
@@ -354,7 +358,10 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: this.language.translate(textOf(error)) });
+      else {
+        this.log.error(`The request ${id} was not answered.`, error);
+        this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      }
     }
   }
 
@@ -375,9 +382,7 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) =>
-      this.post({ type: "note", text: this.language.translate(textOf(error)) }),
-    );
+    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
   }
 
   private post(message: HostMessage): void {

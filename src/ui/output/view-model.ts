@@ -1,6 +1,5 @@
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
-import { answerText } from "../../engine/turn.ts";
 import type { Text } from "../../engine/sentence.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type ModelRef } from "../../engine/task.ts";
@@ -84,12 +83,6 @@ export function perspectiveOf(child: Child | undefined, messages: readonly Messa
     (message) => message.info.role === "user" && message.info.created >= ownSince && !isNotice(message),
   );
   return { ownSince, promptMessageID: prompt?.info.id };
-}
-
-/** The newest answer as it stands; undefined: nothing was answered yet. */
-export function lastAnswer(messages: readonly Message[]): string | undefined {
-  const message = messages.findLast(({ info }) => info.role === "assistant" && !info.summary);
-  return message && answerText(message);
 }
 
 /** The entries of one message, in the order in which they are read. */

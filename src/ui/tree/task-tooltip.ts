@@ -92,24 +92,23 @@ function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
   const source = task.forkedFrom;
   const batch = batchMembers(engine, task.parentSessionID, task.batchID);
   return [
+    [
+      vscode.l10n.t("Adopted"),
+      task.adoptedAt === undefined ? undefined : new Date(task.adoptedAt).toLocaleString(),
+    ],
     [vscode.l10n.t("Forked from"), source && (engine.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
-    [vscode.l10n.t("Session told"), noticeWords(task.notice)],
+    [vscode.l10n.t("The conversation was told"), noticeWords(task.notice)],
   ];
 }
 
-function launcher({ launchedBy }: Child): string {
-  switch (launchedBy) {
-    case "person":
-      return vscode.l10n.t("you");
-    case "agent":
-      return vscode.l10n.t("an agent");
-    case "other":
-      return vscode.l10n.t("OpenCode, not Async Agents");
-  }
+function launcher(child: Child): string {
+  const isOthers = !isTask(child) || child.adoptedAt !== undefined;
+  if (isOthers) return vscode.l10n.t("OpenCode, not Async Agents");
+  return child.launchedBy === "person" ? vscode.l10n.t("you") : vscode.l10n.t("an agent");
 }
 
 function noticeWords(notice: NoticeState): string | undefined {

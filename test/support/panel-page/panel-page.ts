@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
+import { messageOf } from "../../../src/engine/errors.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
@@ -125,6 +126,7 @@ export class PanelPage {
       resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
       fork: note("fork"),
       retry: note("retry"),
+      adopt: note("adopt"),
       showChanges: note("showChanges"),
       openInTerminal: note("openInTerminal"),
       reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
@@ -149,7 +151,12 @@ export class PanelPage {
         setTitle: () => undefined,
         openDocument: note("openDocument"),
       },
-      { locale: "en", strings: () => bundle.strings, translate: english },
+      {
+        locale: "en",
+        strings: () => bundle.strings,
+        describe: (error) => `${messageOf(error)} Try again.`,
+        translate: english,
+      },
       { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     );
   }

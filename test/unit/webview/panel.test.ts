@@ -216,7 +216,7 @@ describe("the output panel", function () {
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
         "Overloaded · 0 s · attempt 2",
       ],
-      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 min 30 s"],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
       [{ phase: "needs-answer" }, "Waits for your answer"],
       [{ phase: "needs-permission" }, "Waits for your permission"],
     ] as const) {
@@ -396,12 +396,29 @@ describe("the output panel", function () {
         },
       });
       await button("Allow Once").click();
-      await card().getByRole("alert").getByText("The answer was not taken: status 500").waitFor();
+      await card().getByRole("alert").getByText("The answer was not taken: status 500 Try again.").waitFor();
       open = [];
       await button("Allow Once").click();
       await panel.page.getByRole("status").getByText("That request is no longer waiting.").waitFor();
       assert.equal(await card().count(), 0);
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
+    });
+
+    it("take nothing from the mouse while they move under it, and from the keyboard all the same", async () => {
+      await ask([permission, question]);
+      await panel.page.locator(".requests:not(.settling)").waitFor();
+      await panel.page.evaluate(`{
+        const cards = document.querySelector(".requests");
+        window.mouse = [];
+        new MutationObserver(() => {
+          mouse.push(getComputedStyle(cards).pointerEvents);
+          if (mouse.length === 1) [...cards.querySelectorAll("button")].at(-1).click();
+        }).observe(cards, { attributeFilter: ["class"] });
+      }`);
+      panel.setRequests([question]);
+      await replied("que_1", { type: "dismiss" });
+      await until("the mouse to count again", () => panel.page.evaluate("mouse.length > 1"));
+      assert.deepEqual(await panel.page.evaluate("mouse"), ["none", "auto"]);
     });
 
     it("show what would change, all of it on demand", async () => {
@@ -423,7 +440,7 @@ describe("the output panel", function () {
     });
   });
 
-  it("follows and stops a subagent of others, and offers nothing that only tasks have", async () => {
+  it("follows, stops and adopts a subagent of others, and offers nothing that only tasks have", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("Found *three*.");
     await open(transcript, {
       task: fakeSubagent({
@@ -440,11 +457,17 @@ describe("the output panel", function () {
     await text("At rest").waitFor();
     await button("Copy Result").click();
     await called("copyText", "Found *three*.");
-    for (const name of ["Fork", "Show Changes", "Retry", "Resume", "Cancel"])
-      assert.equal(await button(name).count(), 0, name);
+    for (const name of ["Fork", "Show Changes"]) await button(name).waitFor();
+    for (const name of ["Retry", "Resume", "Cancel"]) assert.equal(await button(name).count(), 0, name);
+    await panel.page.getByRole("textbox").fill("Go on");
+    await button("Adopt and Resume").click();
+    await called("resume", fakeSubagent().id, "Go on");
     panel.setTask(fakeSubagent({ status: "error", error: { name: "X", message: "No credit" } }));
-    await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
+    const foot = panel.page.getByRole("contentinfo");
+    await foot.getByText("No credit").waitFor();
     assert.equal(await button("Retry").count(), 0);
+    await foot.getByRole("button", { name: "Adopt", exact: true }).click();
+    await called("adopt", fakeSubagent().id);
   });
 
   it("keeps nobody out of a subagent's page, in any theme", async () => {
