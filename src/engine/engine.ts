@@ -21,7 +21,7 @@ import {
   type UnreadableTask,
 } from "./registry.ts";
 import { Requests } from "./requests.ts";
-import { sentence } from "./sentence.ts";
+import { english, sentence } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import {
   sessionOf,
@@ -814,9 +814,9 @@ export class TaskEngine implements Disposable {
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {
     if (by === "agent" && ended.status === "cancelled")
-      return { state: "skipped", reason: "The parent cancelled the task itself." };
+      return { state: "skipped", reason: english(sentence("The parent cancelled the task itself.")) };
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
-      return { state: "skipped", reason: "Parents are not told, by the settings." };
+      return { state: "skipped", reason: english(sentence("Parents are not told, by the settings.")) };
     return { state: "pending", messageID, attempts: 0 };
   }
 

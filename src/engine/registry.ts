@@ -4,7 +4,7 @@ import { Emitter, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
-import { sentence } from "./sentence.ts";
+import { sentence, type Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { AgentError, Session } from "./server-model.ts";
 import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
@@ -35,7 +35,7 @@ export interface TaskChange {
 export interface UnreadableTask {
   readonly sessionID: string;
   readonly title: string;
-  readonly reason: string;
+  readonly reason: Text;
 }
 
 /** What is remembered of a task whose session is gone. */

@@ -1,4 +1,5 @@
 import type { CeilingUse } from "./ceiling.ts";
+import { english, type Sentence, type Text } from "./sentence.ts";
 
 /** A model as the server names it. */
 export interface ModelRef {
@@ -34,10 +35,16 @@ export interface Spending extends TokenUsage {
 export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence for people. */
+/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence in English or the server's. */
 export interface TaskError {
   readonly name: string;
   readonly message: string;
+  /** The message, where it is one of ours, to be translated. */
+  readonly sentence?: Sentence | undefined;
+}
+
+export function taskError(name: string, sentence: Sentence): TaskError {
+  return { name, message: english(sentence), sentence };
 }
 
 /** How far the message to the parent is that tells of the last end. */
@@ -50,7 +57,10 @@ export type NoticeState =
       readonly lastError?: string | undefined;
     }
   | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
-  /** The parent already knows (it received the result, or it asked for the cancel) or exists no more. */
+  /**
+   * The reason is one of our sentences, in English and without values. The parent already knows (it received the result, or it asked for the cancel) or exists no
+   * more.
+   */
   | { readonly state: "skipped"; readonly reason: string };
 
 /**
@@ -115,7 +125,7 @@ export type RecordReading =
   | { readonly kind: "none" }
   | { readonly kind: "task"; readonly record: TaskRecord }
   /** Broken, or written by a future version: shown as such, never overwritten. */
-  | { readonly kind: "unreadable"; readonly reason: string };
+  | { readonly kind: "unreadable"; readonly reason: Text };
 
 /** What a running task is doing. */
 export type Phase =

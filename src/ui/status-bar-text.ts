@@ -3,6 +3,7 @@ import type { OpenRequest } from "../engine/engine.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
 import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
+import { enumerate } from "./translate.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
 
@@ -43,7 +44,7 @@ export function describe(activity: Activity): StatusBarText {
   ];
   return {
     text: text.filter(Boolean).join(" "),
-    label: vscode.l10n.t("Async Agents: {0}", parts.filter(Boolean).join(", ")),
+    label: vscode.l10n.t("Async Agents: {0}", enumerate(parts)),
     tooltip: tooltip(activity),
   };
 }

@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
+import { sentence, type Text } from "../../engine/sentence.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { humanMessage } from "../human-error.ts";
+import { explanation } from "../human-error.ts";
 import type { CommandContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
@@ -24,12 +25,12 @@ export interface LaunchPlan {
 /** Some tasks were launched, and others were not. */
 export class PartlyLaunched extends Refusal {
   constructor(
-    message: string,
+    text: Text,
     /** What is left to be launched. */
     readonly prompts: readonly string[],
     readonly agents: readonly string[],
   ) {
-    super("unavailable", message);
+    super("unavailable", text);
   }
 }
 
@@ -59,11 +60,11 @@ export async function launchPlan(
   );
   if (!failure) return tasks;
   throw new PartlyLaunched(
-    vscode.l10n.t(
+    sentence(
       "{0} of {1} tasks were launched, the others were not: {2}",
       tasks.length,
       inputs.length,
-      humanMessage(failure),
+      explanation(failure),
     ),
     [...new Set(refused.map(({ prompt }) => prompt))],
     [...new Set(refused.map(({ agent }) => agent))],

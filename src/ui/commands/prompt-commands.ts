@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { showError } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
@@ -105,7 +106,7 @@ function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
 
 function requireText(text: string): void {
   if (text.trim() === "")
-    throw new Refusal("empty-prompt", vscode.l10n.t("Write what the task is to do, then launch it."));
+    throw new Refusal("empty-prompt", sentence("Write what the task is to do, then launch it."));
 }
 
 /** The document that a menu or a lens is about, else the one that is edited. */
@@ -116,7 +117,7 @@ function findDocument(uri: unknown): vscode.TextDocument {
       ? vscode.window.activeTextEditor?.document
       : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
   if (document) return document;
-  throw new Refusal("invalid-argument", vscode.l10n.t("Open the editor in which the prompt is written."));
+  throw new Refusal("invalid-argument", sentence("Open the editor in which the prompt is written."));
 }
 
 function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDocument): PromptTarget {
@@ -124,7 +125,7 @@ function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDo
   if (target) return target;
   throw new Refusal(
     "invalid-argument",
-    vscode.l10n.t("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
+    sentence("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
   );
 }
 

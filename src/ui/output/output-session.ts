@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { OpenRequest } from "../../engine/engine.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import type { Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
@@ -87,6 +88,7 @@ export interface OutputLanguage {
   strings(): OutputStrings;
   /** What an error says. */
   describe(error: unknown): string;
+  translate(text: Text): string;
 }
 
 /** Characters of the page that is shown first, and of each one that follows it. */
@@ -297,7 +299,7 @@ export class OutputSession {
   private sendTask(): void {
     this.sendTitle();
     const child = this.source.child(this.taskID);
-    if (child) this.post({ type: "task", task: toTaskView(child) });
+    if (child) this.post({ type: "task", task: toTaskView(child, (text) => this.language.translate(text)) });
     else if (this.source.connectionKind(this.taskID) === "connected") this.post({ type: "gone" });
   }
 

@@ -133,7 +133,7 @@ function requestStrings(): RequestStrings {
     hasQuestions: l10n.t("{0} has {1} questions"),
     someAgent: l10n.t("The agent"),
     below: l10n.t("in {0}"),
-    reason: l10n.t("Reason"),
+    reason: l10n.t("Reason: "),
     allowOnce: l10n.t("Allow Once"),
     allowAlways: l10n.t("Always Allow"),
     alwaysCovers: l10n.t("“Always” covers {0}, for every agent of this folder, until the server restarts."),

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
+import { enumerate } from "../translate.ts";
 import { isAnswered, stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import {
@@ -77,7 +78,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
     // Without the time and the calls of what still runs: a reader would say them anew every second.
-    label: [
+    label: enumerate([
       child.description,
       statusWord(child),
       below,
@@ -86,9 +87,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       ...who,
       doing,
       ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),
-    ]
-      .filter(Boolean)
-      .join(", "),
+    ]),
   };
   return item;
 }

@@ -4,6 +4,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
 import type { Tasks } from "../folders/engines.ts";
 import { plainMarkdown } from "../plain-text.ts";
+import { enumerate, translate } from "../translate.ts";
 import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import { batchMembers, descendants } from "./family.ts";
@@ -32,7 +33,7 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
   const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
   return tooltip(child.description, status, [
     [
-      [vscode.l10n.t("Error"), child.error?.message],
+      [vscode.l10n.t("Error"), child.error && translate(child.error.sentence ?? child.error.message)],
       [
         vscode.l10n.t("What to do"),
         isTask(child) && child.error
@@ -48,7 +49,7 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
       ],
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(engine, child) : []),
-      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString()],
+      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString(vscode.env.language)],
       [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
     ],
     [
@@ -139,9 +140,9 @@ function noticeWords(notice: NoticeState): string | undefined {
     case "pending":
       return [vscode.l10n.t("not yet"), notice.lastError].filter(Boolean).join(": ");
     case "delivered":
-      return new Date(notice.at).toLocaleString();
+      return new Date(notice.at).toLocaleString(vscode.env.language);
     case "skipped":
-      return vscode.l10n.t("no: {0}", notice.reason);
+      return vscode.l10n.t("no: {0}", translate({ template: notice.reason, values: [] }));
   }
 }
 
@@ -156,13 +157,13 @@ function toolCallWords(child: Child): string | undefined {
 function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): string | undefined {
   if (input + output + reasoning + cacheRead + cacheWrite === 0) return undefined;
   const words: readonly (readonly [number, string])[] = [
-    [input, vscode.l10n.t("{0} in", input.toLocaleString())],
-    [output, vscode.l10n.t("{0} out", output.toLocaleString())],
-    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString())],
-    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString())],
-    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString())],
+    [input, vscode.l10n.t("{0} in", input.toLocaleString(vscode.env.language))],
+    [output, vscode.l10n.t("{0} out", output.toLocaleString(vscode.env.language))],
+    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString(vscode.env.language))],
+    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString(vscode.env.language))],
+    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString(vscode.env.language))],
   ];
-  return words.flatMap(([count, word]) => (count > 0 ? [word] : [])).join(", ");
+  return enumerate(words.map(([count, word]) => count > 0 && word));
 }
 
 /** Undefined: nothing is below. */

@@ -3,6 +3,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
+import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
 import { stateOf } from "./child-state.ts";
@@ -371,8 +372,11 @@ function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode):
   const item = new vscode.TreeItem(title);
   item.id = sessionID;
   item.description = vscode.l10n.t("cannot be read");
-  item.accessibilityInformation = { label: `${title}, ${item.description}` };
-  item.tooltip = vscode.l10n.t("The record of this task cannot be read, and is left as it is: {0}", reason);
+  item.accessibilityInformation = { label: enumerate([title, item.description]) };
+  item.tooltip = vscode.l10n.t(
+    "The record of this task cannot be read, and is left as it is: {0}",
+    translate(reason),
+  );
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";
   return item;

@@ -6,7 +6,7 @@ import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
-import { translate } from "../translate.ts";
+import { enumerate, translate } from "../translate.ts";
 import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
@@ -231,7 +231,7 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
 
 function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
   const conditions = [
-    states.map(stateWord).join(", "),
+    enumerate(states.map(stateWord)),
     agents.join(", "),
     text.trim() && vscode.l10n.t("“{0}”", oneLine(text)),
   ];

@@ -27,8 +27,18 @@ export function stateWord(state: ChildState): string {
 
 /** How many are in a state: `2 need you`. */
 export function countWord(state: ChildState, count: number): string {
-  if (state === "waiting" && count > 1) return vscode.l10n.t("{0} need you", count);
-  return `${count} ${stateWord(state)}`;
+  switch (state) {
+    case "waiting":
+      return count === 1 ? vscode.l10n.t("1 needs you") : vscode.l10n.t("{0} need you", count);
+    case "running":
+      return vscode.l10n.t("{0} running", count);
+    case "completed":
+      return vscode.l10n.t("{0} completed", count);
+    case "error":
+      return vscode.l10n.t("{0} failed", count);
+    case "cancelled":
+      return vscode.l10n.t("{0} cancelled", count);
+  }
 }
 
 export function statusWord({ status }: Child): string {

@@ -34,6 +34,8 @@ export interface WorkbenchOptions {
   /** Default: dark. */
   readonly theme?: Theme;
   readonly viewport?: { readonly width: number; readonly height: number };
+  /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
+  readonly language?: string;
 }
 
 /** A part of the window, in pixels. */
@@ -57,6 +59,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
+  if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
   const workbench = new Workbench(server, browser, userDirectory, folder, settings);
   try {
     await workbench.open();
@@ -66,6 +69,14 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
     throw error;
   }
   return workbench;
+}
+
+/** What the editor takes its language from, kept from what it writes there itself when it loads without a language pack. */
+function speak(language: string): string {
+  return `Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", {
+    get: () => ${JSON.stringify(language)},
+    set: () => undefined,
+  });`;
 }
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
