@@ -56,6 +56,10 @@ const BANNED_SYNTAX = [
     selector: "CallExpression[callee.name='sentence'][arguments.0.type!='Literal']",
     message: "Give sentence a literal; what varies goes into {0}, {1}, …",
   },
+  {
+    selector: "NewExpression[callee.name='Refusal'] > CallExpression[callee.property.name='t']",
+    message: "Give a Refusal a sentence: its message is for programs, and English.",
+  },
 ];
 
 const REGISTER_COMMAND = {

@@ -5,6 +5,7 @@ import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { english, sentence } from "./sentence.ts";
 import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
 import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
@@ -158,7 +159,8 @@ export class Notices implements Disposable {
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
-    if (!parent) return { state: "skipped", reason: "The parent session no longer exists." };
+    if (!parent)
+      return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
 
     const recent = await this.server.messages(parentID, TURN_WINDOW);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");
@@ -273,7 +275,14 @@ function receivedThrough(conversation: readonly Message[], record: TaskRecord): 
       : undefined;
   return tool === undefined
     ? undefined
-    : { state: "skipped", reason: `The parent received the result through ${tool}.` };
+    : {
+        state: "skipped",
+        reason: english(
+          tool === OUTPUT_TOOL
+            ? sentence("The parent received the result through asyncagents_output.")
+            : sentence("The parent received the result through OpenCode's own tool task."),
+        ),
+      };
 }
 
 function hasResult(state: ToolState, { id, endedAt }: TaskRecord): boolean {

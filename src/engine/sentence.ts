@@ -26,7 +26,10 @@ export function english(text: Text): string {
 
 /** Whether a value is a text; of use where it came from another process. */
 export function isText(value: unknown): value is Text {
-  if (typeof value === "string") return true;
+  return typeof value === "string" || isSentence(value);
+}
+
+export function isSentence(value: unknown): value is Sentence {
   if (typeof value !== "object" || value === null) return false;
   const { template, values } = value as Partial<Sentence>;
   return (

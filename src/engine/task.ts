@@ -1,3 +1,6 @@
+import type { CeilingUse } from "./ceiling.ts";
+import { english, type Sentence, type Text } from "./sentence.ts";
+
 /** A model as the server names it. */
 export interface ModelRef {
   readonly providerID: string;
@@ -32,10 +35,16 @@ export interface Spending extends TokenUsage {
 export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence for people. */
+/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence in English or the server's. */
 export interface TaskError {
   readonly name: string;
   readonly message: string;
+  /** The message, where it is one of ours, to be translated. */
+  readonly sentence?: Sentence | undefined;
+}
+
+export function taskError(name: string, sentence: Sentence): TaskError {
+  return { name, message: english(sentence), sentence };
 }
 
 /** How far the message to the parent is that tells of the last end. */
@@ -48,7 +57,10 @@ export type NoticeState =
       readonly lastError?: string | undefined;
     }
   | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
-  /** The parent already knows (it received the result, or it asked for the cancel) or exists no more. */
+  /**
+   * The reason is one of our sentences, in English and without values. The parent already knows (it received the result, or it asked for the cancel) or exists no
+   * more.
+   */
   | { readonly state: "skipped"; readonly reason: string };
 
 /**
@@ -93,6 +105,10 @@ export interface TaskRecord {
   /** When the present or last turn was handed over. */
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
+  /** Milliseconds of work in the turns that have ended, without those in which it waited for a person. */
+  readonly worked?: number | undefined;
+  /** Milliseconds of the present turn in which it waited for a person; kept only where minutes may matter. */
+  readonly waited?: number | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
   readonly error?: TaskError | undefined;
@@ -109,7 +125,7 @@ export type RecordReading =
   | { readonly kind: "none" }
   | { readonly kind: "task"; readonly record: TaskRecord }
   /** Broken, or written by a future version: shown as such, never overwritten. */
-  | { readonly kind: "unreadable"; readonly reason: string };
+  | { readonly kind: "unreadable"; readonly reason: Text };
 
 /** What a running task is doing. */
 export type Phase =
@@ -149,6 +165,8 @@ export interface Task extends TaskRecord {
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
+  /** Only while the task is active, and from 80 % on: the ceiling it is nearest to, its own or that of its batch. */
+  readonly ceiling?: CeilingUse | undefined;
 }
 
 /** A task whose session is at work, or about to be. */

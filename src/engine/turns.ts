@@ -2,10 +2,11 @@ import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
+import { sentence } from "./sentence.ts";
+import type { ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
-import { isActive, isQueued, shortID, type TaskError, type TaskRecord } from "./task.ts";
+import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
@@ -18,10 +19,10 @@ export interface TurnSettings {
 }
 
 /** Why a turn ended that was cut off with its server. */
-export const INTERRUPTED: TaskError = {
-  name: "Interrupted",
-  message: "The server stopped while the task was at work. Retry it as a new task.",
-};
+export const INTERRUPTED = taskError(
+  "Interrupted",
+  sentence("The server stopped while the task was at work. Retry it as a new task."),
+);
 
 /** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
 interface Suspicion {
@@ -196,12 +197,17 @@ export class TurnWatcher implements Disposable {
       return undefined;
     }
     if (kind === "unseen" && entry.record.status === "resumed") return { type: "resume-undone" };
-    return failed(now, {
-      name: "NeverStarted",
-      message: entry.record.isForked
-        ? "The window was closed before the task got its conversation and its prompt. Launch it again as a new task."
-        : "The task was created but its prompt was never started. Launch it again as a new task.",
-    });
+    return failed(
+      now,
+      taskError(
+        "NeverStarted",
+        entry.record.isForked
+          ? sentence(
+              "The window was closed before the task got its conversation and its prompt. Launch it again as a new task.",
+            )
+          : sentence("The task was created but its prompt was never started. Launch it again as a new task."),
+      ),
+    );
   }
 
   private confirmed(entry: Entry, mark: string): boolean {
@@ -263,16 +269,19 @@ export function endOf(turn: EndedTurn): TaskEvent {
       return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
     case "between-steps": {
       const error = turn.refused
-        ? {
-            name: "PermissionRejected",
-            message: `The permission or question of the tool ${turn.refused} was turned down, which ended the task.`,
-          }
-        : { name: "NoAnswer", message: "The turn ended after a tool call, without an answer." };
+        ? taskError(
+            "PermissionRejected",
+            sentence(
+              "The permission or question of the tool {0} was turned down, which ended the task.",
+              turn.refused,
+            ),
+          )
+        : taskError("NoAnswer", sentence("The turn ended after a tool call, without an answer."));
       return failed(turn.at, error, turn.messageID);
     }
   }
 }
 
-function failed(at: number, error: AgentError, finalMessageID?: string): TaskEvent {
-  return { type: "turn-failed", at, error: { name: error.name, message: error.message }, finalMessageID };
+function failed(at: number, { name, message, sentence }: TaskError, finalMessageID?: string): TaskEvent {
+  return { type: "turn-failed", at, error: { name, message, sentence }, finalMessageID };
 }

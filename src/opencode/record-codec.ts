@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
+import { isSentence, sentence, type Sentence } from "../engine/sentence.ts";
 import { TASK_STATUSES } from "../engine/task.ts";
-import type { RecordReading, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
+import type { RecordReading, TaskError, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
 import { Misfit, fit } from "./schemas.ts";
 
 /** The key in a session's metadata under which its task record is kept. */
@@ -68,8 +69,16 @@ const storedRecord = z.object({
   createdAt: time,
   startedAt: time,
   endedAt: z.optional(time),
+  worked: z.optional(z.number()),
+  waited: z.optional(z.number()),
   finalMessageID: z.optional(z.string()),
-  error: z.optional(z.object({ name: z.string(), message: z.string() })),
+  error: z.optional(
+    z.object({
+      name: z.string(),
+      message: z.string(),
+      sentence: z.optional(z.custom<Sentence>(isSentence)),
+    }),
+  ),
   notice,
   retrievedAt: z.optional(time),
   clearedAt: z.optional(time),
@@ -87,7 +96,7 @@ export function readRecord(session: RecordHolder): RecordReading {
   const stored = session.metadata?.[RECORD_KEY];
   if (stored === undefined) return { kind: "none" };
   if (typeof stored !== "object" || stored === null || Array.isArray(stored))
-    return { kind: "unreadable", reason: "The task record is not an object." };
+    return { kind: "unreadable", reason: sentence("The task record is not an object.") };
   const { v, id } = stored as { v?: unknown; id?: unknown };
   // A fork of a session copies its metadata: whatever else it holds, this record is another session's.
   if (typeof id === "string" && id !== session.id) return { kind: "none" };
@@ -98,15 +107,15 @@ export function readRecord(session: RecordHolder): RecordReading {
     return { kind: "task", record: { ...record, id: session.id } };
   } catch (error) {
     if (error instanceof Misfit)
-      return { kind: "unreadable", reason: `The task record is broken: ${error.message}.` };
+      return { kind: "unreadable", reason: sentence("The task record is broken: {0}.", error.message) };
     throw error;
   }
 }
 
-function describeVersion(v: unknown): string {
+function describeVersion(v: unknown): Sentence {
   if (typeof v === "number" && v > RECORD_VERSION)
-    return `The task record was written by a newer version of Async Agents (format ${v}).`;
-  return "The task record names no format that this version of Async Agents knows.";
+    return sentence("The task record was written by a newer version of Async Agents (format {0}).", v);
+  return sentence("The task record names no format that this version of Async Agents knows.");
 }
 
 /**
@@ -125,7 +134,7 @@ export function encodeRecord(record: TaskRecord | TaskRecordDraft): Record<strin
 function cutFreeText(record: TaskRecordDraft, chars: number): Pick<TaskRecordDraft, "error" | "notice"> {
   const { error, notice: told } = record;
   return {
-    ...(error ? { error: { ...error, message: cut(error.message, chars) } } : {}),
+    ...(error ? { error: cutError(error, chars) } : {}),
     notice:
       told.state === "pending" && told.lastError !== undefined
         ? { ...told, lastError: cut(told.lastError, chars) }
@@ -133,6 +142,12 @@ function cutFreeText(record: TaskRecordDraft, chars: number): Pick<TaskRecordDra
           ? { ...told, reason: cut(told.reason, chars) }
           : told,
   };
+}
+
+/** Cut, it is no longer the sentence that could be translated. */
+function cutError({ name, message, sentence }: TaskError, chars: number): TaskError {
+  const isWhole = chars === MAX_RECORD_BYTES && message.length <= chars;
+  return { name, message: cut(message, chars), ...(isWhole ? { sentence } : {}) };
 }
 
 /** At most `chars` UTF-16 units, an ellipsis in place of what was cut, no half of a surrogate pair. */

@@ -1,5 +1,6 @@
 import { TASK_STATUSES, type Task } from "../engine/task.ts";
 import type { UnreadableTask } from "../engine/registry.ts";
+import { english } from "../engine/sentence.ts";
 import { countTasks, shortIDs } from "./own-tasks.ts";
 import { oneLine, tableCell } from "./plain-text.ts";
 import { statusText, timeTaken } from "./task-text.ts";
@@ -74,7 +75,7 @@ function unreadable(tasks: readonly UnreadableTask[]): readonly string[] {
   if (tasks.length === 0) return [];
   const names = tasks.map(
     ({ sessionID, title, reason }) =>
-      `session ${sessionID} "${tableCell(title, DESCRIPTION_LENGTH)}" (${tableCell(reason, REASON_LENGTH)})`,
+      `session ${sessionID} "${tableCell(title, DESCRIPTION_LENGTH)}" (${tableCell(english(reason), REASON_LENGTH)})`,
   );
   return [`Not readable, so not in the table: ${names.join(", ")}`];
 }

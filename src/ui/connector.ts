@@ -104,10 +104,7 @@ export class Connector implements vscode.Disposable {
   /** Resolves once connected and up to date; the view shows progress meanwhile. */
   async ensureConnected(): Promise<void> {
     if (!vscode.workspace.isTrusted)
-      throw new Refusal(
-        "unavailable",
-        vscode.l10n.t("This folder is not trusted; trust it to run agents on it."),
-      );
+      throw new Refusal("unavailable", sentence("This folder is not trusted; trust it to run agents on it."));
     if (this.options.connection.state.kind !== "connected") await this.connectVisibly();
     if (this.syncFailure) await this.sync();
     else await this.synced;

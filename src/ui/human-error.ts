@@ -11,15 +11,16 @@ import { translate } from "./translate.ts";
  * quote what agents wrote.
  */
 export function humanMessage(error: unknown): string {
-  return withoutLinks(translate(describe(error)));
+  return withoutLinks(translate(explanation(error)));
 }
 
 /** As {@link humanMessage}, for a model: in English, whatever the editor's language. */
 export function modelMessage(error: unknown): string {
-  return withoutLinks(english(describe(error)));
+  return withoutLinks(english(explanation(error)));
 }
 
-function describe(error: unknown): Text {
+/** What an error comes to in words, its remedy included. */
+export function explanation(error: unknown): Text {
   if (error instanceof ConnectionError) return describeFailure(error.failure);
   if (error instanceof Refusal) return error.text;
   if (error instanceof ServerFailure) return sentence("OpenCode did not do what was asked: {0}", error.text);

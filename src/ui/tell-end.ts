@@ -3,6 +3,7 @@ import type { Task } from "../engine/task.ts";
 import { showError } from "./human-error.ts";
 import type { EndContext } from "./notifications.ts";
 import { withoutLinks } from "./plain-text.ts";
+import { enumerate, translate } from "./translate.ts";
 
 /** Tasks of a batch that were created this close to one another, in milliseconds, were launched as one. */
 const LAUNCHED_AS_ONE_MS = 5_000;
@@ -71,7 +72,7 @@ function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
 }
 
 function failure({ description, error }: Task): string {
-  const reason = error?.message ?? vscode.l10n.t("no reason was given");
+  const reason = error ? translate(error.sentence ?? error.message) : vscode.l10n.t("no reason was given");
   return withoutLinks(vscode.l10n.t('Task "{0}" failed: {1}', description, reason));
 }
 
@@ -87,5 +88,5 @@ function outcome(batch: readonly Task[]): string {
     failed > 0 && vscode.l10n.t("{0} failed", failed),
     cancelled > 0 && vscode.l10n.t("{0} cancelled", cancelled),
   ];
-  return vscode.l10n.t("Batch of {0}: {1}", batch.length, parts.filter(Boolean).join(", "));
+  return vscode.l10n.t("Batch of {0}: {1}", batch.length, enumerate(parts));
 }

@@ -8,3 +8,8 @@ export function translate(text: Text): string {
   // eslint-disable-next-line no-restricted-syntax -- a literal, as the rule holds every sentence to it
   return vscode.l10n.t(text.template, ...values);
 }
+
+/** Words one after the other; those that do not apply are left out. */
+export function enumerate(words: readonly (string | false | undefined)[]): string {
+  return words.filter(Boolean).join(vscode.l10n.t(", "));
+}

@@ -52,7 +52,7 @@ export class RequestCard {
   /** Takes in the reason, which may become known only after the request. */
   update(request: RequestView): void {
     if (request.kind !== "permission" || request.reason === undefined || this.reason.hasChildNodes()) return;
-    this.reason.append(h("span", {}, `${this.context.strings.requests.reason}: `), request.reason);
+    this.reason.append(h("span", {}, this.context.strings.requests.reason), request.reason);
   }
 
   /** The reply was not taken. */

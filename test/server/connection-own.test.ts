@@ -23,7 +23,7 @@ describe("Connection to a server of one's own", function () {
     await first.connect();
     const connected = states.at(-1);
     assert.ok(connected?.kind === "connected" && connected.own);
-    const details = states.map((state) => state.kind === "connecting" && state.detail);
+    const details = states.map((state) => state.kind === "connecting" && english(state.detail));
     assert.ok(details.includes("Starting OpenCode…"));
     const session = await first.server.createSession({ title: "shared" });
 

@@ -1,9 +1,10 @@
 import { hasArrived } from "../arrival.ts";
-import { messageOf, Refusal } from "../errors.ts";
+import { messageOf, Refusal, textOf } from "../errors.ts";
 import { Cancellation } from "../event.ts";
 import type { AgentServer, Clock, Logger } from "../ports.ts";
 import type { Entry } from "../registry.ts";
-import { isActive, shortID, type TaskRecord } from "../task.ts";
+import { sentence } from "../sentence.ts";
+import { isActive, shortID, taskError, type TaskRecord } from "../task.ts";
 import type { TaskEvent } from "../transitions.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
 
@@ -103,14 +104,16 @@ export class ForkHandOver {
   }
 
   private fail(entry: Entry, cause: unknown): Promise<void> {
-    const reason = messageOf(cause).replace(/[^.!?]$/, "$&.");
-    // A refusal names its remedy, and a retry would only meet it again.
-    const remedy = cause instanceof Refusal ? "" : " Retry it as a new task.";
-    const message = `The conversation could not be handed over: ${reason}${remedy}`;
+    const reason = /[.!?]$/.test(messageOf(cause)) ? textOf(cause) : sentence("{0}.", textOf(cause));
+    const what =
+      // A refusal names its remedy, and a retry would only meet it again.
+      cause instanceof Refusal
+        ? sentence("The conversation could not be handed over: {0}", reason)
+        : sentence("The conversation could not be handed over: {0} Retry it as a new task.", reason);
     return this.end(entry, {
       type: "turn-failed",
       at: this.clock.now(),
-      error: { name: "ForkFailed", message },
+      error: taskError("ForkFailed", what),
     });
   }
 }

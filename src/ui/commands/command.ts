@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Review } from "../changes/review.ts";
+import type { FirstSteps } from "../first-steps.ts";
 import type { Engines } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
@@ -10,6 +11,7 @@ import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
 import { folderOf, TreeNode } from "../tree/nodes.ts";
 import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
+import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
 /** What commands work on. */
@@ -23,6 +25,8 @@ export interface CommandContext {
   readonly panels: OutputPanels;
   readonly promptEditors: PromptEditors;
   readonly memory: LaunchMemory;
+  /** The window's; a folder has its own. */
+  readonly settings: Settings;
   readonly logger: Logger;
   /** Opens a text as a read-only document; the name's extension tells the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
@@ -36,7 +40,10 @@ export interface CommandContext {
   /** The task or subagent whose row is selected. */
   readonly selectedID: () => string | undefined;
   /** Brings a task into sight in the tree. */
-  readonly reveal: (taskID: string) => void;
+  readonly reveal: (taskID: string, options?: { readonly focus: boolean }) => void;
+  /** Where OpenCode is on this machine; rejects with a `ConnectionError` where it is not found. */
+  readonly findExecutable: () => Promise<string>;
+  readonly firstSteps: FirstSteps;
 }
 
 /** What launching works on. */

@@ -11,7 +11,7 @@ import { askOptions } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, LaunchContext } from "./command.ts";
 import { reviewFork, type ForkPlan } from "./fork-review.ts";
-import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
+import { confirmCount, launchPlan, PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 import { OTHER_FOLDER, pickAgent, pickAgentOrFolder, pickAgents } from "./pick-agent.ts";
 import { pickFolder } from "./pick-folder.ts";
 
@@ -127,6 +127,7 @@ async function askPromptFor(
       return asked;
     } catch (error) {
       logger.error("The task was not launched.", error);
+      if (error instanceof PartlyLaunched) current = { ...current, agents: error.agents };
       problem = humanMessage(error);
     }
   }

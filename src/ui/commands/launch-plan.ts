@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
+import { sentence, type Text } from "../../engine/sentence.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { humanMessage } from "../human-error.ts";
+import { explanation } from "../human-error.ts";
 import type { LaunchContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
@@ -21,6 +22,18 @@ export interface LaunchPlan {
   readonly folder?: string | undefined;
   /** Whether each section of a text is a prompt of its own. */
   readonly splits?: boolean | undefined;
+}
+
+/** Some tasks were launched, and others were not. */
+export class PartlyLaunched extends Refusal {
+  constructor(
+    text: Text,
+    /** What is left to be launched. */
+    readonly prompts: readonly string[],
+    readonly agents: readonly string[],
+  ) {
+    super("unavailable", text);
+  }
 }
 
 /** A fork as the person has it before them. */
@@ -44,18 +57,19 @@ export async function launchPlan(
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
-  const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>
+  const { tasks, refused, failure } = await launchTogether(inputs, (input, batchID) =>
     context.tasks.launch({ ...input, batchID }),
   );
   if (!failure) return tasks;
-  throw new Refusal(
-    "unavailable",
-    vscode.l10n.t(
+  throw new PartlyLaunched(
+    sentence(
       "{0} of {1} tasks were launched, the others were not: {2}",
       tasks.length,
       inputs.length,
-      humanMessage(failure),
+      explanation(failure),
     ),
+    [...new Set(refused.map(({ prompt }) => prompt))],
+    [...new Set(refused.map(({ agent }) => agent))],
   );
 }
 
@@ -67,7 +81,11 @@ export async function launchTogether<T>(
   inputs: readonly T[],
   launch: (input: T, batchID: string | undefined) => Promise<Task>,
   batchID?: string,
-): Promise<{ readonly tasks: readonly Task[]; readonly failure: Error | undefined }> {
+): Promise<{
+  readonly tasks: readonly Task[];
+  readonly refused: readonly T[];
+  readonly failure: Error | undefined;
+}> {
   const [first, ...rest] = inputs;
   if (first === undefined) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
   const task = await launch(first, batchID);
@@ -75,7 +93,8 @@ export async function launchTogether<T>(
   const launched = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = settled.find((one) => one.status === "rejected");
   const failure = failed && toError(failed.reason);
-  return { tasks: [task, ...launched], failure };
+  const refused = rest.filter((_, index) => settled[index]?.status === "rejected");
+  return { tasks: [task, ...launched], refused, failure };
 }
 
 function toError(reason: unknown): Error {

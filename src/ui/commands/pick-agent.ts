@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { modelText } from "../../engine/model-ref.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
 import type { BACK } from "../quick-input.ts";
 import { askChoice, askChoices, type Choice, type Step } from "./ask-choice.ts";
@@ -77,7 +78,7 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
   if (agents.length === 0)
     throw new Refusal(
       "unknown-agent",
-      vscode.l10n.t(
+      sentence(
         "OpenCode offers no agent that tasks could run as. Add one to its configuration, then try again.",
       ),
     );

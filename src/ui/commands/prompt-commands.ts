@@ -1,16 +1,18 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
 import { showError } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
-import { splitSections } from "../prompt-editor/sections.ts";
+import { setText } from "../prompt-editor/editor-text.ts";
+import { joinSections, splitSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed, launchTextAsking } from "./launch-flow.ts";
-import type { LaunchPlan } from "./launch-plan.ts";
+import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
@@ -77,13 +79,18 @@ async function handOver(
       return true;
     }
     const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
-    const { plan, result } = await launchReviewed(
-      { ...context, folder },
-      target.plan,
-      promptsOf(target.plan, text),
-    );
-    promptEditors.setTarget(document.uri, { ...target, plan });
-    return result !== undefined && result !== BACK;
+    try {
+      const { plan, result } = await launchReviewed(
+        { ...context, folder },
+        target.plan,
+        promptsOf(target.plan, text),
+      );
+      promptEditors.setTarget(document.uri, { ...target, plan });
+      return result !== undefined && result !== BACK;
+    } catch (error) {
+      if (error instanceof PartlyLaunched) await keepRest(context, document, text, target.plan, error);
+      throw error;
+    }
   });
 }
 
@@ -94,10 +101,23 @@ function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | u
   if (folder) return folder;
   throw new Refusal(
     "unavailable",
-    vscode.l10n.t(
+    sentence(
       "The folder that this prompt is for is no longer in the workspace. Add it again, or copy the text into another launch.",
     ),
   );
+}
+
+/** Leaves in the editor what was not launched, unless it was changed meanwhile. */
+async function keepRest(
+  { promptEditors }: CommandContext,
+  document: vscode.TextDocument,
+  text: string,
+  plan: LaunchPlan,
+  { prompts, agents }: PartlyLaunched,
+): Promise<void> {
+  if (document.getText() !== text) return;
+  promptEditors.setTarget(document.uri, { kind: "launch", plan: { ...plan, agents } });
+  if (plan.splits) await setText(document, joinSections(prompts));
 }
 
 function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
@@ -107,7 +127,7 @@ function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
 
 function requireText(text: string): void {
   if (text.trim() === "")
-    throw new Refusal("empty-prompt", vscode.l10n.t("Write what the task is to do, then launch it."));
+    throw new Refusal("empty-prompt", sentence("Write what the task is to do, then launch it."));
 }
 
 /** The document that a menu or a lens is about, else the one that is edited. */
@@ -118,7 +138,7 @@ function findDocument(uri: unknown): vscode.TextDocument {
       ? vscode.window.activeTextEditor?.document
       : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
   if (document) return document;
-  throw new Refusal("invalid-argument", vscode.l10n.t("Open the editor in which the prompt is written."));
+  throw new Refusal("invalid-argument", sentence("Open the editor in which the prompt is written."));
 }
 
 function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDocument): PromptTarget {
@@ -126,7 +146,7 @@ function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDo
   if (target) return target;
   throw new Refusal(
     "invalid-argument",
-    vscode.l10n.t("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
+    sentence("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
   );
 }
 

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
-import { textOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
+import { humanMessage } from "../human-error.ts";
 import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
@@ -119,7 +119,8 @@ export class OutputPanels implements vscode.Disposable {
       {
         locale: vscode.env.language,
         strings: outputStrings,
-        describe: (error) => translate(textOf(error)),
+        describe: humanMessage,
+        translate,
       },
       this.log,
     );

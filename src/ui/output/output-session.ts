@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { OpenRequest } from "../../engine/engine.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import type { Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
@@ -55,14 +56,14 @@ export interface OutputSource {
 /** What a person can do from the panel; `id` is that of the task or subagent. */
 export interface OutputActions {
   cancel(id: string): void;
-  /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
+  /** Resolves once the server took the prompt. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
   adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
-  /** Rejects with an error whose message says why the answer was not taken. */
+  /** Rejects where the answer was not taken. */
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   /** The folder that the session is of. */
   connect(id: string): void;
@@ -88,6 +89,7 @@ export interface OutputLanguage {
   strings(): OutputStrings;
   /** What an error says. */
   describe(error: unknown): string;
+  translate(text: Text): string;
 }
 
 /** Characters of the page that is shown first, and of each one that follows it. */
@@ -298,7 +300,7 @@ export class OutputSession {
   private sendTask(): void {
     this.sendTitle();
     const child = this.source.child(this.taskID);
-    if (child) this.post({ type: "task", task: toTaskView(child) });
+    if (child) this.post({ type: "task", task: toTaskView(child, (text) => this.language.translate(text)) });
     else if (this.source.connectionKind(this.taskID) === "connected") this.post({ type: "gone" });
   }
 
@@ -344,6 +346,7 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
+      this.log.error(`${this.taskID} was not resumed.`, error);
       this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
@@ -356,7 +359,10 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      else {
+        this.log.error(`The request ${id} was not answered.`, error);
+        this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      }
     }
   }
 

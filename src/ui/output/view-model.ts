@@ -1,5 +1,7 @@
+import { percentOf } from "../../engine/ceiling.ts";
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
+import type { Text } from "../../engine/sentence.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type ModelRef } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
@@ -44,7 +46,7 @@ const ENTRY_SIZE = 200;
 /** Errors by which the server says that somebody stopped the turn. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
-export function toTaskView(child: Child): TaskView {
+export function toTaskView(child: Child, translate: (text: Text) => string): TaskView {
   const task = isTask(child) ? child : undefined;
   return {
     kind: task ? "task" : "subagent",
@@ -60,7 +62,8 @@ export function toTaskView(child: Child): TaskView {
     endedAt: child.endedAt,
     cost: child.cost,
     tokens: child.tokens,
-    error: child.error?.message,
+    error: child.error && translate(child.error.sentence ?? child.error.message),
+    ceiling: task?.ceiling && { scope: task.ceiling.scope, percent: percentOf(task.ceiling) },
     activity: toActivityView(child),
   };
 }

@@ -1,6 +1,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { FilePosition } from "./file-reference.ts";
 
 /**
@@ -18,7 +20,10 @@ export async function openWorkspaceFile(
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)
-    throw new Error(vscode.l10n.t("{0} is not in this workspace, so it is not opened.", path));
+    throw new Refusal(
+      "invalid-argument",
+      sentence("{0} is not in this workspace, so it is not opened.", path),
+    );
   for (const file of inside) {
     if (!(await isFileOf(folders, file))) continue;
     const at = position && new vscode.Position(position.line - 1, position.column - 1);
@@ -28,7 +33,7 @@ export async function openWorkspaceFile(
     });
     return;
   }
-  throw new Error(vscode.l10n.t("{0} was not found in this workspace.", path));
+  throw new Refusal("invalid-argument", sentence("{0} was not found in this workspace.", path));
 }
 
 /** Whether it is a file there, not one elsewhere that a link leads to. */

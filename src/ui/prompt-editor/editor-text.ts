@@ -21,6 +21,14 @@ export function quotedSelection(): string {
   return `\n\n${source}${fence}${editor.document.languageId}\n${text.replace(/\n?$/, "\n")}${fence}\n`;
 }
 
+/** Puts a text in the place of all that is in the document. */
+export async function setText(document: vscode.TextDocument, text: string): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  const end = document.positionAt(document.getText().length);
+  edit.replace(document.uri, new vscode.Range(new vscode.Position(0, 0), end), text);
+  await vscode.workspace.applyEdit(edit);
+}
+
 /** As the editor numbers them; a selection that ends before a line's first character does not hold that line. */
 function selectedLines({ start, end }: vscode.Selection): { readonly first: number; readonly last: number } {
   const last = end.character === 0 && end.line > start.line ? end.line - 1 : end.line;

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Task } from "../../engine/task.ts";
+import { enumerate } from "../translate.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
@@ -43,7 +44,7 @@ export function batchItem(
     atWork > 0 ? "active" : "ended",
     ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
   ].join(" ");
-  item.accessibilityInformation = { label: [vscode.l10n.t("Batch"), label, ...facts].join(", ") };
+  item.accessibilityInformation = { label: enumerate([vscode.l10n.t("Batch"), label, ...facts]) };
   return item;
 }
 

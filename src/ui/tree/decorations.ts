@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { enumerate } from "../translate.ts";
 import { TASK_SCHEME } from "./task-item.ts";
 
 /** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI says which, so a badge changes with it. */
@@ -10,9 +11,7 @@ export class TaskDecorations implements vscode.FileDecorationProvider {
     const forked = words.includes("forked");
     if (!resumed && !forked) return undefined;
     const badge = `${resumed ? "R" : ""}${forked ? "F" : ""}`;
-    const tooltip = [resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]
-      .filter(Boolean)
-      .join(", ");
+    const tooltip = enumerate([resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]);
     return new vscode.FileDecoration(badge, tooltip);
   }
 }

@@ -4,11 +4,23 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
 import type { Tasks } from "../folders/engines.ts";
 import { plainMarkdown } from "../plain-text.ts";
+import { enumerate, translate } from "../translate.ts";
 import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import { batchMembers, descendants } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
-import { activity, costWord, countWord, elapsed, marks, statusWord, toolCalls, toolWords } from "./words.ts";
+import {
+  activity,
+  ceilingAmounts,
+  ceilingWord,
+  costWord,
+  countWord,
+  elapsed,
+  marks,
+  statusWord,
+  toolCalls,
+  toolWords,
+} from "./words.ts";
 
 /** The name of a fact and what is known of it. */
 type Fact = readonly [name: string, value: string | undefined];
@@ -21,7 +33,7 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
   const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
   return tooltip(child.description, status, [
     [
-      [vscode.l10n.t("Error"), child.error?.message],
+      [vscode.l10n.t("Error"), child.error && translate(child.error.sentence ?? child.error.message)],
       [
         vscode.l10n.t("What to do"),
         isTask(child) && child.error
@@ -37,7 +49,7 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
       ],
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(engine, child) : []),
-      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString()],
+      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString(vscode.env.language)],
       [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
     ],
     [
@@ -65,6 +77,7 @@ export function batchTooltip(engine: Tasks, { parentSessionID, batchID }: BatchN
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
       [vscode.l10n.t("Tokens"), tokenWords(tokens)],
       [vscode.l10n.t("Cost with all below"), costWord(cost)],
+      ceilingFact(tasks.find(({ ceiling }) => ceiling?.scope === "batch")),
     ],
     [[vscode.l10n.t("Batch"), batchID]],
   ]);
@@ -100,7 +113,17 @@ function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
-    [vscode.l10n.t("Session told"), noticeWords(task.notice)],
+    [vscode.l10n.t("The conversation was told"), noticeWords(task.notice)],
+    ceilingFact(task),
+  ];
+}
+
+/** `85 % of its ceiling ($0.85 of $1.00)`. */
+function ceilingFact(task: Pick<Task, "ceiling"> = {}): Fact {
+  const words = ceilingWord(task);
+  return [
+    vscode.l10n.t("Used"),
+    words && task.ceiling && vscode.l10n.t("{0} ({1})", words, ceilingAmounts(task.ceiling)),
   ];
 }
 
@@ -117,9 +140,9 @@ function noticeWords(notice: NoticeState): string | undefined {
     case "pending":
       return [vscode.l10n.t("not yet"), notice.lastError].filter(Boolean).join(": ");
     case "delivered":
-      return new Date(notice.at).toLocaleString();
+      return new Date(notice.at).toLocaleString(vscode.env.language);
     case "skipped":
-      return vscode.l10n.t("no: {0}", notice.reason);
+      return vscode.l10n.t("no: {0}", translate({ template: notice.reason, values: [] }));
   }
 }
 
@@ -134,13 +157,13 @@ function toolCallWords(child: Child): string | undefined {
 function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): string | undefined {
   if (input + output + reasoning + cacheRead + cacheWrite === 0) return undefined;
   const words: readonly (readonly [number, string])[] = [
-    [input, vscode.l10n.t("{0} in", input.toLocaleString())],
-    [output, vscode.l10n.t("{0} out", output.toLocaleString())],
-    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString())],
-    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString())],
-    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString())],
+    [input, vscode.l10n.t("{0} in", input.toLocaleString(vscode.env.language))],
+    [output, vscode.l10n.t("{0} out", output.toLocaleString(vscode.env.language))],
+    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString(vscode.env.language))],
+    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString(vscode.env.language))],
+    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString(vscode.env.language))],
   ];
-  return words.flatMap(([count, word]) => (count > 0 ? [word] : [])).join(", ");
+  return enumerate(words.map(([count, word]) => count > 0 && word));
 }
 
 /** Undefined: nothing is below. */

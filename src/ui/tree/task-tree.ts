@@ -3,6 +3,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
+import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
 import { stateOf } from "./child-state.ts";
@@ -47,9 +48,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly running = new Set<ChildNode>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
+  /** Rows that were drawn with nothing below them. */
+  private readonly leaves = new Set<ChildNode>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
+  private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: readonly { dispose(): void }[];
   readonly onDidChangeTreeData = this.changes.event;
+  /** A row is to be open that had nothing below it before: left to itself, the editor keeps it closed. */
+  readonly onDidBecomeParent = this.parents.event;
 
   constructor(
     private readonly engine: Tasks,
@@ -95,6 +101,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.levels.clear();
     this.moved.clear();
     this.running.clear();
+    this.leaves.clear();
     this.changes.fire(undefined);
   }
 
@@ -138,6 +145,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       item.collapsibleState = isOpen
         ? vscode.TreeItemCollapsibleState.Expanded
         : vscode.TreeItemCollapsibleState.Collapsed;
+    if (element instanceof ChildNode) this.followChildren(element, item);
     return item;
   }
 
@@ -156,6 +164,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearTimeout(this.gathering);
     for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
+    this.parents.dispose();
   }
 
   private item(element: Node): vscode.TreeItem {
@@ -318,6 +327,12 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.tick();
   }
 
+  private followChildren(node: ChildNode, { collapsibleState }: vscode.TreeItem): void {
+    if (collapsibleState === vscode.TreeItemCollapsibleState.None) this.leaves.add(node);
+    else if (this.leaves.delete(node) && collapsibleState === vscode.TreeItemCollapsibleState.Expanded)
+      this.parents.fire(node);
+  }
+
   private tick(): void {
     const wanted = this.visible && this.running.size > 0;
     if (wanted === (this.ticking !== undefined)) return;
@@ -357,8 +372,11 @@ function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode):
   const item = new vscode.TreeItem(title);
   item.id = sessionID;
   item.description = vscode.l10n.t("cannot be read");
-  item.accessibilityInformation = { label: `${title}, ${item.description}` };
-  item.tooltip = vscode.l10n.t("The record of this task cannot be read, and is left as it is: {0}", reason);
+  item.accessibilityInformation = { label: enumerate([title, item.description]) };
+  item.tooltip = vscode.l10n.t(
+    "The record of this task cannot be read, and is left as it is: {0}",
+    translate(reason),
+  );
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";
   return item;

@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
+import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import type { ToolUse } from "../../engine/task.ts";
+import type { Task, ToolUse } from "../../engine/task.ts";
 import type { ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 
@@ -26,8 +27,18 @@ export function stateWord(state: ChildState): string {
 
 /** How many are in a state: `2 need you`. */
 export function countWord(state: ChildState, count: number): string {
-  if (state === "waiting" && count > 1) return vscode.l10n.t("{0} need you", count);
-  return `${count} ${stateWord(state)}`;
+  switch (state) {
+    case "waiting":
+      return count === 1 ? vscode.l10n.t("1 needs you") : vscode.l10n.t("{0} need you", count);
+    case "running":
+      return vscode.l10n.t("{0} running", count);
+    case "completed":
+      return vscode.l10n.t("{0} completed", count);
+    case "error":
+      return vscode.l10n.t("{0} failed", count);
+    case "cancelled":
+      return vscode.l10n.t("{0} cancelled", count);
+  }
 }
 
 export function statusWord({ status }: Child): string {
@@ -109,5 +120,29 @@ export function toolCalls({ toolCalls, progress }: Child): number {
 
 /** US dollars; undefined: none were spent. */
 export function costWord(cost: number): string | undefined {
-  return cost > 0 ? `$${cost.toFixed(cost < 0.01 ? 4 : 2)}` : undefined;
+  return cost > 0 ? dollars(cost) : undefined;
+}
+
+/** How near a task is to its ceiling; undefined: not near, or there is none. */
+export function ceilingWord({ ceiling }: Pick<Task, "ceiling">): string | undefined {
+  if (!ceiling) return undefined;
+  return ceiling.scope === "task"
+    ? vscode.l10n.t("{0} % of its ceiling", percentOf(ceiling))
+    : vscode.l10n.t("{0} % of its batch's ceiling", percentOf(ceiling));
+}
+
+/** `$0.85 of $1.00`. */
+export function ceilingAmounts({ measure, used, limit }: CeilingUse): string {
+  switch (measure) {
+    case "cost":
+      return vscode.l10n.t("{0} of {1}", dollars(used), dollars(limit));
+    case "tokens":
+      return vscode.l10n.t("{0} of {1} tokens", used.toLocaleString(), limit.toLocaleString());
+    case "minutes":
+      return vscode.l10n.t("{0} of {1}", formatDuration(used * 60_000), formatDuration(limit * 60_000));
+  }
+}
+
+function dollars(cost: number): string {
+  return `$${cost.toFixed(cost < 0.01 ? 4 : 2)}`;
 }

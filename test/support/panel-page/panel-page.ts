@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 
-import { messageOf } from "../../../src/engine/errors.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
+import { messageOf } from "../../../src/engine/errors.ts";
+import { english } from "../../../src/engine/sentence.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
@@ -150,7 +151,12 @@ export class PanelPage {
         setTitle: () => undefined,
         openDocument: note("openDocument"),
       },
-      { locale: "en", strings: () => bundle.strings, describe: messageOf },
+      {
+        locale: "en",
+        strings: () => bundle.strings,
+        describe: (error) => `${messageOf(error)} Try again.`,
+        translate: english,
+      },
       { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     );
   }

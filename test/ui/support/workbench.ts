@@ -34,6 +34,16 @@ export interface WorkbenchOptions {
   /** Default: dark. */
   readonly theme?: Theme;
   readonly viewport?: { readonly width: number; readonly height: number };
+  /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
+  readonly language?: string;
+}
+
+/** A part of the window, in pixels. */
+export interface Rectangle {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
 }
 
 /** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
@@ -49,6 +59,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
+  if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
   const workbench = new Workbench(server, browser, userDirectory, folder, settings);
   try {
     await workbench.open();
@@ -58,6 +69,14 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
     throw error;
   }
   return workbench;
+}
+
+/** What the editor takes its language from, kept from what it writes there itself when it loads without a language pack. */
+function speak(language: string): string {
+  return `Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", {
+    get: () => ${JSON.stringify(language)},
+    set: () => undefined,
+  });`;
 }
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
@@ -235,11 +254,15 @@ export class Workbench {
     );
   }
 
-  /** Takes a picture into `test-results/screenshots`. */
-  async screenshot(name: string): Promise<void> {
+  /** Takes a picture, of a part of the window if given, into `test-results/screenshots`. */
+  async screenshot(name: string, clip?: Rectangle): Promise<void> {
     const directory = join(repository, "test-results", "screenshots");
     mkdirSync(directory, { recursive: true });
-    await this.page.screenshot({ path: join(directory, `${name}.png`), animations: "disabled" });
+    await this.page.screenshot({
+      path: join(directory, `${name}.png`),
+      animations: "disabled",
+      ...(clip && { clip }),
+    });
   }
 
   /** Takes a picture if the test failed; for `afterEach`. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { TaskRecord } from "../../../src/engine/task.ts";
+import { english, sentence } from "../../../src/engine/sentence.ts";
+import { taskError, type TaskRecord } from "../../../src/engine/task.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "../../../src/opencode/record-codec.ts";
 
 const record: TaskRecord = {
@@ -74,7 +75,7 @@ describe("Task record codec", () => {
     it(`calls a record with ${what} unreadable`, () => {
       const reading = readRecord({ ...child, metadata: stored(value) });
       assert.equal(reading.kind, "unreadable");
-      assert.match(reading.reason, reason);
+      assert.match(english(reading.reason), reason);
     });
 
   it("stays under 4 kB whatever is said in free text, and stays readable", () => {
@@ -98,6 +99,17 @@ describe("Task record codec", () => {
   it("cuts no more of an error than needed", () => {
     const written = encodeRecord({ ...record, error: { name: "APIError", message: "e".repeat(1_000) } });
     assert.equal((written.error as { message: string }).message.length, 1_000);
+  });
+
+  it("keeps of an error what it takes to translate it, unless it was cut", () => {
+    const read = (tool: string) => {
+      const error = taskError("PermissionRejected", sentence("The question of {0} was turned down.", tool));
+      const reading = readRecord({ ...child, metadata: stored(encodeRecord({ ...record, error })) });
+      assert.equal(reading.kind, "task");
+      return reading.record.error;
+    };
+    assert.deepEqual(read("bash")?.sentence, sentence("The question of {0} was turned down.", "bash"));
+    assert.deepEqual(Object.keys(read("x".repeat(5_000)) ?? {}), ["name", "message"]);
   });
 
   it("refuses what cannot be cut", () => {

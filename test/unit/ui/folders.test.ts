@@ -194,7 +194,9 @@ describe("the folders of a workspace", () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const told: string[] = [];
-      engines.onDidChange(({ id, after }) => after?.status === "cancelled" && told.push(id));
+      engines.onDidChange(({ id, before, after }) => {
+        if (before?.status === "running" && after?.status === "cancelled") told.push(id);
+      });
       await b.engine.cancel(b.tasks[0] ?? "");
       workspace.remove("a");
       await a.engine.cancel(a.tasks[0] ?? "");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { english } from "../../../src/engine/sentence.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
 import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
 import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
@@ -41,12 +42,12 @@ describe("the output panel's view model", () => {
         lastUpdate: NOW,
       },
     });
-    const view = toTaskView(task);
+    const view = toTaskView(task, english);
     assert.equal(view.model, "p/m (high)");
     assert.equal(view.shortID, task.id.slice(-6));
     assert.equal(view.kind, "task");
     assert.deepEqual(view.activity?.tool, { name: "bash", title: "Test" });
-    assert.equal(toTaskView(fakeTask()).activity, undefined);
+    assert.equal(toTaskView(fakeTask(), english).activity, undefined);
   });
 
   it("hides what is not meant for people", () => {
@@ -213,7 +214,7 @@ describe("the output panel's view model", () => {
   });
 
   it("shows a subagent without what only tasks have", () => {
-    const view = toTaskView(fakeSubagent());
+    const view = toTaskView(fakeSubagent(), english);
     assert.equal(view.kind, "subagent");
     assert.equal(view.status, "idle");
     assert.equal(view.isForked, false);
