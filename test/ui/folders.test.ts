@@ -103,6 +103,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.contextMenu(row("api"), "Launch Task…");
     await workbench.quickInput.shows("Launch Task: Agent — api");
     await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Launch Task: Prompt for general — api");
     await workbench.quickInput.enter("Summarise the notes.");
     const task = workbench.treeItem("Summarise the notes");
     await until("the task to end", async () =>
@@ -115,6 +116,7 @@ describe("a workspace of several folders in a real editor", () => {
   it("a file that an agent names is looked for in its own folder", async () => {
     await workbench.contextMenu(row("web"), "Launch Task…");
     await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Launch Task: Prompt for general — web");
     await workbench.quickInput.enter("Read what stands there.");
     await workbench.treeItem("Read what stands there").click();
     const link = workbench.webviewFrame().getByRole("button", { name: "notes.md:1" });
