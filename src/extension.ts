@@ -18,6 +18,7 @@ import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { channelLogger } from "./ui/log.ts";
+import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications } from "./ui/notifications.ts";
 import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
@@ -160,6 +161,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   own(new RequestNotifications(commandContext, isShown));
+  own(offerProblemActions());
 
   const ensureConnected = (): Promise<void> => connector.ensureConnected();
   own(new AgentTools({ known: engine, commands: role.commands, session, ensureConnected, logger }, settings));

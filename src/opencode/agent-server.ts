@@ -30,6 +30,7 @@ import type {
   ModelInfo,
   PendingRequest,
   Prompt,
+  PromptFile,
   PromptPart,
   RequestAnswer,
   ServerEvent,
@@ -223,7 +224,7 @@ export class OpenCodeAgentServer implements AgentServer {
     return unlessGone(this.call("GET", request, toMessage));
   }
 
-  prompt(sessionID: string, { messageID, agent, model, parts, noReply }: Prompt): Promise<void> {
+  prompt(sessionID: string, { messageID, agent, model, parts, files = [], noReply }: Prompt): Promise<void> {
     const request = {
       url: "/session/{sessionID}/prompt_async",
       path: { sessionID },
@@ -232,7 +233,7 @@ export class OpenCodeAgentServer implements AgentServer {
         agent,
         ...(model && promptModel(model)),
         ...(noReply !== undefined && { noReply }),
-        parts: parts.map(promptPart),
+        parts: [...parts.map(promptPart), ...files.map(promptFile)],
       },
     } satisfies SessionPromptAsyncData;
     return this.call("POST", request, ignoreAnswer);
@@ -362,6 +363,10 @@ function promptPart({ id, text, synthetic, metadata }: PromptPart) {
     ...(synthetic !== undefined && { synthetic }),
     ...(metadata && { metadata: { ...metadata } }),
   };
+}
+
+function promptFile({ url, mime, filename }: PromptFile) {
+  return { type: "file" as const, url, mime, ...(filename !== undefined && { filename }) };
 }
 
 function promptModel({ providerID, modelID, variant }: ModelRef) {

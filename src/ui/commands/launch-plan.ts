@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
 import { humanMessage } from "../human-error.ts";
+import { promptOn, type Subject } from "../editor/subject.ts";
 import type { CommandContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
@@ -16,8 +17,17 @@ export interface LaunchPlan {
   readonly model?: ModelRef | undefined;
   /** The conversation that the tasks inherit. */
   readonly fork?: ForkDraft | undefined;
+  /** What the prompt is about. */
+  readonly subject?: Subject | undefined;
+  /** Whether the prompt goes without its subject. */
+  readonly leavesOutSubject?: boolean | undefined;
   /** Whether each section of a text is a prompt of its own. */
   readonly splits?: boolean | undefined;
+}
+
+/** What goes with the prompts. */
+export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | undefined {
+  return leavesOutSubject ? undefined : subject;
 }
 
 /** A fork as the person has it before them. */
@@ -39,8 +49,11 @@ export async function launchPlan(
   await context.ensureConnected();
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await context.session.ensure());
-  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
-  const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
+  const subject = subjectOf(plan);
+  const files = subject?.files;
+  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
+  const texts = prompts.map((prompt) => promptOn(subject, prompt));
+  const inputs = texts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
   const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>
     context.tasks.launch({ ...input, batchID }),
   );

@@ -1,6 +1,7 @@
 import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
+import { promptOn, type Subject } from "../editor/subject.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchAsking } from "./launch-flow.ts";
 
@@ -21,7 +22,11 @@ export const launch: Command = {
 };
 
 /** Launches under the active session, which is created if there is none. */
-export async function launchTask(context: CommandContext, input: LaunchArguments): Promise<Task> {
+export async function launchTask(
+  context: CommandContext,
+  input: LaunchArguments,
+  subject?: Subject,
+): Promise<Task> {
   await context.ensureConnected();
   const { prompt, description, agent, batch_id: batchID } = input;
   const model = requireModel(input.model);
@@ -29,7 +34,8 @@ export async function launchTask(context: CommandContext, input: LaunchArguments
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
   const parentSessionID = await context.session.ensure();
   return context.tasks.launch({
-    prompt,
+    prompt: promptOn(subject, prompt),
+    files: subject?.files,
     description,
     agent,
     model,
