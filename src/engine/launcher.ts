@@ -215,6 +215,7 @@ export class Launcher {
   ): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
+    entry.handedOverAt = this.ports.clock.now();
     return entry.serial.run(async () => {
       try {
         await server.prompt(id, { messageID, agent, model, parts: [{ text }], files, noReply: !startsNow });

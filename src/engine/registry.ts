@@ -16,6 +16,8 @@ export interface Entry {
   progress: ProgressTracker | undefined;
   /** The server's last word on an error in this session since the turn began. */
   lastError: AgentError | undefined;
+  /** When this process handed its prompt over (milliseconds since 1970); undefined: another one did, or none. */
+  handedOverAt: number | undefined;
   /** Commands and endings of one task, one at a time. */
   readonly serial: Serial;
 }
@@ -229,6 +231,7 @@ export class TaskRegistry {
         session,
         progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
         lastError: undefined,
+        handedOverAt: undefined,
         serial: new Serial(),
       };
       this.entries.set(record.id, created);

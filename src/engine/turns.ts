@@ -9,6 +9,8 @@ import { isActive, isQueued, shortID, type TaskRecord } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
+/** How long the server may take to store a prompt that it took: it reads the files that go with it first. */
+const STORING_MS = 60_000;
 
 export interface TurnSettings {
   /** Milliseconds between polls while a task is active. */
@@ -30,6 +32,8 @@ interface Suspicion {
 export class TurnWatcher implements Disposable {
   private readonly suspicions = new WeakMap<Entry, Suspicion>();
   private readonly queued = new WeakSet<Entry>();
+  /** The prompts that the server told of. */
+  private readonly arrived = new WeakMap<Entry, string>();
   private timer: Disposable | undefined;
   private connected = false;
 
@@ -56,6 +60,10 @@ export class TurnWatcher implements Disposable {
     } else if (event.type === "session-error") {
       entry.lastError = event.error;
       this.settle(entry, "hint");
+    } else if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID) {
+      // What went wrong before the prompt was there, such as reading a file that goes with it, ends no turn.
+      if (this.arrived.get(entry) !== event.info.id) entry.lastError = undefined;
+      this.arrived.set(entry, event.info.id);
     } else if (
       event.type === "message-changed" &&
       event.info.role === "assistant" &&
@@ -194,11 +202,17 @@ export class TurnWatcher implements Disposable {
     const now = this.clock.now();
     if (entry.lastError) {
       if (!(await this.isIdle(entry, source))) return undefined;
+      if (kind === "unseen" && source === "hint") {
+        // The prompt may be on its way still.
+        this.schedule(FIRST_POLL_MS);
+        return undefined;
+      }
       return entry.lastError.name === "MessageAbortedError"
         ? { type: "cancelled", at: now }
         : failed(now, entry.lastError);
     }
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
+    if (kind === "unseen" && now - (entry.handedOverAt ?? 0) < STORING_MS) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
     if (kind === "unanswered" && !this.suspicions.get(entry)?.restarted) {
       this.suspicions.set(entry, { mark: kind, restarted: true });

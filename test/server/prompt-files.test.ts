@@ -90,7 +90,8 @@ describe("files that go with a prompt", () => {
       parts.flatMap((part) => (part.type === "file" ? [part.url] : [])),
       [lines.url],
     );
-    assert.equal((await ended(window, task.id)).status, "completed");
+    const { status, error } = await ended(window, task.id);
+    assert.equal(status, "completed", error?.message);
   });
 
   it("are told to be longer than what is shown of them, and how to read on", async () => {
@@ -111,7 +112,8 @@ describe("files that go with a prompt", () => {
     const text = await told(task.id);
     assert.match(text, /File not found/);
     assert.match(text, /Cannot read binary file/);
-    assert.equal((await ended(window, task.id)).status, "completed");
+    const { status, error } = await ended(window, task.id);
+    assert.equal(status, "completed", error?.message);
   });
 
   it("outside of the folder are read without a question: the person chose them", async () => {
@@ -119,7 +121,8 @@ describe("files that go with a prompt", () => {
     writeFileSync(path, "from elsewhere");
     const task = await launch([{ url: pathToFileURL(path).href, mime: "text/plain", filename: "note.txt" }]);
     assert.match(await told(task.id), /from elsewhere/);
-    assert.equal((await ended(window, task.id)).status, "completed");
+    const { status, error } = await ended(window, task.id);
+    assert.equal(status, "completed", error?.message);
   });
 
   it("come along when the task waited for its turn", async () => {

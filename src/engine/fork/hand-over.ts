@@ -90,6 +90,7 @@ export class ForkHandOver {
   ): Promise<void> {
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     const parts = [{ text: preamble, synthetic: true }, { text: prompt }];
+    entry.handedOverAt = this.clock.now();
     try {
       await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: !starts });
     } catch (error) {
