@@ -333,7 +333,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await takeHighContrastPicture(workbench, "templates");
       await option("Branch").click();
       await workbench.quickInput.shows(
-        "The template “Branch” names ${branch}, which there is not; there are ${selection}, ${file}, ${problem}.",
+        "The template “Branch” has unknown variables: ${branch}. There are ${selection}, ${file}, ${problem};",
       );
       assert.equal(await typed(), "Please.");
       await takePictures(workbench, "templates-unknown");

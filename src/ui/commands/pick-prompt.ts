@@ -71,7 +71,7 @@ function fillTemplate({ name, prompt, agent }: Template, variables: Variables): 
       throw new Refusal(
         "invalid-argument",
         vscode.l10n.t(
-          "The template “{0}” names {1}, which there is not; there are {2}. Correct it in the setting asyncagents.templates.",
+          "The template “{0}” has unknown variables: {1}. There are {2}; correct it in the setting asyncagents.templates.",
           name,
           filled.names.map(written).join(", "),
           VARIABLES.map(written).join(", "),
