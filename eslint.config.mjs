@@ -15,12 +15,12 @@ const PARTS = {
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
-  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode"] },
+  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 
-/** The composition root joins all parts, and nothing imports it. */
-const ROOT = "extension.ts";
+/** The composition roots join all parts, and no part imports them. */
+const ROOTS = ["extension.ts", "folder.ts"];
 
 const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
@@ -28,7 +28,7 @@ const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 function forbiddenImports(name) {
   const { parts, packages } = PARTS[name];
   const others = Object.keys(PARTS).filter((part) => part !== name && !parts.includes(part));
-  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ROOT, "test"].map(escape).join("|")})(?:\\/|$)`;
+  const otherParts = `(?:\\.\\.\\/)+(?:${[...others, ...ROOTS, "test"].map(escape).join("|")})(?:\\/|$)`;
   const allowed = packages.map((id) => (id.endsWith(":") ? escape(id) : `${escape(id)}(?:\\/|$)`));
   const otherPackages = `(?!${["\\.{1,2}\\/", ...allowed].join("|")})`;
   return `^(?:${otherParts}|${otherPackages})`;
@@ -45,6 +45,16 @@ const BANNED_SYNTAX = [
   {
     selector: "ExportDefaultDeclaration, ExportSpecifier[exported.name='default']",
     message: "Export by name: one name for one thing, everywhere.",
+  },
+  {
+    // Translations are found by what stands in the source.
+    selector:
+      "CallExpression[callee.property.name='t'][arguments.0.type!='Literal']:matches([callee.object.name='l10n'], [callee.object.property.name='l10n'])",
+    message: "Give l10n.t a literal; what varies goes into {0}, {1}, …",
+  },
+  {
+    selector: "CallExpression[callee.name='sentence'][arguments.0.type!='Literal']",
+    message: "Give sentence a literal; what varies goes into {0}, {1}, …",
   },
 ];
 

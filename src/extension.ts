@@ -1,22 +1,15 @@
-import { homedir } from "node:os";
 import * as vscode from "vscode";
-import { ToolService } from "./bridge/tool-service.ts";
-import { WindowRole } from "./bridge/window-role.ts";
-import { ActiveSession } from "./engine/active-session.ts";
-import { TaskEngine } from "./engine/engine.ts";
-import type { TaskChange, Tombstone } from "./engine/registry.ts";
-import { createOpenCodeConnection } from "./opencode/connection.ts";
-import type { PluginConfig } from "./opencode/plugin-config.ts";
-import { defaultStateFolder } from "./state/private-files.ts";
-import { ThreadTokenCounter } from "./tokens/token-counter.ts";
+import type { TaskChange } from "./engine/registry.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
-import { systemClock } from "./ui/clock.ts";
+import type { Review } from "./ui/changes/review.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
-import { Connector } from "./ui/connector.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { Engines } from "./ui/folders/engines.ts";
+import { Folders } from "./ui/folders/folders.ts";
+import { routedCommands } from "./ui/folders/routed-commands.ts";
 import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications } from "./ui/notifications.ts";
@@ -25,17 +18,16 @@ import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { PromptEditors } from "./ui/prompt-editor/prompt-editors.ts";
-import { PasswordStore } from "./ui/passwords.ts";
 import { RequestNotifications } from "./ui/requests/request-notifications.ts";
 import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 
-const PICKED_SESSION = "asyncagents.pickedSession";
-const TOMBSTONES = "asyncagents.tombstones";
-
-/** Builds the parts and joins them. Everything that takes time happens after this has returned. */
+/**
+ * Builds what the person sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
+ * time happens, after this has returned.
+ */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const own = <T extends { dispose(): unknown }>(part: T): T => {
     context.subscriptions.push(part);
@@ -45,74 +37,19 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
   const logger = channelLogger(channel);
   const settings = new Settings();
-  const directory = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
-  const { env } = process;
-  const home = homedir();
-  const stateFolder = defaultStateFolder({ platform: process.platform, env, home });
-  const bundle = (name: string): string => vscode.Uri.joinPath(context.extensionUri, "dist", name).fsPath;
-  const pluginConfig = async (): Promise<PluginConfig> => {
-    const { PluginConfig } = await import("./opencode/plugin-config.ts");
-    const places = { directory: directory || undefined, env, home };
-    return new PluginConfig({ bundle: bundle("opencode-plugin.js"), stateFolder, places, logger });
-  };
-  const passwords = new PasswordStore(context.secrets);
-  const connection = own(
-    createOpenCodeConnection({
-      directory,
-      stateFolder,
-      settings: () => settings.server(),
-      password: async (url) => passwords.get(url),
-      watchdogScript: bundle("watchdog.cjs"),
-      execPath: process.execPath,
-      env,
-      serverEnv: async () => (settings.agentToolsEnabled() ? (await pluginConfig()).serverEnv(env) : env),
-      clock: systemClock,
-      logger,
-    }),
-  );
-  const { server } = connection;
-  const engine = own(
-    new TaskEngine({
-      server,
-      clock: systemClock,
-      logger,
-      random: Math.random,
-      tombstones: {
-        load: () => context.workspaceState.get<readonly Tombstone[]>(TOMBSTONES, []),
-        save: (tombstones) => void context.workspaceState.update(TOMBSTONES, tombstones),
-      },
-      tokens: own(new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock })),
-      settings: () => settings.engine(),
-    }),
-  );
-  const session = own(
-    new ActiveSession(engine, server, logger, context.workspaceState.get<string>(PICKED_SESSION)),
-  );
-  const role = own(new WindowRole({ engine, stateFolder, directory, clock: systemClock, logger }));
-  const connector = own(
-    new Connector(
-      connection,
-      engine,
-      session,
-      role,
-      passwords,
-      settings,
-      TASK_VIEW,
-      (): boolean => view.visible,
-      logger,
-    ),
-  );
+  const folders = own(new Folders(vscode.workspace, logger));
+  const engine = own(new Engines(folders, logger));
+  const tasks = routedCommands(folders, engine);
 
   const list = own(new ListOptions(context.workspaceState));
   const keys = new ContextKeys();
-  const view = own(new TaskView(engine, session, connector, list, keys));
+  const view = own(new TaskView(engine, folders, list, keys));
   const documents = own(new TextDocuments());
-  const source = createOutputSource(engine, connector);
   const panels = own(
     new OutputPanels(
       context.extensionUri,
-      source,
-      createOutputActions(role.commands, logger),
+      createOutputSource(engine, folders),
+      createOutputActions(tasks, logger),
       documents,
       logger,
     ),
@@ -122,7 +59,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(
     new Notifications({
       engine,
-      tasks: role.commands,
+      tasks,
       logger,
       notifyUser: () => settings.notifyUser(),
       showOutput: (id) => panels.show(id),
@@ -130,24 +67,27 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       isShown,
     }),
   );
-  own(new StatusBar(engine, connector, TASK_VIEW));
+  own(new StatusBar(engine, folders, TASK_VIEW));
+
+  const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
+  let review: Promise<Review> | undefined;
+  const openReview = async (): Promise<Review> => {
+    const { Review } = await import("./ui/changes/review.ts");
+    return own(new Review({ engine, folders, state: context.workspaceState, keys, addText, logger }));
+  };
 
   const commandContext: CommandContext = {
+    folders,
     engine,
-    tasks: role.commands,
-    session,
-    connection,
+    tasks,
     panels,
     promptEditors: own(new PromptEditors(context.workspaceState, keys)),
     memory: new LaunchMemory(context.workspaceState),
     settings,
-    agentToolsConfig: pluginConfig,
     logger,
-    ensureConnected: () => connector.ensureConnected(),
-    connectAsking: () => connector.connectAsking(),
-    refresh: () => connector.refresh(),
     openText: (name, text) => documents.open(name, text),
-    addText: (file, text) => documents.add(file, text),
+    addText,
+    review: () => (review ??= openReview()),
     showLog: () => channel.show(),
     reveal: (taskID) => view.reveal(taskID),
     list,
@@ -162,57 +102,48 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
+  own(new AgentTools({ folders, known: engine, commands: tasks, logger }, settings));
 
-  const ensureConnected = (): Promise<void> => connector.ensureConnected();
-  own(new AgentTools({ known: engine, commands: role.commands, session, ensureConnected, logger }, settings));
-  const toolService = own(
-    new ToolService({
-      connection: connector,
-      isEnabled: () => settings.agentToolsEnabled(),
-      known: engine,
-      commands: role.commands,
-      directory,
-      stateFolder,
-      clock: systemClock,
-      logger,
-    }),
-  );
-  own(settings.onDidChange("agentTools", () => toolService.update()));
-  own(connection.onDidConnect(() => void pluginConfig().then((config) => config.refreshPlugin())));
-
-  const followAttention = (): void => connection.setWatched(view.visible || engine.active().length > 0);
-  own(view.onDidChangeVisibility(followAttention));
-  own(engine.onDidChange(followAttention));
+  const useEdited = (editor: vscode.TextEditor | undefined): void =>
+    folders.use(editor && folders.at(editor.document.uri));
+  own(vscode.window.onDidChangeActiveTextEditor(useEdited));
+  // Of many folders only the current one is connected because the view is seen: each server costs.
   const connectWhenSeen = (): void => {
-    if (view.visible && connection.state.kind === "disconnected")
-      connector.ensureConnected().catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
+    const { current } = folders;
+    if (view.visible && current?.connection.state.kind === "disconnected")
+      current.connector
+        .ensureConnected()
+        .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
   };
   own(view.onDidChangeVisibility(connectWhenSeen));
-  own(
-    session.onDidChange(
-      () => void context.workspaceState.update(PICKED_SESSION, session.isPicked ? session.id : undefined),
-    ),
-  );
-
-  own(settings.onDidChange("maxConcurrentTasks", () => engine.settingsChanged()));
-  own(
-    settings.onDidChange("server", () => {
-      connector
-        .reconnect(view.visible)
-        .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
-    }),
-  );
+  own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
 
   const start = async (): Promise<void> => {
-    await connector.adopt();
+    const { folderOpener } = await import("./folder.ts");
+    const opening = folders.open(folderOpener({ context, settings, view, logger }));
+    useEdited(vscode.window.activeTextEditor);
+    await opening;
     connectWhenSeen();
   };
-  own(vscode.workspace.onDidGrantWorkspaceTrust(() => void start()));
-  const ready = new Promise<void>((resolve) => setImmediate(() => void start().finally(resolve)));
+  const ready = new Promise<void>((resolve) =>
+    setImmediate(() => {
+      start()
+        .catch((error: unknown) => logger.error("The folders could not be opened.", error))
+        .finally(resolve);
+    }),
+  );
 
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
   own(engine.onDidChange((change) => taskChanges.fire(change)));
   const sessionChanges = own(new vscode.EventEmitter<string | undefined>());
-  own(session.onDidChange((id) => sessionChanges.fire(id)));
-  return createApi(engine, session, commandContext, ready, taskChanges.event, sessionChanges.event);
+  const tellSession = (): void => sessionChanges.fire(folders.current?.session.id);
+  own(folders.onDidChangeCurrent(tellSession));
+  own(
+    folders.follow((folder) =>
+      folder.session.onDidChange(() => {
+        if (folder === folders.current) tellSession();
+      }),
+    ),
+  );
+  return createApi(commandContext, ready, taskChanges.event, sessionChanges.event);
 }

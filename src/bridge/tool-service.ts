@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { ConnectionError } from "../engine/connection.ts";
+import { ConnectionError, describeFailure } from "../engine/connection.ts";
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
@@ -128,5 +128,5 @@ export class ToolService implements Disposable {
 /** For an agent, no connection is one more reason why it cannot be done now. */
 function refuse(error: unknown): never {
   if (!(error instanceof ConnectionError)) throw error;
-  throw new Refusal("unavailable", `${error.failure.message} ${error.failure.remedy}`);
+  throw new Refusal("unavailable", describeFailure(error.failure));
 }

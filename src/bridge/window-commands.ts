@@ -4,6 +4,7 @@ import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { PromptFile } from "../engine/server-model.ts";
 import type { ModelRef, Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
@@ -74,6 +75,7 @@ const parameters = {
   cancel: z.tuple([taskID, maybe(caller)]),
   cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
   stopSubagent: z.tuple([z.string()]),
+  adopt: z.tuple([z.string()]),
   clear: z.tuple([taskID, maybe(clearOptions), maybe(caller)]),
   clearBatch: z.tuple([z.string(), maybe(z.string()), maybe(clearOptions), maybe(caller)]),
   restore: z.tuple([taskID]),
@@ -92,13 +94,16 @@ export function createCommandHandler(
     if (!isForwarded(method))
       throw new Refusal(
         "unavailable",
-        `The window that writes does not know the command ${method}; reload the windows of this folder.`,
+        sentence(
+          "The window that writes does not know the command {0}; reload the windows of this folder.",
+          method,
+        ),
       );
     const parsed = z.safeParse<z.ZodMiniType<readonly unknown[]>>(parameters[method], args);
     if (!parsed.success)
       throw new Refusal(
         "invalid-argument",
-        `The arguments of ${method} do not fit: ${z.prettifyError(parsed.error)}`,
+        sentence("The arguments of {0} do not fit: {1}", method, z.prettifyError(parsed.error)),
       );
     return (engine[method] as (...given: readonly unknown[]) => Promise<unknown>).apply(engine, [
       ...parsed.data,
@@ -129,7 +134,7 @@ export function createWindowCommands(
 
   /** As `forward`, and whoever looks next finds the task in this window as the command left it. */
   const follow =
-    <K extends "launch" | "resume" | "retry" | "cancel">(method: K) =>
+    <K extends "launch" | "resume" | "retry" | "cancel" | "adopt">(method: K) =>
     async (...args: Parameters<TaskEngine[K]>): Promise<Task> => {
       const task = await forward(method)(...args);
       await caughtUp(engine, task, clock);
@@ -143,6 +148,7 @@ export function createWindowCommands(
     cancel: follow("cancel"),
     cancelBatch: forward("cancelBatch"),
     stopSubagent: forward("stopSubagent"),
+    adopt: follow("adopt"),
     clear: forward("clear"),
     clearBatch: forward("clearBatch"),
     restore: forward("restore"),
@@ -162,6 +168,7 @@ function isRepeatable(method: Forwarded, args: readonly unknown[]): boolean {
   switch (method) {
     case "output":
     case "stopSubagent":
+    case "adopt":
       return true;
     case "launch":
       return (args[0] as LaunchInput).callID !== undefined;

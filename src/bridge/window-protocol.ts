@@ -3,20 +3,22 @@ import * as z from "zod/mini";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
+import { isText, sentence, type Text } from "../engine/sentence.ts";
 
 /* What windows tell each other: one JSON object per line, each answer with the ID of its request. */
 
 /** A prompt may have a million characters, which JSON can make several times as many. */
 const MAX_LINE_CHARS = 8_000_000;
 
+const text = z.custom<Text>(isText);
 const failure = z.discriminatedUnion("name", [
-  z.object({ name: z.literal("Refusal"), code: z.string(), message: z.string() }),
+  z.object({ name: z.literal("Refusal"), code: z.string(), text }),
   z.object({
     name: z.literal("ServerFailure"),
     call: z.string(),
     reason: z.enum(["unreachable", "refused", "unexpected-answer", "unauthorized", "not-found"]),
     status: z.optional(z.number()),
-    message: z.string(),
+    text,
   }),
   z.object({ name: z.literal("Error"), message: z.string() }),
 ]);
@@ -36,7 +38,10 @@ export type WindowResponse = z.infer<typeof windowResponse>;
 export function encodeLine(message: WindowRequest | WindowResponse): string {
   const line = `${JSON.stringify(message)}\n`;
   if (line.length > MAX_LINE_CHARS)
-    throw new Refusal("invalid-argument", "This is too long to be handed to the window that writes.");
+    throw new Refusal(
+      "invalid-argument",
+      sentence("This is too long to be handed to the window that writes."),
+    );
   return line;
 }
 
@@ -62,22 +67,21 @@ export function readMessages<T extends z.ZodMiniType>(
 }
 
 export function describeError(error: unknown): Failure {
-  const message = messageOf(error);
-  if (error instanceof Refusal) return { name: "Refusal", code: error.code, message };
+  if (error instanceof Refusal) return { name: "Refusal", code: error.code, text: error.text };
   if (error instanceof ServerFailure) {
-    const { call, reason, status } = error;
-    return { name: "ServerFailure", call, reason, status, message };
+    const { call, reason, status, text } = error;
+    return { name: "ServerFailure", call, reason, status, text };
   }
-  return { name: "Error", message };
+  return { name: "Error", message: messageOf(error) };
 }
 
 export function errorFrom(told: Failure): Error {
   switch (told.name) {
     case "Refusal":
       // A newer version may know more codes; they are for programs that know them too.
-      return new Refusal(told.code as RefusalCode, told.message);
+      return new Refusal(told.code as RefusalCode, told.text);
     case "ServerFailure":
-      return new ServerFailure(told.call, told.reason, told.message, told.status);
+      return new ServerFailure(told.call, told.reason, told.text, told.status);
     case "Error":
       return new Error(told.message);
   }

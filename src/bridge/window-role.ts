@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import type { TaskEngine } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { ServerFailure, type Clock, type Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import { Serial } from "../engine/serial.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { createCommandHandler, createWindowCommands } from "./window-commands.ts";
@@ -84,7 +85,11 @@ export class WindowRole implements Disposable {
   private call(method: string, args: unknown): Promise<unknown> {
     if (this.present) return this.present.election.call(method, args);
     return Promise.reject(
-      new ServerFailure(method, "unreachable", "There is no connection to OpenCode; connect first."),
+      new ServerFailure(
+        method,
+        "unreachable",
+        sentence("There is no connection to OpenCode; connect first."),
+      ),
     );
   }
 }

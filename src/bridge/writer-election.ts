@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
-import { messageOf } from "../engine/errors.ts";
+import { textOf } from "../engine/errors.ts";
 import { Emitter } from "../engine/event.ts";
 import type { Disposable, Event } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 import { describeError, encodeLine, readMessages, windowRequest } from "./window-protocol.ts";
 import type { WindowRequest } from "./window-protocol.ts";
 import { WriterLink } from "./writer-link.ts";
@@ -76,9 +77,8 @@ export class WriterElection implements Disposable {
       if (this.current === "writer") return this.track(this.carryOut(method, args));
       if (this.link?.isOpen) return this.link.call(method, args);
       if (this.link) await this.link.closed;
-      else if (this.elected)
-        await this.elected.catch((error: unknown) => unavailable(method, messageOf(error)));
-      else unavailable(method, "this one is not connected");
+      else if (this.elected) await this.elected.catch((error: unknown) => unavailable(method, textOf(error)));
+      else unavailable(method, sentence("this one is not connected"));
     }
   }
 
@@ -157,7 +157,7 @@ export class WriterElection implements Disposable {
   private async carryOut(method: string, args: unknown): Promise<unknown> {
     // The seat is taken before the window is ready to write.
     if (this.current !== "writer") await this.elected;
-    if (this.current !== "writer") unavailable(method, "the one that wrote is closing");
+    if (this.current !== "writer") unavailable(method, sentence("the one that wrote is closing"));
     return this.options.handle(method, args);
   }
 
@@ -182,6 +182,10 @@ export class WriterElection implements Disposable {
   }
 }
 
-function unavailable(method: string, why: string): never {
-  throw new ServerFailure(method, "unreachable", `No window can carry this out now: ${why}. Try again.`);
+function unavailable(method: string, why: Text): never {
+  throw new ServerFailure(
+    method,
+    "unreachable",
+    sentence("No window can carry this out now: {0}. Try again.", why),
+  );
 }

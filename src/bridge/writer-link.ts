@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { ServerFailure } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import { encodeLine, errorFrom, readMessages, windowResponse } from "./window-protocol.ts";
 import type { WindowResponse } from "./window-protocol.ts";
 
@@ -60,7 +61,9 @@ export class WriterLink {
         new ServerFailure(
           method,
           "unreachable",
-          "The window that was to carry this out closed before it answered; look at the task before trying again.",
+          sentence(
+            "The window that was to carry this out closed before it answered; look at the task before trying again.",
+          ),
         ),
       );
     this.calls.clear();

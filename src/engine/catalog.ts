@@ -1,5 +1,7 @@
 import { Refusal } from "./errors.ts";
+import { modelText } from "./model-ref.ts";
 import type { AgentServer } from "./ports.ts";
+import { sentence } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
 import type { ModelRef } from "./task.ts";
 
@@ -56,8 +58,8 @@ export class Catalog {
     throw new Refusal(
       "unknown-agent",
       wanted === undefined
-        ? "The server offers no agent; configure one in OpenCode."
-        : `There is no agent "${wanted}"; there are: ${names}.`,
+        ? sentence("The server offers no agent; configure one in OpenCode.")
+        : sentence('There is no agent "{0}"; there are: {1}.', wanted, names),
     );
   }
 
@@ -73,7 +75,7 @@ export class Catalog {
     const names = (await this.models()).slice(0, 10).map(({ ref }) => `${ref.providerID}/${ref.modelID}`);
     throw new Refusal(
       "unknown-model",
-      `There is no model "${wanted.providerID}/${wanted.modelID}"; there are: ${names.join(", ")}.`,
+      sentence('There is no model "{0}"; there are: {1}.', modelText(wanted), names.join(", ")),
     );
   }
 }

@@ -1,5 +1,7 @@
+import { ToldError } from "./errors.ts";
 import type { CancelSignal, Event } from "./event.ts";
 import type { AgentServer } from "./ports.ts";
+import { sentence, type Text } from "./sentence.ts";
 
 /** Why there is no connection: a stable code for programs, a sentence and its remedy for people. */
 export interface ConnectionFailure {
@@ -14,20 +16,20 @@ export interface ConnectionFailure {
     | "too-old"
     | "bad-url"
     | "gave-up";
-  readonly message: string;
+  readonly message: Text;
   /** What the person can do, as a sentence. */
-  readonly remedy: string;
+  readonly remedy: Text;
 }
 
 export type ConnectionState =
   | { readonly kind: "disconnected" }
   /** `detail` says what is going on: looking for OpenCode, starting the server, … */
-  | { readonly kind: "connecting"; readonly detail: string }
+  | { readonly kind: "connecting"; readonly detail: Text }
   | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
   /** Was connected; tries again at `nextAttemptAt` (milliseconds since 1970). */
   | {
       readonly kind: "reconnecting";
-      readonly reason: string;
+      readonly reason: Text;
       readonly attempt: number;
       readonly nextAttemptAt: number;
     }
@@ -64,8 +66,13 @@ export interface ServerConnection {
   attachCommand(sessionID: string): Promise<ProgramCall>;
 }
 
+/** What is the matter, and what the person can do. */
+export function describeFailure({ message, remedy }: ConnectionFailure): Text {
+  return sentence("{0} {1}", message, remedy);
+}
+
 /** `connect` did not succeed. */
-export class ConnectionError extends Error {
+export class ConnectionError extends ToldError {
   override readonly name = "ConnectionError";
 
   constructor(readonly failure: ConnectionFailure) {

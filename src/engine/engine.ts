@@ -19,6 +19,8 @@ import {
   type UnreadableTask,
 } from "./registry.ts";
 import { Requests } from "./requests.ts";
+import { sentence } from "./sentence.ts";
+import { Serial } from "./serial.ts";
 import {
   sessionOf,
   type AgentInfo,
@@ -35,8 +37,8 @@ import { Subagents } from "./subagents.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
-import { transition, type TaskEvent } from "./transitions.ts";
-import { answerText } from "./turn.ts";
+import { STATUS_WORDS, transition, type TaskEvent } from "./transitions.ts";
+import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
 import { currentTurn, TurnWatcher, type TurnSettings } from "./turns.ts";
 import {
   blockingTime,
@@ -107,6 +109,7 @@ export class TaskEngine implements Disposable {
   private readonly launcher: Launcher;
   private readonly forks: () => Promise<ForkBuilder>;
   private readonly forkHandOver: ForkHandOver;
+  private readonly adoptions = new Serial();
   private connected = false;
   /** Counts connects and disconnects: one that was overtaken stops. */
   private attempt = 0;
@@ -128,7 +131,7 @@ export class TaskEngine implements Disposable {
     const { server, clock, logger, settings } = ports;
     this.catalog = new Catalog(server);
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
-    this.subagents = new Subagents(this.registry, server, clock, logger);
+    this.subagents = new Subagents(this.registry, server, clock, logger, () => settings().stallWarning);
     this.requests = new Requests(logger);
     const isWriting = (): boolean => this.writing;
     const canAct = (): boolean => this.writing && this.connected;
@@ -211,6 +214,7 @@ export class TaskEngine implements Disposable {
     this.connected = false;
     this.attempt++;
     this.replayEarly();
+    this.subagents.disconnect();
     this.turns.disconnect();
     this.notices.disconnect();
     this.queue.rest();
@@ -246,13 +250,21 @@ export class TaskEngine implements Disposable {
   /** Stops a subagent of others and all that works below it; what is at rest stays as it is. */
   async stopSubagent(subagentID: string): Promise<void> {
     const subagent = this.subagents.get(subagentID);
-    if (!subagent)
-      throw new Refusal(
-        "unknown-session",
-        `There is no subagent ${shortID(subagentID)} any more; refresh the view to see what there is.`,
-      );
+    if (!subagent) throw this.subagents.unknown(subagentID);
     if (isAtWork(subagent)) await this.ports.server.abort(subagentID);
     await this.stopBelow(subagentID);
+  }
+
+  /** Makes a task of a subagent of others, as a person asks for it; one that is a task already stays what it is. */
+  async adopt(sessionID: string): Promise<Task> {
+    const { adopt } = await import("./adoption.ts");
+    // One after the other: whoever comes second finds the task.
+    return this.adoptions.run(async () => {
+      const known = this.registry.entry(sessionID);
+      const entry = known ?? (await adopt(sessionID, this.ports, this.registry, this.subagents));
+      if (!known) this.turns.follow(entry);
+      return this.registry.snapshot(entry);
+    });
   }
 
   /** Sessions of a parent whose task record cannot be used. */
@@ -306,12 +318,20 @@ export class TaskEngine implements Disposable {
   }
 
   /**
-   * Sends a follow-up to a completed task, and returns as soon as the server took it.
+   * Sends a follow-up to a completed task, and returns as soon as the server took it. A subagent of others that is at
+   * rest is adopted first.
    * @param callID the agent's call that asks for it: made again, it changes nothing
    */
   async resume(taskID: string, prompt: string, callID?: string): Promise<Task> {
     const { server, clock, random } = this.ports;
     requirePrompt(prompt);
+    const subagent = this.subagents.get(taskID);
+    if (subagent && isAtWork(subagent))
+      throw new Refusal(
+        "wrong-status",
+        sentence("Subagent {0} is at work; wait until it has ended before you resume it.", shortID(taskID)),
+      );
+    if (subagent) await this.adopt(taskID);
     const entry = this.registry.find(taskID);
     return entry.serial.run(async () => {
       if (callID !== undefined && entry.record.callID === callID) return this.resumeAgain(entry, prompt);
@@ -353,13 +373,17 @@ export class TaskEngine implements Disposable {
     if (record.status !== "error" && record.status !== "cancelled")
       throw new Refusal(
         "wrong-status",
-        `Only tasks that failed or were cancelled can be retried: task ${shortID(record.id)} has the status ${record.status}.`,
+        sentence(
+          "Only tasks that failed or were cancelled can be retried: task {0} has the status {1}.",
+          shortID(record.id),
+          STATUS_WORDS[record.status],
+        ),
       );
     const message = await this.promptMessage(record);
     if (!message)
       throw new Refusal(
         "session-gone",
-        `The prompt of task ${shortID(record.id)} no longer exists; launch a new task instead.`,
+        sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(record.id)),
       );
     const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
     const { forkedFrom, forkOptions } = record;
@@ -420,7 +444,7 @@ export class TaskEngine implements Disposable {
     if (entries.length === 0)
       throw new Refusal(
         "unknown-batch",
-        `There is no batch ${batchID}; list the tasks to see their batches.`,
+        sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
       );
     return entries.map((entry) => this.registry.snapshot(entry));
   }
@@ -509,6 +533,11 @@ export class TaskEngine implements Disposable {
   async prompt(taskID: string): Promise<string | undefined> {
     const message = await this.promptMessage(this.registry.find(taskID).record);
     return message && answerText(message);
+  }
+
+  /** What was answered last in a session; undefined: nothing yet. */
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return lastAnswer(await this.ports.server.messages(sessionID, TURN_WINDOW));
   }
 
   /** The conversation of a task or subagent, followed live until disposed. */
@@ -642,8 +671,10 @@ export class TaskEngine implements Disposable {
   }
 
   /** What a turn asked for has no use once it has ended, nor for the next one. */
-  private forgetRequests({ id, before, after }: TaskChange | SubagentChange): void {
-    if (before && isAtWork(before) !== (after !== undefined && isAtWork(after))) this.requests.forget(id);
+  private forgetRequests({ id, before }: TaskChange | SubagentChange): void {
+    // A subagent that is adopted works on.
+    const now = this.child(id);
+    if (before && isAtWork(before) !== (now !== undefined && isAtWork(now))) this.requests.forget(id);
   }
 
   /** A prompt can be cancelled before its turn begins; the turn then begins all the same. */
@@ -754,11 +785,11 @@ export class TaskEngine implements Disposable {
 }
 
 function stillRunning(taskIDs: readonly string[]): Refusal {
-  const [which, it] = taskIDs.length === 1 ? ["Task", "it"] : ["Tasks", "them"];
   const ids = taskIDs.map(shortID).join(", ");
-  const be = taskIDs.length === 1 ? "is" : "are";
   return new Refusal(
     "still-running",
-    `${which} ${ids} ${be} still at work; cancel ${it} first, or say that ${it === "it" ? "it" : "they"} may be cancelled.`,
+    taskIDs.length === 1
+      ? sentence("Task {0} is still at work; cancel it first, or say that it may be cancelled.", ids)
+      : sentence("Tasks {0} are still at work; cancel them first, or say that they may be cancelled.", ids),
   );
 }

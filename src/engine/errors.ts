@@ -1,3 +1,5 @@
+import { english, type Text } from "./sentence.ts";
+
 /** Why a command was refused; stable words for programs. */
 export type RefusalCode =
   | "empty-prompt"
@@ -16,19 +18,31 @@ export type RefusalCode =
   | "unavailable"
   | "cancelled-by-caller";
 
-/** A command that the engine refuses. The message is one clear sentence for people and agents; nothing was changed. */
-export class Refusal extends Error {
+/** An error whose text people read; its message says the same in English. */
+export class ToldError extends Error {
+  constructor(readonly text: Text) {
+    super(english(text));
+  }
+}
+
+/** A command that the engine refuses. The text is one clear sentence for people and agents; nothing was changed. */
+export class Refusal extends ToldError {
   override readonly name = "Refusal";
 
   constructor(
     readonly code: RefusalCode,
-    message: string,
+    text: Text,
   ) {
-    super(message);
+    super(text);
   }
 }
 
-/** The sentence in an error of any kind. */
+/** What an error of any kind says, for people. */
+export function textOf(error: unknown): Text {
+  return error instanceof ToldError ? error.text : messageOf(error);
+}
+
+/** What an error of any kind says, in English. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -8,6 +8,7 @@ import { freshID, type Random } from "./ids.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile } from "./server-model.ts";
 import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
 
@@ -109,10 +110,16 @@ export class Launcher {
     if (input.launchedBy === "agent" && depth >= maxDepth)
       throw new Refusal(
         "too-deep",
-        `Agents at this depth may not launch tasks (asyncagents.maxDepth is ${maxDepth}); do the work yourself.`,
+        sentence(
+          "Agents at this depth may not launch tasks (asyncagents.maxDepth is {0}); do the work yourself.",
+          maxDepth,
+        ),
       );
     if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
-      throw new Refusal("invalid-argument", `The batch ID is longer than ${BATCH_ID_LENGTH} characters.`);
+      throw new Refusal(
+        "invalid-argument",
+        sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH),
+      );
     const model = input.model ?? defaultModel;
     const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
     if (model) await this.catalog.checkModel(model);
@@ -179,7 +186,7 @@ export class Launcher {
     throw new ServerFailure(
       "POST /session",
       "unexpected-answer",
-      "The server did not keep the task's record.",
+      sentence("The server did not keep the task's record."),
     );
   }
 
@@ -241,7 +248,7 @@ export class Launcher {
 
 export function requirePrompt(prompt: string): void {
   if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
+    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
 }
 
 /** Undefined: nothing was asked for beside the source. */

@@ -1,4 +1,5 @@
 import { Refusal } from "./errors.ts";
+import { sentence } from "./sentence.ts";
 import type { ModelRef } from "./task.ts";
 
 /** `provider/model`; undefined for anything else. The model's own name may hold further slashes. */
@@ -13,7 +14,10 @@ export function parseModel(text: string | undefined): ModelRef | undefined {
 export function requireModel(text: string | undefined): ModelRef | undefined {
   const model = parseModel(text);
   if (text === undefined || model) return model;
-  throw new Refusal("unknown-model", `"${text}" does not name a model; write it as provider/model.`);
+  throw new Refusal(
+    "unknown-model",
+    sentence('"{0}" does not name a model; write it as provider/model.', text),
+  );
 }
 
 /** As {@link parseModel} reads it; empty for none. */

@@ -5,7 +5,7 @@ import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { Message, Part, Prompt, ServerEvent, ToolPart } from "./server-model.ts";
+import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
 import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
 
@@ -26,11 +26,8 @@ export interface ReceivedResult {
 
 /** The tool through which an agent waits for a task. */
 const OUTPUT_TOOL = "asyncagents_output";
-
-const RECEIVED: NoticeState = {
-  state: "skipped",
-  reason: "The parent received the result through asyncagents_output.",
-};
+/** OpenCode's own tool, which launches a subagent and waits for it: such a one can have been adopted meanwhile. */
+const SUBAGENT_TOOL = "task";
 
 /** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
 export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
@@ -112,7 +109,7 @@ export class Notices implements Disposable {
     const parentID =
       event.type === "session-status" && event.status.type === "idle"
         ? event.sessionID
-        : event.type === "part-changed" && isOutputCall(event.part) && !isOpen(event.part)
+        : event.type === "part-changed" && isWaitingCall(event.part) && !isOpen(event.part)
           ? event.part.sessionID
           : undefined;
     if (parentID === undefined) return;
@@ -177,13 +174,15 @@ export class Notices implements Disposable {
         await this.server.prompt(parentID, { ...envelope, parts: [] });
       return { state: "delivered", messageID, at: this.clock.now() };
     }
-    if (hasReceived(recent, record)) return RECEIVED;
+    const received = receivedThrough(recent, record);
+    if (received) return received;
     const isWaiting = isWaitingFor(recent, record);
     // A busy session would be made to answer by a message that comes in.
     const isHeld = waits && (!wakes || isWaiting);
     if (isHeld && (await this.server.statuses()).has(parentID)) return undefined;
     // The call may have come back, and the turn have ended, since the conversation was read.
-    if (isWaiting && hasReceived(await this.server.messages(parentID, TURN_WINDOW), record)) return RECEIVED;
+    const meanwhile = isWaiting && receivedThrough(await this.server.messages(parentID, TURN_WINDOW), record);
+    if (meanwhile) return meanwhile;
     await this.server.prompt(parentID, {
       ...envelope,
       noReply: !wakes,
@@ -249,31 +248,52 @@ export class Notices implements Disposable {
   }
 }
 
-function isOutputCall(part: Part): part is ToolPart {
-  return part.type === "tool" && part.tool === OUTPUT_TOOL;
+/** A call through which an agent waits for the end of something. */
+function isWaitingCall(part: Part): part is ToolPart {
+  return part.type === "tool" && (part.tool === OUTPUT_TOOL || part.tool === SUBAGENT_TOOL);
 }
 
 function isOpen({ state }: ToolPart): boolean {
   return state.status === "pending" || state.status === "running";
 }
 
-function outputCalls(messages: readonly Message[]): readonly ToolPart[] {
-  return messages.flatMap(({ parts }) => parts.filter(isOutputCall));
+function calls(messages: readonly Message[], tool: string): readonly ToolPart[] {
+  return messages
+    .flatMap(({ parts }) => parts)
+    .filter((part) => part.type === "tool")
+    .filter((part) => part.tool === tool);
 }
 
-/** Whether the conversation holds a call that came back with this end of the task. */
-function hasReceived(conversation: readonly Message[], record: TaskRecord): boolean {
-  return outputCalls(conversation).some(({ state }) => {
-    const mark = state.status === "completed" ? state.metadata?.[RESULT_MARK] : undefined;
-    const { taskID, endedAt } = (mark ?? {}) as Partial<ReceivedResult>;
-    return taskID === record.id && endedAt === record.endedAt;
-  });
+/** That nobody need tell the parent, if the conversation holds a call that came back with this end of the task. */
+function receivedThrough(conversation: readonly Message[], record: TaskRecord): NoticeState | undefined {
+  const tool = calls(conversation, OUTPUT_TOOL).some(({ state }) => hasResult(state, record))
+    ? OUTPUT_TOOL
+    : calls(conversation, SUBAGENT_TOOL).some(({ state }) => hasOutcome(state, record))
+      ? SUBAGENT_TOOL
+      : undefined;
+  return tool === undefined
+    ? undefined
+    : { state: "skipped", reason: `The parent received the result through ${tool}.` };
+}
+
+function hasResult(state: ToolState, { id, endedAt }: TaskRecord): boolean {
+  const mark = state.status === "completed" ? state.metadata?.[RESULT_MARK] : undefined;
+  const received = (mark ?? {}) as Partial<ReceivedResult>;
+  return received.taskID === id && received.endedAt === endedAt;
+}
+
+/** Whether OpenCode's own tool waited for this turn: it comes back with an answer, or with the error that ended it. */
+function hasOutcome(state: ToolState, { id, startedAt, endedAt = 0 }: TaskRecord): boolean {
+  if (state.status !== "completed" && state.status !== "error") return false;
+  if (state.metadata?.["sessionId"] !== id || startedAt < state.start || startedAt > state.end) return false;
+  // One that only launches is back at once, and knows nothing of the end.
+  return state.status === "error" || endedAt <= state.end;
 }
 
 /** Whether a call waits that may come back with the end of this task: of one that just begins it is not known yet. */
 function isWaitingFor(conversation: readonly Message[], { id }: TaskRecord): boolean {
   const last = conversation.findLast(({ info }) => info.role === "assistant");
-  return outputCalls(last ? [last] : []).some(({ state }) => {
+  return calls(last ? [last] : [], OUTPUT_TOOL).some(({ state }) => {
     if (state.status === "pending") return true;
     // Models write an ID as the list shows it, with a mark behind it.
     const [reference = ""] = String(state.input["task_id"]).match(/\w+/) ?? [];

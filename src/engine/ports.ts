@@ -1,4 +1,6 @@
+import { ToldError } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
+import type { Text } from "./sentence.ts";
 import type {
   AgentInfo,
   Message,
@@ -91,17 +93,17 @@ export interface Logger {
 }
 
 /** A call that the server did not carry out. */
-export class ServerFailure extends Error {
+export class ServerFailure extends ToldError {
   override readonly name = "ServerFailure";
 
   constructor(
     /** The call, as a person can read it: `POST /session`. */
     readonly call: string,
     readonly reason: "unreachable" | "refused" | "unexpected-answer" | "unauthorized" | "not-found",
-    message: string,
+    text: Text,
     /** HTTP status where there was an answer. */
     readonly status?: number,
   ) {
-    super(message);
+    super(text);
   }
 }

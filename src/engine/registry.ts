@@ -3,6 +3,7 @@ import { Emitter, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
+import { sentence } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { AgentError, Session } from "./server-model.ts";
 import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
@@ -165,7 +166,7 @@ export class TaskRegistry {
   find(reference: string, parentSessionID?: string): Entry {
     const wanted = reference.trim();
     if (wanted === "")
-      throw new Refusal("unknown-task", "The task ID is empty; give the ID that the list shows.");
+      throw new Refusal("unknown-task", sentence("The task ID is empty; give the ID that the list shows."));
     const candidates = this.all().filter(
       ({ record }) => parentSessionID === undefined || record.parentSessionID === parentSessionID,
     );
@@ -180,7 +181,7 @@ export class TaskRegistry {
       const ids = matches.slice(0, 5).map(({ record }) => shortID(record.id));
       throw new Refusal(
         "ambiguous-task",
-        `Several tasks match ${wanted}: ${ids.join(", ")}; give more of the ID.`,
+        sentence("Several tasks match {0}: {1}; give more of the ID.", wanted, ids.join(", ")),
       );
     }
     return match;
@@ -317,9 +318,16 @@ export class TaskRegistry {
     return gone
       ? new Refusal(
           "session-gone",
-          `The session of task ${shortID(gone.id)} "${gone.description}" no longer exists; start a new asyncagents_task instead.`,
+          sentence(
+            'The session of task {0} "{1}" no longer exists; start a new asyncagents_task instead.',
+            shortID(gone.id),
+            gone.description,
+          ),
         )
-      : new Refusal("unknown-task", `There is no task ${wanted}; list the tasks to see their IDs.`);
+      : new Refusal(
+          "unknown-task",
+          sentence("There is no task {0}; list the tasks to see their IDs.", wanted),
+        );
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */

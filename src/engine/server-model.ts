@@ -109,6 +109,7 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
+      readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
       readonly end: number;
     };
@@ -163,6 +164,10 @@ export interface FileChange {
    * cannot be told.
    */
   readonly isDoubtful: boolean;
+  /** Somebody else, a person or another session, changed the file as well between `before` and `after`. */
+  readonly isMixed: boolean;
+  /** Other sessions that are at work now and have changed the file, or may have. */
+  readonly workedOnBy: readonly string[];
 }
 
 export interface SessionChanges {

@@ -2,8 +2,8 @@ import type { ModelRef, Progress, Task, TaskError, TokenUsage } from "./task.ts"
 
 /**
  * A session below another one that is no task of ours: OpenCode's own `task` tool launched it, or someone in the
- * terminal did. It is followed while it works and can be stopped; nothing is ever written to it. Never changes: each
- * change gives a new one. Times are milliseconds since 1970.
+ * terminal did. It is followed while it works and can be stopped; nothing is written to it until it is adopted, which
+ * makes it a task. Never changes: each change gives a new one. Times are milliseconds since 1970.
  */
 export interface Subagent {
   readonly launchedBy: "other";

@@ -1,9 +1,10 @@
-import { messageOf } from "./errors.ts";
+import { messageOf, Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
+import { sentence } from "./sentence.ts";
 import {
   sessionOf,
   type AgentError,
@@ -13,6 +14,9 @@ import {
 } from "./server-model.ts";
 import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
+
+/** How often within the time after which silence counts as a stall it is looked for. */
+const LOOKS_PER_STALL = 4;
 
 type Ending =
   | { readonly status: "idle" | "cancelled"; readonly at: number; readonly error?: undefined }
@@ -42,6 +46,8 @@ export class Subagents implements Disposable {
   private readonly held = new Map<string, Held>();
   private readonly heldBelow = new Groups<string, Held>();
   private readonly subscription: Disposable;
+  /** Looks for those that fell silent; only while one works. */
+  private silenceTimer: Disposable | undefined;
   private readonly changes: Emitter<SubagentChange>;
   readonly onDidChange: Event<SubagentChange>;
 
@@ -50,10 +56,12 @@ export class Subagents implements Disposable {
     private readonly server: AgentServer,
     private readonly clock: Clock,
     private readonly logger: Logger,
+    /** Milliseconds without a sign of life after which one counts as stalled; 0: never. */
+    private readonly stallWarning: () => number,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to subagent changes failed.", error));
     this.onDidChange = this.changes.event;
-    this.subscription = registry.onDidChangeSession((id) => this.adopt(id));
+    this.subscription = registry.onDidChangeSession((id) => this.follow(id));
   }
 
   get(sessionID: string): Subagent | undefined {
@@ -63,6 +71,17 @@ export class Subagents implements Disposable {
   /** Those directly below a session, in no order. */
   childrenOf(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
+  }
+
+  /** Why there is no subagent of this ID. */
+  unknown(sessionID: string): Refusal {
+    return new Refusal(
+      "unknown-session",
+      sentence(
+        "There is no subagent {0} any more; refresh the view to see what there is.",
+        shortID(sessionID),
+      ),
+    );
   }
 
   isEmpty(): boolean {
@@ -91,24 +110,43 @@ export class Subagents implements Disposable {
   /** Reads what those at work did so far, which this process may not have seen. */
   catchUp(): void {
     for (const held of this.held.values()) if (held.progress) void this.readTurn(held, held.progress);
+    this.listenForSilence();
+  }
+
+  /** Without a connection silence says nothing. */
+  disconnect(): void {
+    this.silenceTimer?.dispose();
+    this.silenceTimer = undefined;
   }
 
   dispose(): void {
+    this.disconnect();
     this.subscription.dispose();
     this.changes.dispose();
   }
 
-  private adopt(id: string): void {
+  private follow(id: string): void {
     const session = this.registry.session(id);
     const held = this.held.get(id);
     if (!session || !this.isSubagent(session)) {
-      if (held) this.drop(held);
+      if (!held) return;
+      this.handOver(held);
+      this.drop(held);
     } else if (held?.session.parentID !== session.parentID) {
       if (held) this.drop(held);
       this.add(session);
     } else if (looksDifferent(held.session, session)) {
       this.change(held, () => (held.session = session));
     }
+  }
+
+  /** What became a task goes on with the turn that was followed here. */
+  private handOver({ session, progress, lastError }: Held): void {
+    const entry = this.registry.entry(session.id);
+    if (!entry?.progress || !progress) return;
+    entry.progress = progress;
+    entry.lastError = lastError;
+    this.registry.progressed(entry);
   }
 
   private isSubagent(session: Session): session is ChildSession {
@@ -153,8 +191,23 @@ export class Subagents implements Disposable {
     }
     // A turn goes on after some errors: after one that the context is full, with a compaction.
     if (lastError) held.lastError = undefined;
-    if (!progress) this.change(held, () => begin(held, status, now));
-    else if (progress.onStatus(status, now)) this.change(held, () => undefined);
+    if (!progress) {
+      this.change(held, () => begin(held, status, now));
+      this.listenForSilence();
+    } else if (progress.onStatus(status, now)) this.change(held, () => undefined);
+  }
+
+  private listenForSilence(): void {
+    const limit = this.stallWarning();
+    const isAnyAtWork = [...this.held.values()].some(({ progress }) => progress);
+    if (this.silenceTimer || limit === 0 || !isAnyAtWork) return;
+    this.silenceTimer = this.clock.after(limit / LOOKS_PER_STALL, () => {
+      this.silenceTimer = undefined;
+      const now = this.clock.now();
+      for (const held of this.held.values())
+        if (held.progress?.checkStall(now, limit)) this.change(held, () => undefined);
+      this.listenForSilence();
+    });
   }
 
   private async readTurn(held: Held, progress: ProgressTracker): Promise<void> {

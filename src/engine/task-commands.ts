@@ -9,6 +9,7 @@ export type TaskCommands = Pick<
   | "cancel"
   | "cancelBatch"
   | "stopSubagent"
+  | "adopt"
   | "clear"
   | "clearBatch"
   | "restore"

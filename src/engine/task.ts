@@ -66,6 +66,8 @@ export interface TaskRecord {
   readonly parentSessionID: string;
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: "agent" | "person";
+  /** When a person made a task of what somebody else had launched. */
+  readonly adoptedAt?: number | undefined;
   /** Tasks of one parent that belong together. */
   readonly batchID: string;
   readonly isForked: boolean;

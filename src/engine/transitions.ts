@@ -1,4 +1,5 @@
 import { Refusal } from "./errors.ts";
+import { sentence, type Sentence } from "./sentence.ts";
 import { shortID, type TaskError, type TaskRecord, type TaskStatus } from "./task.ts";
 
 /** What can happen to a task once it exists. `at` is in milliseconds since 1970. */
@@ -27,6 +28,15 @@ const TABLE: Readonly<Record<TaskStatus, Partial<Record<TaskEvent["type"], TaskS
   completed: { resume: "resumed" },
   error: {},
   cancelled: {},
+};
+
+/** The statuses as words in a sentence. */
+export const STATUS_WORDS: Readonly<Record<TaskStatus, Sentence>> = {
+  running: sentence("running"),
+  completed: sentence("completed"),
+  error: sentence("error"),
+  cancelled: sentence("cancelled"),
+  resumed: sentence("resumed"),
 };
 
 /** The record after the event. Throws a {@link Refusal} that names the status and the way on where the table has none. */
@@ -58,23 +68,36 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
   }
 }
 
-function refusal(record: TaskRecord, event: TaskEvent): Refusal {
-  const task = `Task ${shortID(record.id)}`;
-  if (event.type === "resume") {
-    if (record.status === "resumed")
-      return new Refusal(
-        "being-resumed",
-        `${task} is currently being resumed; wait for its answer before you resume it again.`,
-      );
-    const way =
-      record.status === "running"
-        ? "wait until it has completed"
-        : "retry it as a new task, or fork it to carry on from its conversation";
+function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {
+  if (event.type === "resume" && status === "resumed")
     return new Refusal(
-      "wrong-status",
-      `Only completed tasks can be resumed: ${task.toLowerCase()} has the status ${record.status}; ${way}.`,
+      "being-resumed",
+      sentence(
+        "Task {0} is currently being resumed; wait for its answer before you resume it again.",
+        shortID(id),
+      ),
     );
-  }
-  const way = record.status === "completed" ? "resume it to go on" : "retry it as a new task to go on";
-  return new Refusal("wrong-status", `${task} is not running: it has the status ${record.status}; ${way}.`);
+  const values = [shortID(id), STATUS_WORDS[status]] as const;
+  return new Refusal(
+    "wrong-status",
+    event.type === "resume" ? notResumable(status, values) : notRunning(status, values),
+  );
+}
+
+function notResumable(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
+  return status === "running"
+    ? sentence(
+        "Only completed tasks can be resumed: task {0} has the status {1}; wait until it has completed.",
+        ...values,
+      )
+    : sentence(
+        "Only completed tasks can be resumed: task {0} has the status {1}; retry it as a new task, or fork it to carry on from its conversation.",
+        ...values,
+      );
+}
+
+function notRunning(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
+  return status === "completed"
+    ? sentence("Task {0} is not running: it has the status {1}; resume it to go on.", ...values)
+    : sentence("Task {0} is not running: it has the status {1}; retry it as a new task to go on.", ...values);
 }

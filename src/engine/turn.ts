@@ -24,6 +24,9 @@ export type Turn =
   | { readonly kind: "failed"; readonly messageID: string; readonly at: number; readonly error: AgentError }
   | { readonly kind: "aborted"; readonly messageID: string; readonly at: number };
 
+/** A turn that is over if its session is idle. */
+export type EndedTurn = Exclude<Turn, { readonly kind: "unseen" | "unanswered" | "open" }>;
+
 /**
  * Reads how the turn stands from the newest {@link TURN_WINDOW} messages of its session, oldest first.
  * Idle is not asked here: some kinds mean an end only where the session is idle.
@@ -61,6 +64,12 @@ export function answerText(message: Message): string {
       part.type === "text" && !part.synthetic && part.text.trim() !== "" ? [part.text] : [],
     )
     .join("\n\n");
+}
+
+/** The newest answer as it stands; undefined: nothing was answered yet. */
+export function lastAnswer(messages: readonly Message[]): string | undefined {
+  const message = messages.findLast(({ info }) => info.role === "assistant" && !info.summary);
+  return message && answerText(message);
 }
 
 type Answer = Message & { readonly info: AssistantMessageInfo };

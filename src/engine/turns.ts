@@ -4,8 +4,8 @@ import { ServerFailure, type AgentServer, type Clock, type Logger } from "./port
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
-import { readTurn, TURN_WINDOW, type Turn } from "./turn.ts";
-import { isActive, isQueued, shortID, type TaskRecord } from "./task.ts";
+import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
+import { isActive, isQueued, shortID, type TaskError, type TaskRecord } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
@@ -18,6 +18,12 @@ export interface TurnSettings {
   /** Milliseconds without a sign of life after which a task counts as stalled; 0: never. */
   readonly stallWarning: number;
 }
+
+/** Why a turn ended that was cut off with its server. */
+export const INTERRUPTED: TaskError = {
+  name: "Interrupted",
+  message: "The server stopped while the task was at work. Retry it as a new task.",
+};
 
 /** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
 interface Suspicion {
@@ -85,6 +91,12 @@ export class TurnWatcher implements Disposable {
     if (!this.isWriting()) return;
     await this.poll();
     this.schedule(FIRST_POLL_MS);
+  }
+
+  /** Follows a turn that was at work before its session was a task: it may have ended meanwhile. */
+  follow(entry: Entry): void {
+    this.settle(entry, "hint");
+    this.watch();
   }
 
   disconnect(): void {
@@ -158,38 +170,15 @@ export class TurnWatcher implements Disposable {
 
   private async interpret(entry: Entry, turn: Turn, source: "hint" | "poll"): Promise<TaskEvent | undefined> {
     switch (turn.kind) {
-      case "compacted":
-      case "completed":
-        return (await this.isIdle(entry, source))
-          ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
-          : undefined;
-      case "failed":
-        return (await this.isIdle(entry, source)) ? failed(turn.at, turn.error, turn.messageID) : undefined;
-      case "aborted":
-        // An answer that overflowed the context looks the same, and the turn goes on after a compaction.
-        return (await this.isIdle(entry, source))
-          ? { type: "cancelled", at: turn.at, finalMessageID: turn.messageID }
-          : undefined;
-      case "between-steps": {
-        if (!(await this.isIdle(entry, source))) return undefined;
-        const error = turn.refused
-          ? {
-              name: "PermissionRejected",
-              message: `The permission or question of the tool ${turn.refused} was turned down, which ended the task.`,
-            }
-          : { name: "NoAnswer", message: "The turn ended after a tool call, without an answer." };
-        return failed(turn.at, error, turn.messageID);
-      }
       case "open":
-        if (source === "poll" && this.confirmed(entry, turn.mark))
-          return failed(this.clock.now(), {
-            name: "Interrupted",
-            message: "The server stopped while the task was at work. Retry it as a new task.",
-          });
-        return undefined;
+        return source === "poll" && this.confirmed(entry, turn.mark)
+          ? failed(this.clock.now(), INTERRUPTED)
+          : undefined;
       case "unanswered":
       case "unseen":
         return this.interpretUnstarted(entry, turn.kind, source);
+      default:
+        return (await this.isIdle(entry, source)) ? endOf(turn) : undefined;
     }
   }
 
@@ -273,6 +262,29 @@ export async function currentTurn(
   if (!isInSight && messages.length >= TURN_WINDOW && !(await server.message(id, promptMessageID)))
     return { kind: "unseen" };
   return readTurn(messages, promptMessageID);
+}
+
+/** What a turn that stands so means where its session is idle. */
+export function endOf(turn: EndedTurn): TaskEvent {
+  switch (turn.kind) {
+    case "compacted":
+    case "completed":
+      return { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID };
+    case "failed":
+      return failed(turn.at, turn.error, turn.messageID);
+    case "aborted":
+      // While its session works, an answer that overflowed the context looks the same.
+      return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
+    case "between-steps": {
+      const error = turn.refused
+        ? {
+            name: "PermissionRejected",
+            message: `The permission or question of the tool ${turn.refused} was turned down, which ended the task.`,
+          }
+        : { name: "NoAnswer", message: "The turn ended after a tool call, without an answer." };
+      return failed(turn.at, error, turn.messageID);
+    }
+  }
 }
 
 function failed(at: number, error: AgentError, finalMessageID?: string): TaskEvent {

@@ -2,6 +2,7 @@ import { Refusal } from "./errors.ts";
 import type { CancelSignal, Disposable } from "./event.ts";
 import type { Clock } from "./ports.ts";
 import type { TaskRegistry } from "./registry.ts";
+import { sentence } from "./sentence.ts";
 import { isActive, type Task } from "./task.ts";
 
 export interface WaitOptions {
@@ -36,7 +37,9 @@ export function waitForEnd(
       outcome();
     };
     const cancel = (): void =>
-      settle(() => reject(new Refusal("cancelled-by-caller", "Waiting was cancelled; the tasks go on.")));
+      settle(() =>
+        reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled; the tasks go on."))),
+      );
     if (signal?.aborted) return cancel();
     if (isOver() || timeout === 0) return resolve();
 
@@ -64,7 +67,7 @@ export interface OutputOptions {
 /** How long a blocking output waits, in milliseconds. */
 export function blockingTime(seconds = DEFAULT_BLOCKING_SECONDS): number {
   if (Number.isNaN(seconds) || seconds < 0)
-    throw new Refusal("invalid-argument", "The timeout must be a number of seconds from 0 to 600.");
+    throw new Refusal("invalid-argument", sentence("The timeout must be a number of seconds from 0 to 600."));
   return Math.min(seconds, LONGEST_BLOCKING_SECONDS) * 1000;
 }
 
@@ -75,7 +78,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export function waitingTime(ms: number | undefined): number | undefined {
   if (ms === undefined || ms === Infinity) return undefined;
   if (Number.isNaN(ms) || ms < 0)
-    throw new Refusal("invalid-argument", "The timeout must be a number of milliseconds, 0 or more.");
+    throw new Refusal(
+      "invalid-argument",
+      sentence("The timeout must be a number of milliseconds, 0 or more."),
+    );
   return Math.min(ms, LONGEST_TIMER_MS);
 }
 

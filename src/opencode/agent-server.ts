@@ -24,11 +24,13 @@ import type {
 import type { Event } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { AgentServer, NewSession } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type {
   AgentInfo,
   Message,
   ModelInfo,
   PendingRequest,
+  PermissionRequest,
   Prompt,
   PromptFile,
   PromptPart,
@@ -56,6 +58,7 @@ import {
 } from "./mapping.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
 import { fit, session as sessionSchema, sessionStatuses } from "./schemas.ts";
+import { ToldPermissions } from "./told-permissions.ts";
 
 /** More sessions than any folder holds; without a limit the server gives the newest hundred. */
 const ALL_SESSIONS = 10_000;
@@ -63,12 +66,15 @@ const ALL_SESSIONS = 10_000;
 /** The engine's server, over OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
   private readonly recordWrites = new KeyedQueue();
+  private readonly toldPermissions: ToldPermissions;
 
   constructor(
     /** The client to call through now; undefined while there is no connection. */
     private readonly client: () => ServerClient | undefined,
     readonly onEvent: Event<ServerEvent>,
-  ) {}
+  ) {
+    this.toldPermissions = new ToldPermissions(onEvent);
+  }
 
   async createSession(session: NewSession): Promise<Session> {
     const body = newSessionBody("POST /session", session);
@@ -182,7 +188,11 @@ export class OpenCodeAgentServer implements AgentServer {
     const current = await this.getSession(sessionID, (data) => fit(sessionSchema, data));
     const reading = readRecord(current);
     if (reading.kind === "unreadable")
-      throw new ServerFailure(name, "refused", `The task record was left as it is. ${reading.reason}`);
+      throw new ServerFailure(
+        name,
+        "refused",
+        sentence("The task record was left as it is. {0}", reading.reason),
+      );
     const stored = encoded(name, record);
     if (reading.kind === "task" && reading.record.revision >= record.revision) {
       if (isDeepStrictEqual(current.metadata?.[RECORD_KEY], JSON.parse(JSON.stringify(stored))))
@@ -190,7 +200,7 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(
         name,
         "refused",
-        "Another window changed the task meanwhile; look at it again.",
+        sentence("Another window changed the task meanwhile; look at it again."),
       );
     }
     const body = { metadata: { ...current.metadata, [RECORD_KEY]: stored } };
@@ -212,6 +222,7 @@ export class OpenCodeAgentServer implements AgentServer {
     const source = {
       messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), readMessages),
       sessions: () => this.sessions(),
+      statuses: () => this.statuses(),
     };
     return sessionChanges(source, sessionID, since);
   }
@@ -262,12 +273,24 @@ export class OpenCodeAgentServer implements AgentServer {
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
     const [permissions, questions] = await Promise.all([
-      this.call("GET", { url: "/permission" } satisfies PermissionListData, toPermissionRequests).catch(
-        noneIfUnlistable,
-      ),
+      this.permissions(),
       this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
     ]);
     return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
+  }
+
+  /**
+   * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
+   * one to search without a path: better those that events told than no connection.
+   */
+  private async permissions(): Promise<readonly PermissionRequest[]> {
+    try {
+      const request = { url: "/permission" } satisfies PermissionListData;
+      this.toldPermissions.replace(await this.call("GET", request, toPermissionRequests));
+    } catch (error) {
+      if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
+    }
+    return this.toldPermissions.all();
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
@@ -294,22 +317,17 @@ export class OpenCodeAgentServer implements AgentServer {
     const client = this.client();
     if (!client) {
       const name = callName(method, request);
-      throw new ServerFailure(name, "unreachable", `There is no connection to OpenCode for ${name}.`);
+      throw new ServerFailure(
+        name,
+        "unreachable",
+        sentence("There is no connection to OpenCode for {0}.", name),
+      );
     }
     return call(client, method, request, read);
   }
 }
 
 function ignoreAnswer(): void {}
-
-/**
- * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
- * one to search without a path: better none than no connection. Those asked from then on are told by events.
- */
-function noneIfUnlistable(error: unknown): [] {
-  if (error instanceof ServerFailure && error.status === 400) return [];
-  throw error;
-}
 
 /** The part of an ID by which those of different kinds sort in the order in which they were given. */
 function timeOf(id: string): string {

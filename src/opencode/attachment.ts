@@ -1,4 +1,5 @@
 import type { ConnectionFailure } from "../engine/connection.ts";
+import type { Text } from "../engine/sentence.ts";
 import type { ServerAccess } from "./access.ts";
 
 /** A server that was found, and is used until it is left. */
@@ -31,5 +32,5 @@ export interface Search {
   /** Gives the search up. */
   readonly signal: AbortSignal;
   /** What is going on, for people. */
-  readonly onProgress: (detail: string) => void;
+  readonly onProgress: (detail: Text) => void;
 }

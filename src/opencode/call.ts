@@ -1,4 +1,5 @@
 import { ServerFailure } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { ServerClient } from "./client.ts";
 import { Misfit } from "./schemas.ts";
 import { describeServerError } from "./server-error.ts";
@@ -40,7 +41,7 @@ export async function call<T>(
     return read(data);
   } catch (misfit) {
     if (!(misfit instanceof Misfit)) throw misfit;
-    const message = `OpenCode answered ${name} with something unexpected: ${misfit.message}.`;
+    const message = sentence("OpenCode answered {0} with something unexpected: {1}.", name, misfit.message);
     throw new ServerFailure(name, "unexpected-answer", message, response.status);
   }
 }
@@ -52,7 +53,7 @@ async function send(client: ServerClient, method: Method, request: ServerRequest
   } catch (error) {
     // The network fails with TypeErrors and DOMExceptions, also in the middle of an answer.
     if (error instanceof TypeError || error instanceof DOMException) throw unreachable(name, error);
-    const message = `OpenCode's answer to ${name} could not be read: ${messageOf(error)}`;
+    const message = sentence("OpenCode's answer to {0} could not be read: {1}", name, messageOf(error));
     throw new ServerFailure(name, "unexpected-answer", message);
   }
   // Without a network the SDK gives no response, though its types say so.
@@ -62,19 +63,29 @@ async function send(client: ServerClient, method: Method, request: ServerRequest
 
 function unreachable(name: string, error: unknown): ServerFailure {
   const timedOut = error instanceof DOMException && error.name === "TimeoutError";
-  const what = timedOut ? `did not answer within ${CALL_TIMEOUT_MS / 1000} s` : "could not be reached";
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
-  return new ServerFailure(name, "unreachable", `OpenCode ${what} for ${name}${cause}.`);
+  return new ServerFailure(
+    name,
+    "unreachable",
+    timedOut
+      ? sentence("OpenCode did not answer within {0} s for {1}{2}.", CALL_TIMEOUT_MS / 1000, name, cause)
+      : sentence("OpenCode could not be reached for {0}{1}.", name, cause),
+  );
 }
 
 function refusal(name: string, status: number, error: unknown): ServerFailure {
   if (status === 401 || status === 403)
-    return new ServerFailure(name, "unauthorized", `OpenCode refused the password for ${name}.`, status);
+    return new ServerFailure(
+      name,
+      "unauthorized",
+      sentence("OpenCode refused the password for {0}.", name),
+      status,
+    );
   const reason = status === 404 ? "not-found" : "refused";
   return new ServerFailure(
     name,
     reason,
-    `OpenCode refused ${name} (HTTP ${status}): ${describeServerError(error)}`,
+    sentence("OpenCode refused {0} (HTTP {1}): {2}", name, String(status), describeServerError(error)),
     status,
   );
 }

@@ -115,6 +115,13 @@ interface Step {
   readonly tools: readonly string[];
 }
 
+/** A step of another session of the folder. */
+interface OtherStep extends Step {
+  readonly sessionID: string;
+  /** Whether that session is at work now. */
+  readonly isBusy: boolean;
+}
+
 /** A prompt and the steps that answer it. */
 interface Turn {
   readonly diffs: readonly SnapshotDiff[];
@@ -128,6 +135,8 @@ export interface ChangeSource {
   /** The newest `limit` ones, or all. */
   messages(sessionID: string, limit?: number): Promise<readonly RawMessage[]>;
   sessions(): Promise<readonly Session[]>;
+  /** The sessions that are at work, by their IDs. */
+  statuses(): Promise<ReadonlyMap<string, unknown>>;
 }
 
 /** Throws a `Misfit` if the value does not fit. */
@@ -143,13 +152,18 @@ export async function sessionChanges(
 ): Promise<SessionChanges> {
   const turns = turnsOf(await source.messages(sessionID), since);
   const steps = turns.flatMap((turn) => turn.steps);
-  const isGuesswork = steps.some((step) => guessed(step).length > 0);
-  const others = isGuesswork ? await stepsOfOthers(source, sessionID, steps) : [];
+  const hasChanged = steps.some((step) => step.writes.length > 0 || guessed(step).length > 0);
+  const others = hasChanged ? await stepsOfOthers(source, sessionID, steps) : [];
   const files = new Map<string, ChangingFile>();
   for (const turn of turns) takeIn(turn, files, others);
   return {
     files: [...files]
-      .map(([path, file]) => ({ path, ...file }))
+      .map(([path, { from, to, isBroken, ...file }]) => ({
+        path,
+        ...file,
+        isMixed: isBroken || isForeign(path, from, to, steps, others),
+        workedOnBy: workersOn(path, steps, others),
+      }))
       .filter(({ before, after }) => !(before.kind === "absent" && after.kind === "absent"))
       .filter(({ before, after }) => !isSameText(before, after))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
@@ -157,7 +171,14 @@ export async function sessionChanges(
   };
 }
 
-type ChangingFile = Omit<FileChange, "path">;
+/** A file as far as the turns that were looked at tell. */
+interface ChangingFile extends Pick<FileChange, "before" | "after" | "isDoubtful"> {
+  /** When the first turn that changed it began and the last one ended, in milliseconds since 1970. */
+  readonly from: number;
+  readonly to: number;
+  /** What one turn left is not what the next one found. */
+  readonly isBroken: boolean;
+}
 
 /** Adds what the session did in one turn. */
 function takeIn(turn: Turn, files: Map<string, ChangingFile>, others: readonly Step[]): void {
@@ -165,6 +186,9 @@ function takeIn(turn: Turn, files: Map<string, ChangingFile>, others: readonly S
     const known = files.get(path);
     const first = known?.before ?? before;
     files.set(path, {
+      from: known?.from ?? turn.steps[0]?.start ?? 0,
+      to: turn.steps.at(-1)?.end ?? Number.POSITIVE_INFINITY,
+      isBroken: known !== undefined && (known.isBroken || isOtherText(known.after, before)),
       // An excerpt cannot be held against a whole file.
       before: first.kind === "excerpt" && after.kind === "text" ? UNKNOWN : first,
       after,
@@ -250,28 +274,71 @@ function isCommand(tool: string): boolean {
   return !HARMLESS_TOOLS.has(tool) && !WRITING_TOOLS.has(tool) && !tool.startsWith(OWN_TOOL);
 }
 
-/** What other sessions of the folder did meanwhile. A subagent that is no task of its own works for its parent. */
+/** Whether somebody else changed a file while the session did, or between two turns in which it did. */
+function isForeign(
+  path: string,
+  from: number,
+  to: number,
+  own: readonly Step[],
+  others: readonly OtherStep[],
+): boolean {
+  const isMeanwhile = ({ start, end }: Step): boolean => start <= to && end >= from;
+  return (
+    // It changed during a step whose tools did not change it.
+    own.some((step) => isMeanwhile(step) && step.patched.has(path) && !mayHaveChanged(step, path)) ||
+    others.some(
+      (step) =>
+        step.writes.some((write) => write.path === path && write.at >= from && write.at <= to) ||
+        (isMeanwhile(step) && guessed(step).includes(path) && judge(path, step, own) !== "another's"),
+    )
+  );
+}
+
+function mayHaveChanged(step: Step, path: string): boolean {
+  return step.tools.some(isCommand) || step.writes.some((write) => write.path === path);
+}
+
+/** The other sessions at work that have changed a file, or may have. */
+function workersOn(path: string, own: readonly Step[], others: readonly OtherStep[]): readonly string[] {
+  const workers = others.filter(
+    (step) =>
+      step.isBusy &&
+      (step.writes.some((write) => write.path === path) ||
+        (guessed(step).includes(path) && judge(path, step, own) !== "another's")),
+  );
+  return [...new Set(workers.map(({ sessionID }) => sessionID))];
+}
+
+/**
+ * What other sessions of the folder did meanwhile, and what those did that are at work now. A subagent that is no task
+ * of its own works for its parent.
+ */
 async function stepsOfOthers(
   source: ChangeSource,
   sessionID: string,
   steps: readonly Step[],
-): Promise<readonly Step[]> {
+): Promise<readonly OtherStep[]> {
   const start = Math.min(...steps.map((step) => step.start));
   const end = Math.max(...steps.map((step) => step.end));
-  const sessions = await source.sessions();
+  const [sessions, busy] = await Promise.all([source.sessions(), source.statuses()]);
   const byID = new Map(sessions.map((session) => [session.id, session]));
   const worksForIt = ({ id, parentID, task }: Session): boolean => {
     const parent = task.kind === "none" && parentID !== undefined ? byID.get(parentID) : undefined;
     return id === sessionID || (parent !== undefined && worksForIt(parent));
   };
   const others = sessions.filter(
-    (session) => session.created <= end && session.updated >= start && !worksForIt(session),
+    (session) =>
+      ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
-  const messages = await Promise.all(
-    // One that is deleted meanwhile tells nothing any more.
-    others.map(({ id }) => source.messages(id, OTHERS_MESSAGES).catch(() => [])),
+  const each = await Promise.all(
+    others.map(async ({ id }) => {
+      // One that is deleted meanwhile tells nothing any more.
+      const messages = await source.messages(id, OTHERS_MESSAGES).catch(() => []);
+      const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
+      return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+    }),
   );
-  return messages.flatMap((each) => turnsOf(each, 0).flatMap((turn) => turn.steps));
+  return each.flat();
 }
 
 function turnsOf(messages: readonly RawMessage[], since: number): readonly Turn[] {
@@ -402,4 +469,8 @@ function chop(texts: string[]): void {
 
 function isSameText(one: FileContent, other: FileContent): boolean {
   return one.kind === "text" && other.kind === "text" && one.text === other.text;
+}
+
+function isOtherText(one: FileContent, other: FileContent): boolean {
+  return one.kind === "text" && other.kind === "text" && one.text !== other.text;
 }

@@ -14,6 +14,7 @@ import {
 } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { messageOf, Refusal } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
 
 /** Whose configuration: that of one folder, or that of the user in every folder. */
 export type ConfigScope = "project" | "user";
@@ -47,7 +48,10 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
   try {
     return { path: real, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
-    throw new Refusal("unavailable", `${real} is not UTF-8 text; save it as such. Nothing was changed.`);
+    throw new Refusal(
+      "unavailable",
+      sentence("{0} is not UTF-8 text; save it as such. Nothing was changed.", real),
+    );
   }
 }
 
@@ -57,7 +61,10 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
  */
 export async function writeConfig({ path, before, after }: ConfigChange): Promise<void> {
   if ((await readConfig(path))?.text !== before)
-    throw new Refusal("unavailable", `${path} was changed meanwhile, so nothing was written. Try again.`);
+    throw new Refusal(
+      "unavailable",
+      sentence("{0} was changed meanwhile, so nothing was written. Try again.", path),
+    );
   const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   try {
     await mkdir(dirname(path), { recursive: true });
@@ -73,7 +80,10 @@ export async function writeConfig({ path, before, after }: ConfigChange): Promis
 
 function projectFiles({ directory }: ConfigPlaces): readonly [string, ...string[]] {
   if (directory === undefined)
-    throw new Refusal("unavailable", "No folder is open; open one, or choose the user's configuration.");
+    throw new Refusal(
+      "unavailable",
+      sentence("No folder is open; open one, or choose the user's configuration."),
+    );
   const file = (...names: string[]) => join(directory, ...names);
   return [
     file("opencode.json"),
@@ -103,15 +113,17 @@ async function followLinks(path: string): Promise<string | undefined> {
     if (!isLink) return undefined;
     throw new Refusal(
       "unavailable",
-      `${path} is a link that leads nowhere; correct it. Nothing was changed.`,
+      sentence("{0} is a link that leads nowhere; correct it. Nothing was changed.", path),
     );
   }
 }
 
 function refuse(path: string, what: "read" | "written", error: unknown): never {
-  const { code } = error as NodeJS.ErrnoException;
+  const reason = (error as NodeJS.ErrnoException).code ?? messageOf(error);
   throw new Refusal(
     "unavailable",
-    `${path} cannot be ${what} (${code ?? messageOf(error)}); nothing was changed.`,
+    what === "read"
+      ? sentence("{0} cannot be read ({1}); nothing was changed.", path, reason)
+      : sentence("{0} cannot be written ({1}); nothing was changed.", path, reason),
   );
 }

@@ -7,9 +7,11 @@ import type {
   ProgramCall,
   ServerConnection,
 } from "../engine/connection.ts";
+import { textOf } from "../engine/errors.ts";
 import { Emitter } from "../engine/event.ts";
 import type { CancelSignal, Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
+import { english, sentence, type Text } from "../engine/sentence.ts";
 import type { ServerEvent } from "../engine/server-model.ts";
 import { OpenCodeAgentServer } from "./agent-server.ts";
 import { attachCommand } from "./attach-command.ts";
@@ -25,7 +27,7 @@ import { findServerByUrl } from "./url-server.ts";
 
 /** How long a server without any host is kept, so that a reload of the window does not end its tasks. */
 const DEFAULT_GRACE_MS = 60_000;
-const PREPARING = "OpenCode is preparing its plugins; the first time this can take a minute…";
+const PREPARING = sentence("OpenCode is preparing its plugins; the first time this can take a minute…");
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -191,10 +193,10 @@ class Connection implements OpenCodeConnection {
 
   /** Finds a server and opens its stream. False: there was none to adopt. */
   private async establish(how: Attempt["how"], signal: AbortSignal): Promise<boolean> {
-    const onProgress = (detail: string) => {
+    const onProgress = (detail: Text) => {
       if (!signal.aborted) this.setState({ kind: "connecting", detail });
     };
-    onProgress("Looking for a running server…");
+    onProgress(sentence("Looking for a running server…"));
     try {
       const attachment = await this.find(how, { signal, onProgress });
       if (signal.aborted) attachment?.leave();
@@ -247,7 +249,7 @@ class Connection implements OpenCodeConnection {
     const decode = createEventDecoder(logger);
     const link = new Link(attachment, directory, clock, {
       onLoading: () => {
-        logger.info(PREPARING);
+        logger.info(english(PREPARING));
         if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });
       },
       onOpen: ({ url, version }) => {
@@ -261,7 +263,7 @@ class Connection implements OpenCodeConnection {
       },
       onCut: (cut, failure) => {
         this.cutFailure = failure;
-        logger.warn(`${cut.reason} Attempt ${cut.attempt} follows.`);
+        logger.warn(`${english(cut.reason)} Attempt ${cut.attempt} follows.`);
         this.setState({ kind: "reconnecting", ...cut });
       },
       onFailed: (failure) => this.drop({ kind: "failed", failure }),
@@ -297,7 +299,7 @@ class Connection implements OpenCodeConnection {
   private failureOf(error: unknown): ConnectionFailure {
     if (error instanceof ConnectionError) return error.failure;
     this.options.logger.error("Connecting failed.", error);
-    return failures.startFailed(error instanceof Error ? error.message : String(error));
+    return failures.startFailed(textOf(error));
   }
 
   private drop(state: ConnectionState): void {

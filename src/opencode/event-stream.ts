@@ -1,5 +1,7 @@
+import { textOf } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 
 /** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
@@ -20,7 +22,7 @@ export type Subscribe = (
 
 export interface StreamCut {
   /** A sentence for people. */
-  readonly reason: string;
+  readonly reason: Text;
   /** What `ready` or `subscribe`, or its `fetch`, failed with. */
   readonly error?: unknown;
   readonly attempt: number;
@@ -46,7 +48,7 @@ export interface EventStreamOptions {
 interface Attempt {
   readonly abort: AbortController;
   /** Why it ended, once somebody knows better than the stream itself. */
-  reason?: string;
+  reason?: Text;
   /** The next one follows without a pause. */
   reopen?: true;
 }
@@ -61,7 +63,7 @@ export class EventStream implements Disposable {
 
   constructor(private readonly options: EventStreamOptions) {
     this.silence = new SilenceTimer(options.clock, SILENCE_LIMIT_MS, () =>
-      this.end(`The event stream was silent for ${SILENCE_LIMIT_MS / 1000} s.`),
+      this.end(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
     );
     void this.run();
   }
@@ -72,7 +74,7 @@ export class EventStream implements Disposable {
   }
 
   /** Opens the stream anew, at once. */
-  reopen(reason: string): void {
+  reopen(reason: Text): void {
     this.failedAttempts = 0;
     if (this.current) this.current.reopen = true;
     this.end(reason);
@@ -87,7 +89,7 @@ export class EventStream implements Disposable {
     this.wake?.();
   }
 
-  private end(reason: string): void {
+  private end(reason: Text): void {
     if (!this.current) return;
     this.current.reason ??= reason;
     this.current.abort.abort();
@@ -125,7 +127,9 @@ export class EventStream implements Disposable {
     let deadline: Disposable | undefined;
     try {
       await ready(signal);
-      deadline = clock.after(OPEN_TIMEOUT_MS, () => this.end("OpenCode did not open its event stream."));
+      deadline = clock.after(OPEN_TIMEOUT_MS, () =>
+        this.end(sentence("OpenCode did not open its event stream.")),
+      );
       const payloads = await subscribe(
         (request) => this.fetch(request, signal),
         (cause) => (error = cause),
@@ -184,7 +188,9 @@ function retryDelay(failures: number, random: number): number {
   return Math.round(Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, middle * (0.75 + random / 2))));
 }
 
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return "The event stream ended.";
-  return error.message.endsWith(".") ? error.message : `The event stream broke (${error.message}).`;
+function describe(error: unknown): Text {
+  if (!(error instanceof Error)) return sentence("The event stream ended.");
+  return error.message.endsWith(".")
+    ? textOf(error)
+    : sentence("The event stream broke ({0}).", error.message);
 }

@@ -3,6 +3,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { ServerAccess } from "./access.ts";
 import { createClient } from "./client.ts";
 import type { ServerClient } from "./client.ts";
@@ -76,7 +77,7 @@ export class Link implements Disposable {
 
   /** Does not wait for the time of the next attempt. */
   reopen(): void {
-    this.stream.reopen("The connection is made anew.");
+    this.stream.reopen(sentence("The connection is made anew."));
   }
 
   dispose(): void {
@@ -86,7 +87,7 @@ export class Link implements Disposable {
 
   private follow(): void {
     this.currentClient = createClient(this.attachment.access, this.directory);
-    this.stream.reopen("The OpenCode server was restarted.");
+    this.stream.reopen(sentence("The OpenCode server was restarted."));
   }
 
   private async ready(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { posix, win32 } from "node:path";
 import type { ConnectionFailure } from "../engine/connection.ts";
+import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
 /** What of the file system the search needs to see. */
@@ -39,10 +40,11 @@ export async function locateOpenCode(options: LocateOptions): Promise<Located> {
 async function locateConfigured(configured: string, options: LocateOptions): Promise<Located> {
   const path = paths(options);
   const file = /^~[\\/]/.test(configured) ? path.join(options.home, configured.slice(2)) : configured;
-  if (!path.isAbsolute(file)) return failures.badPath(configured, "the path is not absolute");
-  if (!(await options.files.exists(file))) return failures.badPath(configured, "there is no such file");
+  if (!path.isAbsolute(file)) return failures.badPath(configured, sentence("the path is not absolute"));
+  if (!(await options.files.exists(file)))
+    return failures.badPath(configured, sentence("there is no such file"));
   if (!(await options.files.isExecutable(file)))
-    return failures.badPath(configured, "it is not an executable file");
+    return failures.badPath(configured, sentence("it is not an executable file"));
   return behindShim(file, options);
 }
 
@@ -131,7 +133,7 @@ async function behindShim(file: string, options: LocateOptions): Promise<Located
     const executable = win32.join(folder, path);
     if (await options.files.isExecutable(executable)) return { executable };
   }
-  return failures.badPath(file, "it is a command script, and no opencode.exe was found behind it");
+  return failures.badPath(file, sentence("it is a command script, and no opencode.exe was found behind it"));
 }
 
 function paths({ platform }: LocateOptions): typeof posix {

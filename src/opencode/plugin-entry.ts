@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { Refusal } from "../engine/errors.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 import { appendItem, removeItem, replaceNode } from "./json-edit.ts";
 import { readJson } from "./jsonc.ts";
 import type { JsonItem, JsonNode } from "./jsonc.ts";
@@ -75,11 +76,18 @@ interface PluginList {
 function read({ name, text }: ConfigText, stateFolder: string): PluginList {
   const root = parse(name, text);
   if (!root.items || Array.isArray(root.value))
-    throw unusable(name, "is not a JSON object; make it one, then try again");
+    throw unusable(
+      sentence("{0} is not a JSON object; make it one, then try again. Nothing was changed.", name),
+    );
   // Of a name that is given twice, the last counts.
   const property = root.items.findLast(({ key }) => key === "plugin");
   if (property && !Array.isArray(property.node.value))
-    throw unusable(name, 'holds a "plugin" that is no list; make it one, then try again');
+    throw unusable(
+      sentence(
+        '{0} holds a "plugin" that is no list; make it one, then try again. Nothing was changed.',
+        name,
+      ),
+    );
   const ours = property?.node.items?.filter(({ node }) => isOurs(node.value, stateFolder)) ?? [];
   return { root, property, ours };
 }
@@ -88,9 +96,15 @@ function parse(name: string, text: string): JsonNode {
   try {
     return readJson(text);
   } catch (error) {
-    const problem =
-      error instanceof SyntaxError ? `is not valid JSON (${error.message})` : "is nested too deeply";
-    throw unusable(name, `${problem}; correct it, then try again`);
+    throw unusable(
+      error instanceof SyntaxError
+        ? sentence(
+            "{0} is not valid JSON ({1}); correct it, then try again. Nothing was changed.",
+            name,
+            error.message,
+          )
+        : sentence("{0} is nested too deeply; correct it, then try again. Nothing was changed.", name),
+    );
   }
 }
 
@@ -114,6 +128,6 @@ function isOurs(entry: unknown, stateFolder: string): boolean {
   );
 }
 
-function unusable(name: string, problem: string): Refusal {
-  return new Refusal("unavailable", `${name} ${problem}. Nothing was changed.`);
+function unusable(text: Text): Refusal {
+  return new Refusal("unavailable", text);
 }

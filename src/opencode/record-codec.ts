@@ -36,6 +36,7 @@ const storedRecord = z.object({
   parentSessionID: z.string(),
   parentMessageID: z.optional(z.string()),
   launchedBy: z.enum(["agent", "person"]),
+  adoptedAt: z.optional(time),
   batchID: z.string(),
   isForked: z.boolean(),
   forkedFrom: z.optional(z.string()),

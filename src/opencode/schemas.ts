@@ -92,6 +92,7 @@ const toolState = z.discriminatedUnion("status", [
     status: z.literal("error"),
     input: unknownRecord,
     error: z.string(),
+    metadata: z.optional(unknownRecord),
     time: z.object({ start: z.number(), end: z.number() }),
   }),
 ]);

@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import type { ConnectionFailure } from "../engine/connection.ts";
+import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
 /** A server's address as a person wrote it. */
@@ -17,13 +18,14 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
     parsed = new URL(text.trim());
   } catch {
     // Not quoted: it may hold a password.
-    return failures.badUrl("it is not a URL");
+    return failures.badUrl(sentence("it is not a URL"));
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
-    return failures.badUrl("it must start with http://");
-  if (!isLoopback(parsed.hostname)) return failures.badUrl(`${parsed.hostname} is not this computer`);
+    return failures.badUrl(sentence("it must start with http://"));
+  if (!isLoopback(parsed.hostname))
+    return failures.badUrl(sentence("{0} is not this computer", parsed.hostname));
   if (parsed.pathname !== "/" || parsed.search || parsed.hash)
-    return failures.badUrl("it must hold nothing after host and port");
+    return failures.badUrl(sentence("it must hold nothing after host and port"));
   try {
     return {
       url: parsed.origin,
@@ -31,7 +33,7 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
       password: decodeURIComponent(parsed.password) || undefined,
     };
   } catch {
-    return failures.badUrl("its user name or password holds a % that encodes nothing");
+    return failures.badUrl(sentence("its user name or password holds a % that encodes nothing"));
   }
 }
 

@@ -3,6 +3,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { isAlive } from "../state/processes.ts";
 import type { Search } from "./attachment.ts";
+import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 import { findOpenCode } from "./find-opencode.ts";
 import { probe } from "./health.ts";
@@ -21,9 +22,9 @@ export async function startOwnServer(
   search: Search,
 ): Promise<Lease> {
   const { watchdog, configuredPath, home, startTimeoutMs, graceMs } = options;
-  search.onProgress("Looking for OpenCode…");
+  search.onProgress(sentence("Looking for OpenCode…"));
   const executable = await findOpenCode({ configuredPath, env: watchdog.env, home });
-  search.onProgress("Starting OpenCode…");
+  search.onProgress(sentence("Starting OpenCode…"));
   for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
   const lockOrLease = await acquireLock(files, search.signal);
   if (lockOrLease instanceof Lease) return lockOrLease;
@@ -33,7 +34,7 @@ export async function startOwnServer(
     const config = { directory, executable, files, startTimeoutMs, graceMs };
     await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
     const lease = await Lease.open(files.socket);
-    if (!lease) throw new ConnectionError(failures.startFailed("its watchdog process ended"));
+    if (!lease) throw new ConnectionError(failures.startFailed(sentence("its watchdog process ended")));
     return lease;
   } finally {
     await lockOrLease.release();

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { open, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConnectionError } from "../engine/connection.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 import { EXIT_ALREADY_SERVED, LISTENING } from "./watchdog/lease-protocol.ts";
 import type { WatchdogConfig } from "./watchdog/lease-protocol.ts";
@@ -47,19 +48,25 @@ export async function startWatchdog(program: WatchdogProgram, config: WatchdogCo
 }
 
 /** Resolves to what went wrong, or to undefined once the watchdog listens. */
-function listening(child: ChildProcess): Promise<string | undefined> {
+function listening(child: ChildProcess): Promise<Text | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      resolve("its watchdog process did not answer");
+      resolve(sentence("its watchdog process did not answer"));
     }, LISTEN_TIMEOUT_MS);
-    const settle = (problem: string | undefined) => {
+    const settle = (problem: Text | undefined) => {
       clearTimeout(timer);
       resolve(problem);
     };
-    child.once("error", (error) => settle(`its watchdog process could not be started (${error.message})`));
+    child.once("error", (error) =>
+      settle(sentence("its watchdog process could not be started ({0})", error.message)),
+    );
     child.once("exit", (code) =>
-      settle(code === EXIT_ALREADY_SERVED ? undefined : `its watchdog process ended (exit code ${code})`),
+      settle(
+        code === EXIT_ALREADY_SERVED
+          ? undefined
+          : sentence("its watchdog process ended (exit code {0})", String(code)),
+      ),
     );
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       if (text.includes(LISTENING)) settle(undefined);

@@ -1,4 +1,5 @@
 import { ConnectionError } from "../engine/connection.ts";
+import { sentence } from "../engine/sentence.ts";
 import { DEFAULT_USERNAME } from "./access.ts";
 import type { Attachment, Search } from "./attachment.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
@@ -24,7 +25,7 @@ export async function findServerByUrl(
   const parsed = parseServerUrl(text);
   if ("code" in parsed) throw new ConnectionError(parsed);
   const { url } = parsed;
-  onProgress(`Connecting to ${url}…`);
+  onProgress(sentence("Connecting to {0}…", url));
   const access = {
     url,
     username: parsed.username ?? env.OPENCODE_SERVER_USERNAME ?? DEFAULT_USERNAME,

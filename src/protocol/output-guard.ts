@@ -58,6 +58,7 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   resume: { prompt: text(MAX_PROMPT) },
   fork: {},
   retry: {},
+  adopt: {},
   "show-changes": {},
   "open-terminal": {},
   reply: { id, reply },

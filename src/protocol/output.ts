@@ -1,6 +1,6 @@
 /** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
 
-/** What the panel is about: a task, or a subagent that somebody else launched, which can be followed and stopped only. */
+/** What the panel is about: a task, or a subagent that somebody else launched, which becomes a task where it is adopted. */
 export interface TaskView {
   readonly kind: "task" | "subagent";
   readonly id: string;
@@ -240,6 +240,7 @@ export type PanelMessage =
   | { readonly type: "resume"; readonly prompt: string }
   | { readonly type: "fork" }
   | { readonly type: "retry" }
+  | { readonly type: "adopt" }
   | { readonly type: "show-changes" }
   | { readonly type: "open-terminal" }
   /** Answers the request of that ID. */
@@ -271,6 +272,8 @@ export interface OutputStrings {
   readonly sessionID: string;
   readonly subagent: string;
   readonly subagentHint: string;
+  readonly adopt: string;
+  readonly adoptAndResume: string;
   readonly conversation: string;
   readonly toolRunning: string;
   readonly toolRunningTitled: string;

@@ -1,6 +1,7 @@
 import { Refusal } from "../engine/errors.ts";
 import { unlessCancelled, type CancelSignal, type Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
 import { batchesOf } from "./slabs.ts";
 import { TokenizerThread } from "./tokenizer-thread.ts";
@@ -82,5 +83,5 @@ export class ThreadTokenCounter implements TokenCounter, Disposable {
 }
 
 function cancelled(): Refusal {
-  return new Refusal("cancelled-by-caller", "Counting tokens was cancelled.");
+  return new Refusal("cancelled-by-caller", sentence("Counting tokens was cancelled."));
 }

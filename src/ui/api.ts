@@ -1,10 +1,10 @@
 import type * as vscode from "vscode";
 import type { ActiveSession } from "../engine/active-session.ts";
-import type { TaskEngine } from "../engine/engine.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { CommandContext } from "./commands/command.ts";
+import { connectedFolder } from "./folders/connected-folder.ts";
 
 /** What other extensions get from `activate()`. Task IDs may be given as any unique prefix or suffix. */
 export interface AsyncAgentsApi {
@@ -47,18 +47,23 @@ export interface AsyncAgentsApi {
 }
 
 export function createApi(
-  engine: TaskEngine,
-  session: ActiveSession,
   context: CommandContext,
   ready: Promise<void>,
   taskChanges: vscode.Event<TaskChange>,
   sessionChanges: vscode.Event<string | undefined>,
 ): AsyncAgentsApi {
+  const { engine, folders, tasks } = context;
+  const session = (): ActiveSession | undefined => folders.current?.session;
+  /** The tasks of a folder are known once it is connected. */
+  const connected = async (taskID: string): Promise<void> => {
+    await folders.opened;
+    await connectedFolder(folders, engine.folderOf(taskID));
+  };
   return {
     apiVersion: 1,
     ready: () => ready,
     tasks: {
-      list: (parentSessionID = session.id) =>
+      list: (parentSessionID = session()?.id) =>
         parentSessionID === undefined ? [] : engine.list(parentSessionID),
       get: (taskID) => {
         try {
@@ -69,34 +74,34 @@ export function createApi(
       },
       launch: async (input) => (await import("./commands/launch.ts")).launchTask(context, input),
       resume: async (taskID, prompt) => {
-        await context.ensureConnected();
-        return context.tasks.resume(taskID, prompt);
+        await connected(taskID);
+        return tasks.resume(taskID, prompt);
       },
       fork: async (taskID, prompt) => {
-        await context.ensureConnected();
+        await connected(taskID);
         return (await import("./commands/fork.ts")).forkTask(context, taskID, { prompt });
       },
       output: async (taskID, options) => {
-        await context.ensureConnected();
-        return context.tasks.output(taskID, options);
+        await connected(taskID);
+        return tasks.output(taskID, options);
       },
       wait: async (taskID, { timeoutMs, signal } = {}) =>
         (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
       cancel: async (taskID) => {
-        await context.ensureConnected();
-        return context.tasks.cancel(taskID);
+        await connected(taskID);
+        return tasks.cancel(taskID);
       },
       clear: async (taskID, options) => {
-        await context.ensureConnected();
-        return context.tasks.clear(taskID, options);
+        await connected(taskID);
+        return tasks.clear(taskID, options);
       },
       onDidChange: taskChanges,
     },
     session: {
       get active() {
-        return session.id;
+        return session()?.id;
       },
-      select: (sessionID) => session.select(sessionID),
+      select: (sessionID) => session()?.select(sessionID),
       onDidChange: sessionChanges,
     },
   };

@@ -8,15 +8,24 @@ import {
 import type { ActiveSession } from "../engine/active-session.ts";
 import { Emitter, type Event } from "../engine/event.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { messageOf, Refusal, textOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { PasswordStore } from "./passwords.ts";
 import type { Settings } from "./settings.ts";
+import { translate } from "./translate.ts";
 
 /** The other windows on the same server: one of all writes. */
 export interface Windows {
   join(server: string): Promise<void>;
   leave(): Promise<void>;
+}
+
+/** The view that shows progress, where the person sees it. */
+export interface WatchedView {
+  readonly id: string;
+  readonly visible: boolean;
+  readonly onDidChangeVisibility: vscode.Event<boolean>;
 }
 
 /** Joins connection, engine and person: who may connect, what happens after it, what is asked when it fails. */
@@ -36,8 +45,7 @@ export class Connector implements vscode.Disposable {
     private readonly windows: Windows,
     private readonly passwords: PasswordStore,
     private readonly settings: Settings,
-    private readonly viewID: string,
-    private readonly isViewVisible: () => boolean,
+    private readonly view: WatchedView,
     private readonly logger: Logger,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
@@ -71,7 +79,7 @@ export class Connector implements vscode.Disposable {
 
   /** Joins a server that runs already, if this folder has one. Starts and asks nothing; never rejects. */
   async adopt(): Promise<void> {
-    if (whyNot() !== undefined) return;
+    if (!vscode.workspace.isTrusted) return;
     try {
       if (await this.connection.adopt()) await this.synced;
     } catch (error) {
@@ -81,8 +89,11 @@ export class Connector implements vscode.Disposable {
 
   /** Resolves once connected and up to date; the view shows progress meanwhile. */
   async ensureConnected(): Promise<void> {
-    const reason = whyNot();
-    if (reason) throw reason;
+    if (!vscode.workspace.isTrusted)
+      throw new Refusal(
+        "unavailable",
+        vscode.l10n.t("This folder is not trusted; trust it to run agents on it."),
+      );
     if (this.connection.state.kind !== "connected") await this.connectVisibly();
     if (this.syncFailure) await this.sync();
     else await this.synced;
@@ -122,21 +133,21 @@ export class Connector implements vscode.Disposable {
   /** Shows in the view what is going on; to whom does not see that, beside everything else, with a way to cancel. */
   private async connectVisibly(): Promise<void> {
     const { Notification } = vscode.ProgressLocation;
-    const location = this.isViewVisible() ? { viewId: this.viewID } : Notification;
+    const location = this.view.visible ? { viewId: this.view.id } : Notification;
     const title = vscode.l10n.t("Connecting to OpenCode");
     await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
       const abort = new AbortController();
       const subscriptions = [
         token.onCancellationRequested(() => abort.abort()),
         this.connection.onDidChangeState((state) => {
-          if (state.kind === "connecting") progress.report({ message: state.detail });
+          if (state.kind === "connecting") progress.report({ message: translate(state.detail) });
         }),
       ];
       try {
         await this.connection.connect(abort.signal);
       } catch (error) {
         if (!abort.signal.aborted) throw error;
-        throw new Refusal("cancelled-by-caller", vscode.l10n.t("Connecting was cancelled."));
+        throw new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
       } finally {
         for (const subscription of subscriptions) subscription.dispose();
       }
@@ -160,8 +171,8 @@ export class Connector implements vscode.Disposable {
     } catch (error) {
       this.syncFailure = {
         code: "gave-up",
-        message: vscode.l10n.t("The tasks could not be read from the server: {0}", messageOf(error)),
-        remedy: vscode.l10n.t("Refresh to try again."),
+        message: sentence("The tasks could not be read from the server: {0}", textOf(error)),
+        remedy: sentence("Refresh to try again."),
       };
       throw error;
     } finally {
@@ -182,15 +193,4 @@ export class Connector implements vscode.Disposable {
     await this.passwords.set(url, password);
     return true;
   }
-}
-
-function whyNot(): Refusal | undefined {
-  if (!vscode.workspace.workspaceFolders?.length)
-    return new Refusal("unavailable", vscode.l10n.t("Background agents work on a folder; open one first."));
-  if (!vscode.workspace.isTrusted)
-    return new Refusal(
-      "unavailable",
-      vscode.l10n.t("This folder is not trusted; trust it to run agents on it."),
-    );
-  return undefined;
 }

@@ -15,10 +15,15 @@ interface ContextValues {
   "asyncagents.selectionActive": boolean;
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;
+  "asyncagents.selectionSubagents": boolean;
   /** The addresses of the documents in which prompts are written. */
   "asyncagents.promptEditors": readonly string[];
   /** Those of them whose prompts are for new tasks. */
   "asyncagents.launchEditors": readonly string[];
+  /** Whether changes of a task wait to be reviewed. */
+  "asyncagents.reviewing": boolean;
+  /** The paths of what the diff editors of those changes show as modified; addresses differ in a remote window. */
+  "asyncagents.reviewedFiles": readonly string[];
 }
 
 /** Sets the editor's context keys, each only when its value changes. */

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import type { ActiveSession } from "../engine/active-session.ts";
 import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import type { Logger } from "../engine/ports.ts";
@@ -8,7 +7,9 @@ import { oneLine } from "../tools/plain-text.ts";
 import { RUNS } from "../tools/runs.ts";
 import { ToolInput } from "../tools/tool-input.ts";
 import type { KnownTasks, ToolName } from "../tools/tool.ts";
-import { humanMessage } from "./human-error.ts";
+import { connectedFolder } from "./folders/connected-folder.ts";
+import type { Folders } from "./folders/folders.ts";
+import { modelMessage } from "./human-error.ts";
 
 /** Characters of a prompt that a person is shown before they agree to it. */
 const PROMPT_EXCERPT = 1_000;
@@ -20,9 +21,7 @@ const MOST_NAMED = 10;
 export interface EditorToolContext {
   readonly known: KnownTasks;
   readonly commands: TaskCommands;
-  readonly session: Pick<ActiveSession, "id" | "ensure">;
-  /** Connects if need be; rejects where that cannot be. */
-  readonly ensureConnected: () => Promise<void>;
+  readonly folders: Folders;
   readonly logger: Logger;
 }
 
@@ -43,8 +42,8 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
     // What is to be cleared has to be known before it is confirmed.
-    if (this.name === "asyncagents_clear") await this.context.ensureConnected().catch(() => undefined);
-    this.confirmed = { sessionID: this.context.session.id };
+    if (this.name === "asyncagents_clear") await connectedFolder(this.context.folders).catch(() => undefined);
+    this.confirmed = { sessionID: activeSession(this.context) };
     const confirmationMessages = confirmation(this.name, input, this.context);
     const invocationMessage = progressMessage(this.name);
     return confirmationMessages ? { invocationMessage, confirmationMessages } : { invocationMessage };
@@ -63,15 +62,15 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     } catch (error) {
       if (token.isCancellationRequested) throw new vscode.CancellationError();
       this.context.logger.error(`The tool ${this.name} failed.`, error);
-      throw new Error(humanMessage(error), { cause: error });
+      throw new Error(modelMessage(error), { cause: error });
     } finally {
       subscription.dispose();
     }
   }
 
   private async run(input: unknown, signal: AbortSignal): Promise<string> {
-    const { known, commands, session, ensureConnected } = this.context;
-    await ensureConnected();
+    const { folders, known, commands } = this.context;
+    const { session } = await connectedFolder(folders);
     // Whoever only looks for tasks must not leave a session behind.
     const sessionID = this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? "");
     if (this.name === "asyncagents_clear" && this.confirmed && this.confirmed.sessionID !== session.id)
@@ -155,16 +154,21 @@ function describeClear(input: ToolInput, context: EditorToolContext, message: vs
     : vscode.l10n.t("Clear {0} background tasks from the list?", tasks.length);
 }
 
-function tasksToClear(input: ToolInput, { known, session }: EditorToolContext): readonly Task[] {
+function tasksToClear(input: ToolInput, context: EditorToolContext): readonly Task[] {
   const [taskID, batchID] = [input.id("task_id"), input.id("batch_id")];
-  if (session.id === undefined) return [];
-  if (taskID !== undefined) return [known.find(taskID, session.id)];
-  return batchID === undefined ? known.list(session.id) : known.batch(batchID, session.id);
+  const sessionID = activeSession(context);
+  if (sessionID === undefined) return [];
+  if (taskID !== undefined) return [context.known.find(taskID, sessionID)];
+  return batchID === undefined ? context.known.list(sessionID) : context.known.batch(batchID, sessionID);
 }
 
-function nameTask(reference: string, { known, session }: EditorToolContext): string {
+function activeSession({ folders }: EditorToolContext): string | undefined {
+  return folders.current?.session.id;
+}
+
+function nameTask(reference: string, context: EditorToolContext): string {
   try {
-    return known.find(reference, session.id ?? "").description;
+    return context.known.find(reference, activeSession(context) ?? "").description;
   } catch {
     return reference;
   }

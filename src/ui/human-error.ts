@@ -1,23 +1,29 @@
 import * as vscode from "vscode";
-import { ConnectionError } from "../engine/connection.ts";
+import { ConnectionError, describeFailure } from "../engine/connection.ts";
 import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
+import { english, sentence, type Text } from "../engine/sentence.ts";
 import { withoutLinks } from "./plain-text.ts";
+import { translate } from "./translate.ts";
 
 /**
  * The sentence a person reads of an error, its remedy included. What they cannot act on is left to the log. An error can
  * quote what agents wrote.
  */
 export function humanMessage(error: unknown): string {
-  return withoutLinks(message(error));
+  return withoutLinks(translate(describe(error)));
 }
 
-function message(error: unknown): string {
-  if (error instanceof ConnectionError) return `${error.failure.message} ${error.failure.remedy}`;
-  if (error instanceof Refusal) return error.message;
-  if (error instanceof ServerFailure)
-    return vscode.l10n.t("OpenCode did not do what was asked: {0}", error.message);
-  return vscode.l10n.t("Something went wrong that should not have; the log has the details.");
+/** As {@link humanMessage}, for a model: in English, whatever the editor's language. */
+export function modelMessage(error: unknown): string {
+  return withoutLinks(english(describe(error)));
+}
+
+function describe(error: unknown): Text {
+  if (error instanceof ConnectionError) return describeFailure(error.failure);
+  if (error instanceof Refusal) return error.text;
+  if (error instanceof ServerFailure) return sentence("OpenCode did not do what was asked: {0}", error.text);
+  return sentence("Something went wrong that should not have; the log has the details.");
 }
 
 /** For commands that people run through menus which hand over arguments, as programs do. Undefined where it failed. */

@@ -1,14 +1,14 @@
 import type * as vscode from "vscode";
-import type { TaskEngine } from "../engine/engine.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
+import type { Tasks } from "./folders/engines.ts";
 import type { NotifyUser } from "./settings.ts";
 
 /** What telling of an end takes. */
 export interface EndContext {
-  readonly engine: TaskEngine;
+  readonly engine: Pick<Tasks, "list" | "onDidChange">;
   readonly tasks: Pick<TaskCommands, "retry">;
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;

@@ -1,7 +1,9 @@
 import * as vscode from "vscode";
-import type { TaskEngine } from "../engine/engine.ts";
-import { isAtWork, type Subagent } from "../engine/subagent.ts";
-import type { VisibleConnection } from "./output/output-source.ts";
+import type { ConnectionState } from "../engine/connection.ts";
+import { isAtWork, type Child, type Subagent } from "../engine/subagent.ts";
+import type { Tasks } from "./folders/engines.ts";
+import type { Folder } from "./folders/folder.ts";
+import type { Folders } from "./folders/folders.ts";
 
 /** Many things can change within one moment; the item shows them together, in milliseconds. */
 const GATHER_MS = 100;
@@ -20,8 +22,8 @@ export class StatusBar implements vscode.Disposable {
   private shown: string | undefined;
 
   constructor(
-    private readonly engine: TaskEngine,
-    private readonly connection: VisibleConnection,
+    private readonly engine: Tasks,
+    private readonly folders: Folders,
     /** The view of the tasks. */
     private readonly viewID: string,
   ) {
@@ -38,7 +40,8 @@ export class StatusBar implements vscode.Disposable {
         updateSoon();
       }),
       engine.onDidChangeRequests(updateSoon),
-      connection.onDidChange(updateSoon),
+      folders.onDidChange(updateSoon),
+      folders.follow(({ connector }) => connector.onDidChange(updateSoon)),
     ];
   }
 
@@ -50,19 +53,17 @@ export class StatusBar implements vscode.Disposable {
   private async update(): Promise<void> {
     this.gathering = undefined;
     // Of a server that was stopped, or left, nothing is told.
-    const isLeft = this.connection.state.kind === "disconnected";
-    if (isLeft || this.engine.active().length + this.subagents.size === 0) {
+    const isTold = ({ id }: Pick<Child, "id">): boolean => !isIn(this.folders.of(id), "disconnected");
+    const active = [...this.engine.active(), ...this.subagents.values()].filter(isTold);
+    if (active.length === 0) {
       this.shown = undefined;
       return this.item.hide();
     }
     const { describe } = await import("./status-bar-text.ts");
-    const requests = this.engine.openRequests();
+    const requests = this.engine.openRequests().filter(({ child }) => isTold(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
-    const working = [...this.engine.active(), ...this.subagents.values()].filter(
-      ({ id }) => !waiting.has(id),
-    );
-    const { kind } = this.connection.state;
-    const isLost = kind !== "connected" && kind !== "connecting";
+    const working = active.filter(({ id }) => !waiting.has(id));
+    const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));
     const { text, label, tooltip } = describe({ working, requests, isLost });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;
@@ -76,4 +77,9 @@ export class StatusBar implements vscode.Disposable {
     this.item.command = isAsked ? "asyncagents.answer" : `${this.viewID}.focus`;
     this.item.show();
   }
+}
+
+/** Whether the connection of a folder, which may be gone, is in one of these states. */
+function isIn(folder: Folder | undefined, ...kinds: readonly ConnectionState["kind"][]): boolean {
+  return kinds.includes(folder?.connector.state.kind ?? "disconnected");
 }

@@ -24,7 +24,7 @@ export class Footer {
     this.activity = task.activity;
     this.element.hidden = false;
     if (task.activity) this.content.replaceChildren(this.activityLine(task.activity));
-    else if (task.status === "completed") this.showResume();
+    else if (task.status === "completed" || task.status === "idle") this.showResume(task);
     else if (task.status === "error") this.content.replaceChildren(this.failure(task));
     else if (task.status === "cancelled") this.content.replaceChildren(this.cancelled(task));
     else this.element.hidden = true;
@@ -36,7 +36,9 @@ export class Footer {
   }
 
   /** The box stays the same element, so that what is being typed is not disturbed. */
-  private showResume(): void {
+  private showResume({ kind }: TaskView): void {
+    const { resume, adoptAndResume } = this.context.strings;
+    this.resume.label(kind === "task" ? resume : adoptAndResume);
     if (this.content.firstChild !== this.resume.element) this.content.replaceChildren(this.resume.element);
   }
 
@@ -68,12 +70,16 @@ export class Footer {
     return this.withRetry(task, "cancelled", this.context.strings.status.cancelled);
   }
 
-  /** How it ended; a task can be tried again, a subagent is its launcher's own affair. */
+  /** How it ended; a task can be tried again, a subagent once it is adopted. */
   private withRetry(task: TaskView, name: IconName, title: string, ...lines: readonly string[]): HTMLElement {
     const { strings, post } = this.context;
-    if (task.kind === "subagent") return ending(name, title, ...lines);
-    const box = ending(name, title, ...lines, strings.errorRemedy);
-    box.append(primary(strings.retry, () => post({ type: "retry" })));
+    const isTask = task.kind === "task";
+    const box = ending(name, title, ...lines, isTask ? strings.errorRemedy : "");
+    box.append(
+      isTask
+        ? primary(strings.retry, () => post({ type: "retry" }))
+        : primary(strings.adopt, () => post({ type: "adopt" })),
+    );
     return box;
   }
 }

@@ -20,6 +20,7 @@ export class Header {
   private readonly facts = h("ul", { class: "facts" });
   private readonly duration = h("span");
   private readonly cancel: HTMLButtonElement;
+  private readonly adopt: HTMLButtonElement;
   private readonly copyResult: HTMLButtonElement;
   private readonly fork: HTMLButtonElement;
   private readonly changes: HTMLButtonElement;
@@ -29,13 +30,14 @@ export class Header {
   constructor(private readonly context: Context) {
     const { strings, post } = context;
     this.cancel = action("stop", strings.cancel, () => post({ type: "cancel" }));
+    this.adopt = action("adopt", strings.adopt, () => post({ type: "adopt" }));
     this.fork = action("fork", strings.fork, () => post({ type: "fork" }));
     this.changes = action("diff", strings.showChanges, () => post({ type: "show-changes" }));
     this.copyResult = action("copy", strings.copyResult, () => post({ type: "copy-result" }));
     const open = action("document", strings.openTranscript, () => post({ type: "open-transcript" }));
     this.terminal = action("terminal", strings.openTerminal, () => post({ type: "open-terminal" }));
     const actions = h("div", { class: "actions" });
-    actions.append(this.cancel, this.fork, this.changes, this.copyResult, open, this.terminal);
+    actions.append(this.cancel, this.adopt, this.fork, this.changes, this.copyResult, open, this.terminal);
     this.element.append(
       h("div", { class: "column" }, this.title, h("div", { class: "head-bar" }, this.facts, actions)),
     );
@@ -55,7 +57,7 @@ export class Header {
     const isAtWork = task.activity !== undefined || task.status === "running" || task.status === "resumed";
     this.cancel.hidden = !isAtWork;
     this.copyResult.hidden = isTask ? task.status !== "completed" : isAtWork;
-    this.fork.hidden = this.changes.hidden = !isTask;
+    this.adopt.hidden = isTask;
 
     const { input, output, reasoning, cacheRead, cacheWrite } = task.tokens;
     const tokens = [
@@ -104,7 +106,8 @@ export class Header {
 
   /** There is nothing left to act on but what was read. */
   retire(): void {
-    for (const button of [this.cancel, this.fork, this.changes, this.terminal]) button.hidden = true;
+    for (const button of [this.cancel, this.adopt, this.fork, this.changes, this.terminal])
+      button.hidden = true;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Context } from "./context.ts";
 import { h } from "./dom.ts";
 import { fill } from "./format.ts";
 
-/** Takes the prompt with which a completed task carries on. */
+/** Takes the prompt with which a completed task, or a subagent that is adopted with it, carries on. */
 export class ResumeBox {
   readonly element: HTMLElement;
   private readonly text: HTMLTextAreaElement;
@@ -45,6 +45,11 @@ export class ResumeBox {
       this.problem,
     );
     this.refresh();
+  }
+
+  /** What sending does. */
+  label(text: string): void {
+    this.button.textContent = text;
   }
 
   /** The extension answered; `error` says why the prompt was not taken. */

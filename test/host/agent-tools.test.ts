@@ -10,6 +10,7 @@ import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
 import { EditorTool, type EditorToolContext } from "../../src/ui/editor-tool.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
+import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { messageText, script } from "../support/script.ts";
@@ -84,15 +85,21 @@ describe("an agent tool of the editor", () => {
   let engine: TaskEngine;
   let session: ActiveSession;
   let context: EditorToolContext;
+  /** How connecting goes, where it is not what the engine does. */
+  let connecting: Promise<void> | undefined;
   const logged: string[] = [];
   const logger: Logger = { ...strictLogger, error: (message) => void logged.push(message) };
 
-  beforeEach(() => {
+  beforeEach(async () => {
     logged.splice(0);
+    connecting = undefined;
     server = new MemoryServer();
     engine = memoryEngine(server);
     session = new ActiveSession(engine, server, strictLogger);
-    context = { known: engine, commands: engine, session, ensureConnected: () => connect(), logger };
+    const workspace = new MemoryWorkspace(strictLogger);
+    workspace.add("one", { engine, session, ensureConnected: () => connecting ?? connect() });
+    await workspace.open();
+    context = { known: engine, commands: engine, folders: workspace.folders, logger };
   });
 
   afterEach(() => {
@@ -226,7 +233,7 @@ describe("an agent tool of the editor", () => {
 
   it("says in one sentence what it could not do, and logs the rest", async () => {
     await assert.rejects(invoke("asyncagents_task", { prompt: "x", model: "a" }), /provider\/model/);
-    context = { ...context, ensureConnected: () => Promise.reject(new Error("inner detail")) };
+    connecting = Promise.reject(new Error("inner detail"));
     await assert.rejects(invoke("asyncagents_list", {}), /^Error: Something went wrong/);
     assert.equal(logged.length, 2);
   });

@@ -26,13 +26,15 @@ describe("changes in the extension host", () => {
     made.push(uri);
     return uri;
   };
-  const show = (files: SessionChanges["files"], hasSnapshots = true): Promise<void> =>
+  const show = (files: SessionChanges["files"], hasSnapshots = true) =>
     showChanges(task, { files, hasSnapshots }, addText);
   const change = (name: string, before: FileContent, after: FileContent) => ({
     path: at(name),
     before,
     after,
     isDoubtful: false,
+    isMixed: false,
+    workedOnBy: [],
   });
   const tabs = (): readonly vscode.Tab[] => vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const tab = (label: RegExp): Promise<vscode.Tab> =>
@@ -83,8 +85,7 @@ describe("changes in the extension host", () => {
   });
 
   it("opens no file outside the workspace", async () => {
-    const path = join(folder, "..", "outside.txt");
-    await show([{ path, before: absent, after: text("x\n"), isDoubtful: false }]);
+    await show([change("../outside.txt", absent, text("x\n"))]);
     const { input } = await tab(/^outside.txt/);
     assert.ok(input instanceof vscode.TabInputTextDiff);
     assert.equal(input.modified.scheme, "asyncagents-text");

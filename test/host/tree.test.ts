@@ -8,6 +8,8 @@ import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";
 import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
+import { Engines } from "../../src/ui/folders/engines.ts";
+import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { until } from "../support/wait.ts";
 
@@ -17,6 +19,14 @@ class MemoryMemento implements vscode.Memento {
   keys = (): readonly string[] => [...this.values.keys()];
   get = <T>(key: string, fallback?: T): T => (this.values.get(key) ?? fallback) as T;
   update = async (key: string, value: unknown): Promise<void> => void this.values.set(key, value);
+}
+
+/** A workspace of one folder. */
+async function openFolder(engine: TaskEngine, session: ActiveSession): Promise<MemoryWorkspace> {
+  const workspace = new MemoryWorkspace(strictLogger);
+  workspace.add("one", { engine, session });
+  await workspace.open();
+  return workspace;
 }
 
 describe("the tree", () => {
@@ -37,7 +47,8 @@ describe("the tree", () => {
     session = new ActiveSession(engine, server, strictLogger);
     memento = new MemoryMemento();
     options = new ListOptions(memento);
-    tree = new TaskTree(engine, session, options);
+    const { folders } = await openFolder(engine, session);
+    tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     made = 0;
     await engine.connect();
@@ -244,6 +255,9 @@ describe("the tree", () => {
     assert.equal(menu(tree.node(running)), "task active running");
     assert.equal(menu(tree.node(done)), "task ended completed answered batched forked resumed");
     assert.equal(menu(tree.node(subagent)), "subagent ended idle");
+    const session = (await server.session(subagent)) ?? assert.fail("no session");
+    server.put({ ...session, tokens: { ...session.tokens, output: 5 } }, undefined);
+    assert.equal(menu(tree.node(subagent)), "subagent ended idle answered");
     assert.match(words(subagent), /^explore · OpenCode · /);
   });
 
@@ -326,7 +340,8 @@ describe("the tree of 5,000 tasks", () => {
     const engine = memoryEngine(server);
     const session = new ActiveSession(engine, server, strictLogger);
     const options = new ListOptions(new MemoryMemento());
-    const tree = new TaskTree(engine, session, options);
+    const { folders } = await openFolder(engine, session);
+    const tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
     try {
       await engine.connect();
       await session.refresh();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { attachCommand } from "../../src/opencode/attach-command.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { failureOf, realClock, silentLogger } from "./watchdog-support.ts";
@@ -51,7 +52,7 @@ describe("the command by which a terminal joins a session", () => {
     path = "/nowhere/opencode";
     const { code, remedy } = await failureOf(connection.attachCommand("ses_1"));
     assert.equal(code, "bad-path");
-    assert.match(remedy, /asyncagents\.server\.path/);
+    assert.match(english(remedy), /asyncagents\.server\.path/);
   });
 
   it("takes another server's password out of the environment where this one asks for none", () => {

@@ -188,6 +188,58 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.deepEqual(doubtful(others), ["both.txt"]);
       });
 
+      it("says which files somebody else changed as well, and who is at work on them", async () => {
+        for (const file of ["shared.txt", "persons.txt", "own.txt"])
+          writeFileSync(at(file), "first\n2\n3\n4\nlast\n");
+        const [one, two] = [await createSession(opencode, "One"), await createSession(opencode, "Two")];
+        const first = begin(
+          one,
+          edit("shared.txt", "first", "FIRST"),
+          edit("persons.txt", "first", "FIRST"),
+          edit("own.txt", "first", "FIRST"),
+          { text: "Waiting.", gate: "others", tools: [{ name: "glob", args: { pattern: "*" } }] },
+          write("last.txt", "mine\n"),
+          { text: "Done." },
+        );
+        await model.waitForRequest(({ step }) => step.gate === "others");
+        const second = begin(two, edit("shared.txt", "last", "LAST"), { text: "Done.", gate: "two" });
+        await model.waitForRequest(({ step }) => step.gate === "two");
+        writeFileSync(at("persons.txt"), "FIRST\n2\n3\n4\nLAST\n");
+        model.release("others");
+        await first.ended;
+        const facts = ({ files }: SessionChanges) =>
+          files.map(({ path, isMixed, workedOnBy }) => [name(path), isMixed, workedOnBy]);
+        assert.deepEqual(facts(await summedUp(one, 4)), [
+          ["last.txt", false, []],
+          ["own.txt", false, []],
+          ["persons.txt", true, []],
+          ["shared.txt", true, [two]],
+        ]);
+        model.release("two");
+        await second.ended;
+        const { files } = await until("the other one to be done", async () => {
+          const found = await server.changes(one, 0);
+          return found.files.every(({ workedOnBy }) => workedOnBy.length === 0) && found;
+        });
+        assert.deepEqual(
+          files.filter(({ isMixed }) => isMixed).map(({ path }) => name(path)),
+          ["persons.txt", "shared.txt"],
+        );
+      });
+
+      it("says so where a file changed between two turns", async () => {
+        writeFileSync(at("between.txt"), "first\n2\n3\n4\nlast\n");
+        const id = await createSession(opencode);
+        await turn(id, edit("between.txt", "first", "FIRST"), { text: "Done." });
+        assert.equal((await summedUp(id, 1)).files[0]?.isMixed, false);
+        writeFileSync(at("between.txt"), "FIRST\n2\nperson's\n4\nlast\n");
+        await turn(id, edit("between.txt", "last", "LAST"), { text: "Done." });
+        await until("the second turn to be summed up", async () => {
+          const [file] = (await server.changes(id, 0)).files;
+          return file?.after.kind === "text" && file.after.text.includes("LAST") && file.isMixed;
+        });
+      });
+
       it("counts for a session what its subagents did", async () => {
         const id = await createSession(opencode);
         const prompt = script([write("by-subagent.txt", "x\n"), { text: "Done." }]);

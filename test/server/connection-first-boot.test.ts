@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ConnectionState } from "../../src/engine/connection.ts";
+import { english } from "../../src/engine/sentence.ts";
 import { createSession, ended, openWindow } from "../support/engine.ts";
 import { hermeticEnv, startOpenCode } from "../support/opencode.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
@@ -85,7 +86,8 @@ describe("Connection to a server that prepares its plugins", function () {
       env: { ...hermeticEnv(freshHome(), pluginConfig()), npm_config_registry: registry.url },
     }));
   const registryAsked = () => until("the installation", () => registry.askedAt, 30_000);
-  const detailOf = (state: ConnectionState) => (state.kind === "connecting" ? state.detail : state.kind);
+  const detailOf = (state: ConnectionState) =>
+    state.kind === "connecting" ? english(state.detail) : state.kind;
 
   it("waits for one of its own, says so, and connects all windows without a cut", async () => {
     const opened = await openDesk();
@@ -178,7 +180,10 @@ describe("Connection to a server that prepares its plugins", function () {
       clock.advance(1);
       const failure = await failing;
       assert.equal(failure.code, "start-timeout");
-      assert.match(failure.message, new RegExp(`not ready for this folder within ${limitMs / 1_000} s`));
+      assert.match(
+        english(failure.message),
+        new RegExp(`not ready for this folder within ${limitMs / 1_000} s`),
+      );
       assert.deepEqual(chosen.state, { kind: "failed", failure });
       assert.equal(clock.pending, 0);
     }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
+import { english } from "../../src/engine/sentence.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -154,7 +155,7 @@ describe("Connection to a server of one's own", function () {
     for (let attempt = 0; attempt < 2; attempt++) {
       const failure = await failureOf(window.connect());
       assert.equal(failure.code, "start-failed");
-      assert.match(failure.message, /exit code 1.*your configuration is bad/);
+      assert.match(english(failure.message), /exit code 1.*your configuration is bad/);
     }
     await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
   });
@@ -163,14 +164,14 @@ describe("Connection to a server of one's own", function () {
     desk = await Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
     const failure = await failureOf(desk.window().connect());
     assert.equal(failure.code, "start-failed");
-    assert.match(failure.message, /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
+    assert.match(english(failure.message), /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
   });
 
   it("does not wait for ever for a server that is not ready", async () => {
     desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
     const failure = await failureOf(desk.window({ startTimeoutMs: 700 }).connect());
     assert.equal(failure.code, "start-timeout");
-    assert.match(failure.message, /within 1 s/);
+    assert.match(english(failure.message), /within 1 s/);
   });
 
   it("does not use a server that is too old", async () => {
@@ -190,6 +191,6 @@ describe("Connection to a server of one's own", function () {
       () => window.state.kind === "failed" && window.state.failure.code === "gave-up" && window.state,
       120_000,
     );
-    assert.match(state.failure.message, /crashed 6 times/);
+    assert.match(english(state.failure.message), /crashed 6 times/);
   });
 });

@@ -19,7 +19,7 @@ describe("subagents of others", () => {
 
   before(async () => {
     model = await startScriptedModel();
-    const permission = { bash: { "*": "allow", "echo asked": "ask" } };
+    const permission = { bash: { "*": "allow", "echo asked": "ask" }, glob: "ask" };
     // OpenCode lets a child session have no subagents of its own unless told.
     server = await startOpenCode({ model, config: { ...modelConfig(model), permission, subagent_depth: 3 } });
     window = await openWindow(server);
@@ -172,6 +172,24 @@ describe("subagents of others", () => {
     const later = await openWindow(server);
     assert.deepEqual(later.engine.openRequests(), []);
     later.dispose();
+  });
+
+  it("what one waits for stays known over a reconnect, even while the server cannot list it", async () => {
+    const glob: ScriptStep = { tools: [{ name: "glob", args: { pattern: "*.ts" } }] };
+    await ask(delegate(glob, { text: "allowed" }), { text: "ok" });
+    const { id } = await subagent();
+    const open = await until("the request", () =>
+      window.engine.openRequests().find(({ child }) => child.id === id),
+    );
+    assert.equal((await server.fetch("/permission")).status, 400);
+    await window.engine.connect();
+    assert.deepEqual(
+      window.engine.openRequests().map(({ request }) => request.id),
+      [open.request.id],
+    );
+    assert.equal(window.engine.child(id)?.progress?.phase, "needs-permission");
+    await window.engine.answer(open.request, { type: "permission", reply: "once" });
+    await toBe(id, "idle");
   });
 
   it("one below a task is the task's child, and a cancel of the task stops it", async () => {

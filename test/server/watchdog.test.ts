@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { english } from "../../src/engine/sentence.ts";
 import { Lease } from "../../src/opencode/lease.ts";
 import { foldersOf, serverFiles } from "../../src/opencode/server-files.ts";
 import type { ServerFiles } from "../../src/opencode/server-files.ts";
@@ -136,7 +137,7 @@ describe("Watchdog", function () {
     const config = { directory: desk.directory, executable: "x", files, startTimeoutMs: 1_000, graceMs: 100 };
     const failure = await failureOf(startWatchdog(program, config));
     assert.equal(failure.code, "start-failed");
-    assert.match(failure.message, /missing\.cjs/);
+    assert.match(english(failure.message), /missing\.cjs/);
   });
 });
 

@@ -71,7 +71,13 @@ describe("the extension's manifest", () => {
     );
     assert.deepEqual(
       forSeveral?.map(({ command }) => command),
-      ["asyncagents.cancel", "asyncagents.copyResult", "asyncagents.copyTaskId", "asyncagents.clear"],
+      [
+        "asyncagents.cancel",
+        "asyncagents.adopt",
+        "asyncagents.copyResult",
+        "asyncagents.copyTaskId",
+        "asyncagents.clear",
+      ],
     );
   });
 

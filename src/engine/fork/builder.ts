@@ -2,6 +2,7 @@ import { Refusal } from "../errors.ts";
 import type { CancelSignal } from "../event.ts";
 import { freshID, type Random } from "../ids.ts";
 import { ServerFailure, type AgentServer, type Clock } from "../ports.ts";
+import { sentence } from "../sentence.ts";
 import type { Message, Session } from "../server-model.ts";
 import type { ForkRange, TaskRecord } from "../task.ts";
 import type { TokenCounter } from "../token-counter.ts";
@@ -200,7 +201,7 @@ const UNCOUNTED: TokenCounter = { count: () => Promise.reject(NOT_COUNTED) };
 function unknownSource(): Refusal {
   return new Refusal(
     "unknown-session",
-    "The conversation to fork does not exist in this folder (any more); choose another one.",
+    sentence("The conversation to fork does not exist in this folder (any more); choose another one."),
   );
 }
 

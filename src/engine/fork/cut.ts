@@ -1,5 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { CancelSignal } from "../event.ts";
+import { sentence } from "../sentence.ts";
 import type { Message } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
 import { fitMessages } from "./fit.ts";
@@ -87,7 +88,7 @@ function requireLimit(name: string, value: unknown): void {
   if (typeof value === "number" && value > 0) return;
   throw new Refusal(
     "invalid-argument",
-    `The limit ${name} must be a number greater than 0; change it in the settings.`,
+    sentence("The limit {0} must be a number greater than 0; change it in the settings.", name),
   );
 }
 

@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import { sentence } from "../sentence.ts";
 import type {
   AssistantMessageInfo,
   FilePart,
@@ -107,7 +108,10 @@ function positionOf(messages: readonly Message[], id: string): number {
   if (position !== -1) return position;
   throw new Refusal(
     "invalid-argument",
-    `Message ${id} is not in the part of the conversation that is forked; choose one of its messages.`,
+    sentence(
+      "Message {0} is not in the part of the conversation that is forked; choose one of its messages.",
+      id,
+    ),
   );
 }
 

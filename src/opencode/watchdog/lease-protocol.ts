@@ -1,14 +1,17 @@
 import * as z from "zod/mini";
+import { isText, type Text } from "../../engine/sentence.ts";
 
 /*
  * What a watchdog and the extension hosts that use its server tell each other: one JSON object per line. The
  * connection itself is the lease. Passwords do not travel here: a named pipe may have other readers.
  */
 
+const text = z.custom<Text>(isText);
+
 const serverFault = z.object({
   code: z.enum(["start-failed", "start-timeout", "gave-up"]),
-  message: z.string(),
-  remedy: z.string(),
+  message: text,
+  remedy: text,
 });
 
 /** Why a watchdog has no server. */

@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { ToldError } from "../../engine/errors.ts";
+import { sentence, type Text } from "../../engine/sentence.ts";
 import { DEFAULT_USERNAME } from "../access.ts";
 import type { ServerAccess } from "../access.ts";
 import { failures } from "../failures.ts";
@@ -28,7 +30,7 @@ export interface StartOptions {
 }
 
 /** The server did not come up. */
-export class StartError extends Error {
+export class StartError extends ToldError {
   override readonly name = "StartError";
 
   constructor(readonly failure: ServerFault) {
@@ -54,7 +56,7 @@ export class ServerProcess {
   /** OpenCode's, known once the server is started. */
   version = "";
   /** Settles when the process has ended, with how it did. */
-  readonly exited: Promise<string>;
+  readonly exited: Promise<Text>;
   private readonly child: ChildProcess;
   private hasExited = false;
   private tail = "";
@@ -73,13 +75,15 @@ export class ServerProcess {
       windowsHide: true,
     });
     this.exited = new Promise((resolve) => {
-      const end = (how: string) => {
+      const end = (how: Text) => {
         this.hasExited = true;
         this.signal("SIGKILL");
         resolve(how);
       };
       this.child.once("error", (error) => end(error.message));
-      this.child.once("exit", (code, signal) => end(signal ? `ended by ${signal}` : `exit code ${code}`));
+      this.child.once("exit", (code, signal) =>
+        end(signal ? sentence("ended by {0}", signal) : sentence("exit code {0}", String(code))),
+      );
     });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => this.keep(text));
@@ -102,7 +106,7 @@ export class ServerProcess {
       this.exited.then((how) => failures.startFailed(how, this.tail)),
       aborted(giveUp).then(() =>
         signal.aborted
-          ? failures.startFailed("the start was cancelled")
+          ? failures.startFailed(sentence("the start was cancelled"))
           : failures.startTimeout(timeoutMs, this.tail),
       ),
     ]);
@@ -113,7 +117,10 @@ export class ServerProcess {
     await this.listening();
     const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
     if (health.kind !== "healthy")
-      return failures.startFailed(`another program answers on port ${this.port}`, this.tail);
+      return failures.startFailed(
+        sentence("another program answers on port {0}", String(this.port)),
+        this.tail,
+      );
     this.version = health.version;
     return undefined;
   }

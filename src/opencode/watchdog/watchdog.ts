@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
+import { english } from "../../engine/sentence.ts";
 import { failures } from "../failures.ts";
 import { writeServerState } from "../server-files.ts";
 import type { ServerFault, WatchdogConfig, WatchdogMessage } from "./lease-protocol.ts";
@@ -70,7 +71,7 @@ export class Watchdog {
     if (!("exited" in server)) return signal.aborted ? undefined : server;
     await this.announce(server, "ready");
     for (let crashes: number[] = []; ;) {
-      const how = await Promise.race([server.exited, this.ended()]);
+      const how = english(await Promise.race([server.exited, this.ended()]));
       if (signal.aborted) return this.stop(server);
       crashes = [...crashes.filter((at) => at > Date.now() - CRASH_WINDOW_MS), Date.now()];
       this.log(`the server crashed (${how})`);

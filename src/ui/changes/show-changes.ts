@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import type { SessionChanges } from "../../engine/server-model.ts";
+import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { diffSides, type AddText } from "./diff-sides.ts";
@@ -8,26 +8,26 @@ import { diffSides, type AddText } from "./diff-sides.ts";
 /** Files that a sentence names before it stops. */
 const NAMED_FILES = 5;
 
-/** Opens what a session changed in the editor's own diff editor: of one file alone, of several together. */
+/**
+ * Opens what a session changed in the editor's own diff editor: of one file alone, of several together. Returns what
+ * the editor of one file shows as modified.
+ */
 export async function showChanges(
   child: Child,
   { files, hasSnapshots }: SessionChanges,
   addText: AddText,
-): Promise<void> {
+): Promise<vscode.Uri | undefined> {
   if (files.length === 0) {
     void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));
-    return;
+    return undefined;
   }
-  const title = hasSnapshots
-    ? vscode.l10n.t("Changes: {0}", child.description)
-    : vscode.l10n.t("Changes by Edit Tools: {0}", child.description);
-  const sides = await Promise.all(files.map((file) => diffSides(file, addText)));
-  const [only, ...others] = sides;
+  const title = changesTitle(child, hasSnapshots);
+  let opened: vscode.Uri | undefined;
+  const [only, ...others] = files;
   if (only && others.length === 0) {
-    const name = basename(only.file.fsPath);
-    const [original, modified] = [only.original, only.modified].map((side) => side ?? addText(only.file, ""));
-    await vscode.commands.executeCommand("vscode.diff", original, modified, `${name} (${title})`);
+    opened = await showChange(title, only, addText);
   } else {
+    const sides = await Promise.all(files.map((file) => diffSides(file, addText)));
     const resources = sides.map(({ file, original, modified }) => [file, original, modified]);
     await vscode.commands.executeCommand("vscode.changes", title, resources);
   }
@@ -41,6 +41,21 @@ export async function showChanges(
         ),
       ),
     );
+  return opened;
+}
+
+/** Opens one changed file in the diff editor; returns what that shows as modified. */
+export async function showChange(title: string, change: FileChange, addText: AddText): Promise<vscode.Uri> {
+  const { file, original, modified } = await diffSides(change, addText);
+  const [left, right] = [original ?? addText(file, ""), modified ?? addText(file, "")];
+  await vscode.commands.executeCommand("vscode.diff", left, right, `${basename(file.fsPath)} (${title})`);
+  return right;
+}
+
+export function changesTitle(child: Child, hasSnapshots: boolean): string {
+  return hasSnapshots
+    ? vscode.l10n.t("Changes: {0}", child.description)
+    : vscode.l10n.t("Changes by Edit Tools: {0}", child.description);
 }
 
 function nothingChanged(child: Child, hasSnapshots: boolean): string {

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { showError } from "../human-error.ts";
 import type { Command, CommandContext } from "./command.ts";
 
@@ -35,7 +36,7 @@ export const removeAgentTools: Command = {
 
 /** Returns the path of the file that is now as wanted; undefined: there is none, or the person changed their mind. */
 async function edit(action: Action, context: CommandContext, argument: unknown): Promise<string | undefined> {
-  const config = await context.agentToolsConfig();
+  const config = requireFolder(context.folders).agentToolsConfig;
   if (argument === undefined) return editAsking(action, context);
   const change = await config.plan(action, readScope(argument));
   if (change && change.after !== change.before) await config.apply(change);
@@ -43,7 +44,7 @@ async function edit(action: Action, context: CommandContext, argument: unknown):
 }
 
 async function editAsking(action: Action, context: CommandContext): Promise<string | undefined> {
-  const config = await context.agentToolsConfig();
+  const config = requireFolder(context.folders).agentToolsConfig;
   const scope = await pickScope(action);
   if (scope === undefined) return undefined;
   const change = await config.plan(action, scope);

@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
-import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
 import type { PendingRequest, QuestionRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { shortID } from "../../engine/task.ts";
+import type { Tasks } from "../folders/engines.ts";
 import { BACK } from "../quick-input.ts";
 import { answerOneOf, answerRequest } from "../requests/answer-flow.ts";
 import { ancestors } from "../tree/family.ts";
@@ -36,7 +37,7 @@ export const answer: Command = {
 };
 
 /** What waits for a person at this agent, or at one that works for it. */
-function requestsBelow(engine: TaskEngine, id: string): readonly OpenRequest[] {
+function requestsBelow(engine: Tasks, id: string): readonly OpenRequest[] {
   const own = engine.openRequests().filter(({ child }) => child.id === id);
   return own.length > 0
     ? own

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
 import type { Subject } from "../editor/subject.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
@@ -31,7 +32,9 @@ export interface OptionsAnswer {
 /** Shows what of a launch can be chosen, and lets the person change it. */
 export async function askOptions(context: CommandContext, question: OptionsQuestion): Promise<OptionsAnswer> {
   // Asked for now, the models are there when they are wanted; who wants them hears of a failure.
-  context.engine.catalog.models().catch(() => undefined);
+  requireFolder(context.folders)
+    .engine.catalog.models()
+    .catch(() => undefined);
   let active: Option | undefined;
   for (let { plan } = question; ;) {
     const option = await askChoice<Option>({
@@ -72,7 +75,7 @@ export async function askOptions(context: CommandContext, question: OptionsQuest
 }
 
 function optionChoices(
-  { session }: CommandContext,
+  { folders }: CommandContext,
   { plan, prompts, canMove }: OptionsQuestion,
 ): readonly Choice<Option>[] {
   const { agents, model, fork, subject } = plan;
@@ -100,7 +103,7 @@ function optionChoices(
       value: "model",
     },
     ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
-    ...(session.session ? [forked] : []),
+    ...(folders.current?.session.session ? [forked] : []),
     ...(canMove ? [write, sections] : []),
   ];
 }
@@ -133,8 +136,8 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
 }
 
 /** A fork of the active session; undefined: there is none. */
-function forkOfActive({ session }: CommandContext): LaunchPlan["fork"] {
-  const active = session.session;
+function forkOfActive({ folders }: CommandContext): LaunchPlan["fork"] {
+  const active = folders.current?.session.session;
   if (!active) return undefined;
   return { title: active.title, request: { sourceSessionID: active.id }, parentSessionID: active.id };
 }

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { isActive, type Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { showIfLong } from "../long-work.ts";
 import { humanMessage } from "../human-error.ts";
 import { BACK } from "../quick-input.ts";
@@ -23,7 +24,7 @@ interface BatchArguments {
 
 export const launchBatch: Command = {
   async run(context, argument) {
-    await context.ensureConnected();
+    await connectedFolder(context.folders);
     return argument === undefined ? launchAsking(context) : launchAll(context, readBatch(argument));
   },
 };
@@ -31,11 +32,11 @@ export const launchBatch: Command = {
 export const cancelBatch: Command = {
   isAboutTask: true,
   async run(context, argument) {
-    const { tasks, session } = context;
+    const { tasks, folders } = context;
     if (argument instanceof BatchNode) return tasks.cancelBatch(argument.batchID, argument.parentSessionID);
     // A program may give the batch itself instead of one of its tasks.
     const batchID = batchOf(argument);
-    if (batchID !== undefined) return tasks.cancelBatch(batchID, session.id);
+    if (batchID !== undefined) return tasks.cancelBatch(batchID, folders.current?.session.id);
     const task = await pickTask(context, argument, {
       title: vscode.l10n.t("Cancel Batch"),
       accepts: isActive,

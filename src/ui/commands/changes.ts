@@ -1,7 +1,9 @@
 import * as vscode from "vscode";
+import type { SessionChanges } from "../../engine/server-model.ts";
+import type { Child } from "../../engine/subagent.ts";
 import { showChanges as show } from "../changes/show-changes.ts";
-import type { Command } from "./command.ts";
-import { pickChild } from "./pick-task.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { connectFor, pickChild } from "./pick-task.ts";
 
 /** Milliseconds after which progress is shown. */
 const PATIENCE_MS = 500;
@@ -9,18 +11,28 @@ const PATIENCE_MS = 500;
 export const showChanges: Command = {
   isAboutTask: true,
   async run(context, argument) {
-    await context.ensureConnected();
+    await connectFor(context, argument);
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Show Changes"),
     });
     if (!child) return undefined;
-    // What a fork inherited was done before it was there.
-    const reading = context.connection.server.changes(child.id, child.createdAt);
-    const changes = await withPatience(vscode.l10n.t("Reading the changes"), reading);
-    if (changes) await show(child, changes, context.addText);
+    const changes = await readChanges(context, child);
+    if (!changes) return undefined;
+    const [opened, review] = await Promise.all([show(child, changes, context.addText), context.review()]);
+    const [first] = changes.files;
+    if (opened && first) review.setOpen(opened, { taskID: child.id, path: first.path });
+    await review.show(child, changes);
     return changes;
   },
 };
+
+/** What a task or subagent changed; if it takes long, with progress. Undefined: the person cancelled. */
+export async function readChanges(
+  { review }: CommandContext,
+  child: Child,
+): Promise<SessionChanges | undefined> {
+  return withPatience(vscode.l10n.t("Reading the changes"), (await review()).read(child));
+}
 
 /** What the work gives; if it takes long, with progress and a way to cancel. Undefined: cancelled. */
 async function withPatience<T>(title: string, work: Promise<T>): Promise<T | undefined> {

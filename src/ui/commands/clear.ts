@@ -33,8 +33,12 @@ export const clear: Command = {
 
 export const clearFinished: Command = {
   async run(context) {
-    const { engine, session } = context;
-    return session.id === undefined ? [] : clearAll(context, finishedTasks(engine, session.id));
+    const { engine, folders } = context;
+    const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
+    return clearAll(
+      context,
+      sessionIDs.flatMap((id) => finishedTasks(engine, id)),
+    );
   },
 };
 

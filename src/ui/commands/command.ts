@@ -1,41 +1,36 @@
 import * as vscode from "vscode";
-import type { ActiveSession } from "../../engine/active-session.ts";
-import type { ConnectionState, ServerConnection } from "../../engine/connection.ts";
-import type { TaskEngine } from "../../engine/engine.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
+import type { Review } from "../changes/review.ts";
+import type { Engines } from "../folders/engines.ts";
+import type { Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
 import { TreeNode } from "../tree/nodes.ts";
 import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
 import type { Settings } from "../settings.ts";
-import type { AgentToolsConfig } from "./agent-tools-commands.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
 /** What commands work on. */
 export interface CommandContext {
-  /** What is known of the tasks. */
-  readonly engine: TaskEngine;
+  /** What there is one of for each folder: sessions, connections, agents. */
+  readonly folders: Folders;
+  /** What is known of the tasks of all folders. */
+  readonly engine: Engines;
   /** What changes them; carried out by whichever window writes. */
   readonly tasks: TaskCommands;
-  readonly session: ActiveSession;
-  readonly connection: ServerConnection;
   readonly panels: OutputPanels;
   readonly promptEditors: PromptEditors;
   readonly memory: LaunchMemory;
   readonly settings: Settings;
-  readonly agentToolsConfig: () => Promise<AgentToolsConfig>;
   readonly logger: Logger;
-  /** Connects if need be, showing progress in the view; rejects where that cannot be. */
-  readonly ensureConnected: () => Promise<void>;
-  /** Connects because the person asked for it: where a password is missing, it is asked for. */
-  readonly connectAsking: () => Promise<ConnectionState>;
-  readonly refresh: () => Promise<void>;
   /** Opens a text as a read-only document; the name's extension tells the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
   /** A text as a read-only document that is called like the file, and is not open yet. */
   readonly addText: (file: vscode.Uri, text: string) => vscode.Uri;
+  /** The review of what a task changed. */
+  readonly review: () => Promise<Review>;
   readonly showLog: () => void;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;
@@ -66,7 +61,7 @@ export function registerCommands<ID extends string>(
     ...ids.map((id) =>
       vscode.commands.registerCommand(id, async (...args: unknown[]) => {
         try {
-          const { [id]: command } = await load();
+          const [{ [id]: command }] = await Promise.all([load(), context.folders.opened]);
           const isForMenu = !command.isAboutTask && !isFromCode(args);
           return await command.run(context, ...(isForMenu ? [] : args));
         } catch (error) {

@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
-import type { Task } from "../../engine/task.ts";
+import { isAnswered } from "../tree/child-state.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
+import { pickChild, selectedChildren } from "./pick-task.ts";
 
 export const copyTaskId: Command = {
   isAboutTask: true,
@@ -18,36 +18,40 @@ export const copyTaskId: Command = {
 export const copyResult: Command = {
   isAboutTask: true,
   async run(context, argument, selection) {
-    const selected = selectedChildren(context, argument, selection)?.filter(isTask).filter(isAnswered);
-    const tasks = selected ?? (await pickAnswered(context, argument));
-    const outputs = await Promise.all(tasks.map(({ id }) => context.tasks.output(id)));
-    const answers = outputs.flatMap(({ task, result = "" }) => (result === "" ? [] : [{ task, result }]));
+    const selected = selectedChildren(context, argument, selection)?.filter(isAnswered);
+    const children = selected ?? (await pickAnswered(context, argument));
+    const results = await Promise.all(children.map((child) => readResult(context, child)));
+    const answers = children.flatMap(({ description }, index) => {
+      const result = results[index] ?? "";
+      return result === "" ? [] : [{ description, result }];
+    });
     const [first, ...others] = answers;
     if (!first) {
-      if (tasks.length > 0)
+      if (children.length > 0)
         void vscode.window.showInformationMessage(vscode.l10n.t("There is no answer to copy."));
       return "";
     }
     const text =
       others.length === 0
         ? first.result
-        : answers.map(({ task, result }) => `## ${oneLine(task.description)}\n\n${result}`).join("\n\n");
+        : answers.map(({ description, result }) => `## ${oneLine(description)}\n\n${result}`).join("\n\n");
     await vscode.env.clipboard.writeText(text);
     return text;
   },
 };
 
-function isAnswered({ finalMessageID }: Task): boolean {
-  return finalMessageID !== undefined;
+/** That the result of a task was fetched is noted in its record; a subagent of others has none. */
+async function readResult({ engine, tasks }: CommandContext, child: Child): Promise<string | undefined> {
+  return isTask(child) ? (await tasks.output(child.id)).result : engine.lastAnswer(child.id);
 }
 
-async function pickAnswered(context: CommandContext, argument: unknown): Promise<readonly Task[]> {
-  const task = await pickTask(context, argument, {
+async function pickAnswered(context: CommandContext, argument: unknown): Promise<readonly Child[]> {
+  const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Copy Result"),
     accepts: isAnswered,
     none: vscode.l10n.t("No task has answered yet."),
   });
-  return task ? [task] : [];
+  return child ? [child] : [];
 }
 
 async function chosen(

@@ -6,6 +6,7 @@ import { fileSubject } from "../editor/file-subject.ts";
 import { problemSubject, problemsIn } from "../editor/problem-subject.ts";
 import { editorVariables, selectionSubject, type Selected } from "../editor/selection-subject.ts";
 import type { Subject } from "../editor/subject.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { showingErrors } from "../human-error.ts";
 import { BACK } from "../quick-input.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -58,7 +59,7 @@ export const launchOnChange: Command = {
 /** Begins with a template: the one of this name, else one that is chosen. */
 export const launchTemplate: Command = {
   async run(context, name) {
-    await context.ensureConnected();
+    await connectedFolder(context.folders);
     const { memory } = context;
     const variables = editorVariables();
     const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
@@ -79,6 +80,9 @@ async function launchOn(
 ): Promise<Task | undefined> {
   const options = args.find(hasPrompt);
   const given = args.filter((each) => each !== options);
+  const [uri] = [...given.flatMap(urisIn), repositoryIn(given)];
+  // An agent works in the folder of what it is launched on.
+  context.folders.use(uri && context.folders.at(uri));
   if (options) return launchTask(context, readArguments(options), await read(given));
   return showingErrors(context.logger, async () => launchAsking(context, await read(given)));
 }
@@ -101,6 +105,7 @@ function urisIn(value: unknown): readonly vscode.Uri[] {
   if (value instanceof vscode.Uri) return [value];
   if (Array.isArray(value)) return value.flatMap(urisIn);
   if (typeof value !== "object" || value === null) return [];
+  if (value instanceof vscode.Location) return [value.uri];
   if ("resourceUri" in value) return urisIn(value.resourceUri);
   return "resourceStates" in value ? urisIn(value.resourceStates) : [];
 }

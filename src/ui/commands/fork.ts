@@ -1,34 +1,35 @@
 import * as vscode from "vscode";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readArguments, type LaunchArguments } from "./launch.ts";
 import { forkAsking } from "./launch-flow.ts";
-import { pickTask } from "./pick-task.ts";
+import { connectFor, findChild, pickChild } from "./pick-task.ts";
 
 export const fork: Command = {
   isAboutTask: true,
   async run(context, argument, prompt, options) {
-    await context.ensureConnected();
-    const task = await pickTask(context, argument, {
+    await connectFor(context, argument);
+    const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Fork Task"),
     });
-    if (!task) return undefined;
+    if (!child) return undefined;
     if (typeof prompt === "string")
-      return forkTask(context, task.id, readArguments({ ...(options as object | undefined), prompt }));
-    const { id, description, parentSessionID, agent, model } = task;
+      return forkTask(context, child.id, readArguments({ ...(options as object | undefined), prompt }));
+    const { id, description, parentSessionID, agent, model } = child;
     const draft = { title: description, request: { sourceSessionID: id }, parentSessionID };
-    return forkAsking(context, { agents: [agent], model, fork: draft });
+    return forkAsking(context, { agents: agent === undefined ? [] : [agent], model, fork: draft });
   },
 };
 
 export const launchForked: Command = {
   async run(context, argument) {
-    await context.ensureConnected();
-    if (argument !== undefined) return launchFork(context, readArguments(argument));
-    const sessionID = await context.session.ensure();
-    const session = context.engine.session(sessionID);
-    const agent = session?.agent ?? (await context.engine.agents())[0]?.name;
+    const folder = await connectedFolder(context.folders);
+    const sessionID = await folder.session.ensure();
+    if (argument !== undefined) return launchFork(context, sessionID, readArguments(argument));
+    const session = folder.engine.session(sessionID);
+    const agent = session?.agent ?? (await folder.engine.agents())[0]?.name;
     return forkAsking(context, {
       agents: agent === undefined ? [] : [agent],
       model: session?.model,
@@ -41,13 +42,16 @@ export const launchForked: Command = {
   },
 };
 
-/** A new task that carries on from another one's conversation, as the same agent with the same model unless changed. */
+/**
+ * A new task that carries on from the conversation of another one, or of a subagent of others, as the same agent with
+ * the same model unless changed.
+ */
 export async function forkTask(
   { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
   taskID: string,
   input: LaunchArguments,
 ): Promise<Task> {
-  const { id, parentSessionID, agent, model } = engine.find(taskID);
+  const { id, parentSessionID, agent, model } = findChild({ engine }, taskID);
   return tasks.launch({
     prompt: input.prompt,
     description: input.description,
@@ -60,11 +64,14 @@ export async function forkTask(
   });
 }
 
-/** A fork of the active session, as a program asks for it. */
-async function launchFork(context: CommandContext, input: LaunchArguments): Promise<Task> {
+/** A fork of a session, as a program asks for it. */
+async function launchFork(
+  { tasks }: CommandContext,
+  sourceSessionID: string,
+  input: LaunchArguments,
+): Promise<Task> {
   const { prompt, description, agent, model, batch_id: batchID } = input;
-  const sourceSessionID = await context.session.ensure();
-  return context.tasks.launch({
+  return tasks.launch({
     prompt,
     description,
     agent,

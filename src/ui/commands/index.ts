@@ -1,4 +1,5 @@
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
+import { adopt } from "./adopt.ts";
 import { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
 import { answer } from "./answer.ts";
 import { cancelBatch, launchBatch } from "./batch.ts";
@@ -18,6 +19,8 @@ import { fork, launchForked } from "./fork.ts";
 import { launch } from "./launch.ts";
 import { clearFilter, filter, sort } from "./list-commands.ts";
 import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
+import { revertAllChanges, revertChange } from "./revert.ts";
+import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
 import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
@@ -40,12 +43,19 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.showOutput": showOutput,
   [SHOW_SELECTED]: showSelected,
   "asyncagents.showChanges": showChanges,
+  "_asyncagents.openChange": openChange,
+  "asyncagents.acceptChange": acceptChange,
+  "asyncagents.revertChange": revertChange,
+  "asyncagents.acceptAllChanges": acceptAllChanges,
+  "asyncagents.revertAllChanges": revertAllChanges,
+  "asyncagents.closeChanges": closeChanges,
   "asyncagents.openInTerminal": openInTerminal,
   "asyncagents.resume": resume,
   "asyncagents.fork": fork,
   "asyncagents.retry": retry,
   "asyncagents.cancel": cancel,
   "asyncagents.cancelBatch": cancelBatch,
+  "asyncagents.adopt": adopt,
   "asyncagents.answer": answer,
   "asyncagents.sendNotice": sendNotice,
   "asyncagents.clear": clear,

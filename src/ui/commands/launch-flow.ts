@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
 import { editorVariables } from "../editor/selection-subject.ts";
 import type { Subject } from "../editor/subject.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { humanMessage } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
@@ -17,7 +18,7 @@ import { pickPrompt } from "./pick-prompt.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the person wants to choose; `subject`: what it is about. */
 export async function launchAsking(context: CommandContext, subject?: Subject): Promise<Task | undefined> {
-  await context.ensureConnected();
+  await connectedFolder(context.folders);
   let plan: LaunchPlan = { agents: [], subject };
   for (;;) {
     const title = subject
@@ -220,7 +221,7 @@ export async function launchTextAsking(
   text: string,
   { agents = [], canMove = false }: { readonly agents?: readonly string[]; readonly canMove?: boolean } = {},
 ): Promise<Task | undefined> {
-  await context.ensureConnected();
+  await connectedFolder(context.folders);
   const prompts = [text];
   for (let plan: LaunchPlan = { agents }, isAsked = agents.length > 0; ; isAsked = false) {
     const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { ForkRequest } from "../../engine/fork/builder.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { humanMessage } from "../human-error.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import type { CommandContext } from "./command.ts";
@@ -46,9 +47,9 @@ export async function launchPlan(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  await context.ensureConnected();
+  const { session } = await connectedFolder(context.folders);
   const { agents, model, fork } = plan;
-  const parentSessionID = fork?.parentSessionID ?? (await context.session.ensure());
+  const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);
   const files = subject?.files;
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;

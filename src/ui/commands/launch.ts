@@ -2,6 +2,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchAsking } from "./launch-flow.ts";
 
@@ -27,12 +28,12 @@ export async function launchTask(
   input: LaunchArguments,
   subject?: Subject,
 ): Promise<Task> {
-  await context.ensureConnected();
+  const { session } = await connectedFolder(context.folders);
   const { prompt, description, agent, batch_id: batchID } = input;
   const model = requireModel(input.model);
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
-  const parentSessionID = await context.session.ensure();
+  const parentSessionID = await session.ensure();
   return context.tasks.launch({
     prompt: promptOn(subject, prompt),
     files: subject?.files,

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { modelText } from "../../engine/model-ref.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import type { BACK } from "../quick-input.ts";
 import { askChoice, askChoices, type Choice, type Step } from "./ask-choice.ts";
@@ -41,8 +42,8 @@ function usualAgent({ settings, memory }: CommandContext): string | undefined {
   return settings.engine().defaultAgent ?? memory.agent;
 }
 
-async function agentChoices({ engine, settings }: CommandContext): Promise<readonly Choice<string>[]> {
-  const agents = await engine.agents();
+async function agentChoices({ folders, settings }: CommandContext): Promise<readonly Choice<string>[]> {
+  const agents = await requireFolder(folders).engine.agents();
   if (agents.length === 0)
     throw new Refusal(
       "unknown-agent",

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { modelText } from "../../engine/model-ref.ts";
 import type { ModelInfo } from "../../engine/server-model.ts";
 import type { ModelRef } from "../../engine/task.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
 import type { CommandContext } from "./command.ts";
@@ -11,12 +12,12 @@ const USUAL = "";
 
 /** Asks for a model, or for the usual one: the one of the settings, else the agent's own. */
 export async function pickModel(
-  { engine, settings }: CommandContext,
+  { folders, settings }: CommandContext,
   step: Step,
   active: ModelRef | undefined,
 ): Promise<{ readonly model: ModelRef | undefined } | typeof BACK | undefined> {
   const { defaultModel } = settings.engine();
-  const models = engine.catalog.models();
+  const models = requireFolder(folders).engine.catalog.models();
   const picked = await askChoice<string>({
     ...step,
     placeholder: vscode.l10n.t("Which model is to be used?"),

@@ -3,6 +3,8 @@ import { Refusal } from "../../engine/errors.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Folder } from "../folders/folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers } from "../tree/family.ts";
@@ -48,6 +50,20 @@ export function findChild({ engine }: Pick<CommandContext, "engine">, argument: 
   return engine.child(id) ?? engine.find(id);
 }
 
+/** Connects the folder that a task is of, as a row of the tree, itself or by its ID; without one the current folder. */
+export async function connectFor(
+  { engine, folders }: Pick<CommandContext, "engine" | "folders">,
+  argument: unknown,
+): Promise<void> {
+  await connectedFolder(folders, folderOf(engine, argument));
+}
+
+/** Undefined: none is named, or no folder knows it yet. */
+function folderOf(engine: CommandContext["engine"], argument: unknown): Folder | undefined {
+  if (argument === undefined) return undefined;
+  return engine.folderOf(argument instanceof BatchNode ? argument.parentSessionID : reference(argument));
+}
+
 /** Everything that a menu was opened on: the selected rows, or the one clicked; of a batch its tasks. */
 export function selectedChildren(
   { engine }: Pick<CommandContext, "engine">,
@@ -70,7 +86,7 @@ function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
 }
 
 async function pickFrom(
-  { engine, session, list }: CommandContext,
+  { engine, folders, list }: CommandContext,
   {
     title,
     accepts = () => true,
@@ -89,7 +105,7 @@ async function pickFrom(
         add(child.id, child);
       }
   };
-  if (session.id !== undefined) add(session.id);
+  for (const { session } of folders.all) if (session.id !== undefined) add(session.id);
   if (items.length === 0) {
     void vscode.window.showInformationMessage(none);
     return undefined;

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { splitSections } from "../prompt-editor/sections.ts";
@@ -21,7 +22,7 @@ export const launchPrompt: Command = {
 export const promptOptions: Command = {
   run: (context, uri) =>
     showingErrors(context.logger, async () => {
-      await context.ensureConnected();
+      await connectedFolder(context.folders);
       const document = findDocument(uri);
       const target = requireTarget(context, document);
       if (target.kind === "resume") return;
@@ -63,7 +64,10 @@ async function handOver(
   const { promptEditors, tasks, reveal } = context;
   await promptEditors.handOver(document, async (text) => {
     requireText(text);
-    await context.ensureConnected();
+    await connectedFolder(
+      context.folders,
+      target.kind === "resume" ? context.folders.of(target.taskID) : undefined,
+    );
     if (target.kind === "resume") {
       const { id } = await tasks.resume(target.taskID, text);
       reveal(id);

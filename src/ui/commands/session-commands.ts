@@ -1,11 +1,13 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
-  async run({ ensureConnected, engine, session }, argument) {
-    await ensureConnected();
+  async run({ folders }, argument) {
+    const { engine, session } = await connectedFolder(folders);
     if (argument !== undefined) {
       if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
         throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
@@ -43,15 +45,16 @@ export const selectSession: Command = {
 };
 
 export const connect: Command = {
-  run: ({ connectAsking }) => connectAsking(),
+  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
 };
 
 export const startServer: Command = {
-  run: ({ connectAsking }) => connectAsking(),
+  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
 };
 
 export const stopServer: Command = {
-  async run({ engine, connection }, argument) {
+  async run({ folders }, argument) {
+    const { engine, connection } = requireFolder(folders);
     const running = engine.active().length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
@@ -67,7 +70,7 @@ export const stopServer: Command = {
 };
 
 export const refresh: Command = {
-  run: (context) => context.refresh(),
+  run: async ({ folders }) => requireFolder(folders).connector.refresh(),
 };
 
 export const showLog: Command = {

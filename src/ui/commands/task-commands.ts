@@ -46,14 +46,14 @@ export const cancel: Command = {
 export const resume: Command = {
   isAboutTask: true,
   async run(context, argument, prompt) {
-    const task = await pickTask(context, argument, {
+    const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Resume Task"),
-      accepts: ({ status }) => status === "completed",
+      accepts: ({ status }) => status === "completed" || status === "idle",
       none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
     });
-    if (!task) return undefined;
-    if (typeof prompt === "string") return context.tasks.resume(task.id, prompt);
-    return resumeAsking(context, task);
+    if (!child) return undefined;
+    if (typeof prompt === "string") return context.tasks.resume(child.id, prompt);
+    return resumeAsking(context, child);
   },
 };
 

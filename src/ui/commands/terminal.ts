@@ -1,18 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command } from "./command.ts";
-import { pickChild } from "./pick-task.ts";
+import { connectFor, pickChild } from "./pick-task.ts";
 
 export const openInTerminal: Command = {
   isAboutTask: true,
   async run(context, argument) {
-    await context.ensureConnected();
+    await connectFor(context, argument);
     const child = await pickChild(context, argument, {
       title: vscode.l10n.t("Open in Terminal"),
     });
     if (!child) return undefined;
-    const call = await context.connection.attachCommand(child.id);
+    const folder = await connectedFolder(context.folders, context.folders.of(child.id));
+    const call = await folder.connection.attachCommand(child.id);
     const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
     const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", child.description), call);
     terminal.show();

@@ -16,6 +16,7 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),
     retry: (id) => command("retry", id),
+    adopt: (id) => command("adopt", id),
     showChanges: (id) => command("showChanges", id),
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),

@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
+import { textOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
+import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
@@ -114,8 +116,11 @@ export class OutputPanels implements vscode.Disposable {
         setTitle: (title) => (panel.title = title),
         openDocument: (name, text) => void this.documents.open(name, text),
       },
-      outputStrings,
-      vscode.env.language,
+      {
+        locale: vscode.env.language,
+        strings: outputStrings,
+        describe: (error) => translate(textOf(error)),
+      },
       this.log,
     );
   }

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
-import { messageOf } from "../../engine/errors.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
+import { lastAnswer } from "../../engine/turn.ts";
 import { dispatch, type Handlers } from "../../protocol/dispatch.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
@@ -25,7 +25,6 @@ import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
-  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -48,7 +47,8 @@ export interface OutputSource {
   readonly onDidChangeRequests: Event<void>;
   /** What the tool was called with that asks for this; undefined: not known. */
   toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined>;
-  connectionKind(): ConnectionView;
+  /** Of the folder that the session is of. */
+  connectionKind(sessionID: string): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
 }
 
@@ -59,6 +59,7 @@ export interface OutputActions {
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
+  adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
   /** Rejects with an error whose message says why the answer was not taken. */
@@ -77,6 +78,15 @@ export interface OutputSurface {
   setTitle(title: string): void;
   /** `name` ends in an extension that tells the kind of text. */
   openDocument(name: string, text: string): void;
+}
+
+/** How a session speaks to the person. */
+export interface OutputLanguage {
+  /** As a BCP 47 tag: how numbers and times are written. */
+  readonly locale: string;
+  strings(): OutputStrings;
+  /** What an error says. */
+  describe(error: unknown): string;
 }
 
 /** Characters of the page that is shown first, and of each one that follows it. */
@@ -141,6 +151,7 @@ export class OutputSession {
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
     retry: () => this.actions.retry(this.taskID),
+    adopt: () => this.actions.adopt(this.taskID),
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
     reply: ({ id, reply }) => void this.reply(id, reply),
@@ -152,8 +163,7 @@ export class OutputSession {
     private readonly source: OutputSource,
     private readonly actions: OutputActions,
     private readonly surface: OutputSurface,
-    private readonly strings: () => OutputStrings,
-    private readonly locale: string,
+    private readonly language: OutputLanguage,
     private readonly log: Logger,
   ) {
     this.subscriptions = [
@@ -198,7 +208,8 @@ export class OutputSession {
 
   private begin(): void {
     this.listening = true;
-    this.post({ type: "setup", strings: this.strings(), locale: this.locale, now: Date.now() });
+    const { locale } = this.language;
+    this.post({ type: "setup", strings: this.language.strings(), locale, now: Date.now() });
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
@@ -213,7 +224,7 @@ export class OutputSession {
   }
 
   private async follow(): Promise<void> {
-    if (this.source.connectionKind() !== "connected") return;
+    if (this.source.connectionKind(this.taskID) !== "connected") return;
     try {
       const transcript = await this.source.transcript(this.taskID);
       if (this.disposed) {
@@ -230,7 +241,7 @@ export class OutputSession {
         return;
       }
       this.log.error(`The conversation of ${this.taskID} could not be loaded.`, error);
-      this.post({ type: "load-failed", message: messageOf(error) });
+      this.post({ type: "load-failed", message: this.language.describe(error) });
     }
   }
 
@@ -287,7 +298,7 @@ export class OutputSession {
     this.sendTitle();
     const child = this.source.child(this.taskID);
     if (child) this.post({ type: "task", task: toTaskView(child) });
-    else if (this.source.connectionKind() === "connected") this.post({ type: "gone" });
+    else if (this.source.connectionKind(this.taskID) === "connected") this.post({ type: "gone" });
   }
 
   private sendTitle(): void {
@@ -304,7 +315,7 @@ export class OutputSession {
 
   private sendRequests(): void {
     // Without a connection nothing is known of them, and what was typed into them must stay.
-    if (this.source.connectionKind() !== "connected") return;
+    if (this.source.connectionKind(this.taskID) !== "connected") return;
     const open = this.requests();
     const requests = open.map((one) => toRequestView(one, this.taskID, this.toolInputs.get(one.request.id)));
     this.post({ type: "requests", requests });
@@ -324,7 +335,7 @@ export class OutputSession {
   }
 
   private sendConnection(): void {
-    this.post({ type: "connection", connection: this.source.connectionKind() });
+    this.post({ type: "connection", connection: this.source.connectionKind(this.taskID) });
   }
 
   private async resume(prompt: string): Promise<void> {
@@ -332,7 +343,7 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.post({ type: "resume-done", error: messageOf(error) });
+      this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
 
@@ -344,7 +355,7 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: messageOf(error) });
+      else this.post({ type: "reply-failed", id, error: this.language.describe(error) });
     }
   }
 
@@ -354,7 +365,7 @@ export class OutputSession {
 
   private noteAnswered(): void {
     this.sendRequests();
-    this.post({ type: "note", text: this.strings().requests.answered });
+    this.post({ type: "note", text: this.language.strings().requests.answered });
   }
 
   private openDiff(id: string): void {
@@ -365,7 +376,7 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) => this.post({ type: "note", text: messageOf(error) }));
+    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
   }
 
   private post(message: HostMessage): void {

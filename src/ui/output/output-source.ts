@@ -1,16 +1,10 @@
 import type { ConnectionState } from "../../engine/connection.ts";
-import type { TaskEngine } from "../../engine/engine.ts";
-import type { Event } from "../../engine/event.ts";
+import type { Tasks } from "../folders/engines.ts";
+import type { Folders } from "../folders/folders.ts";
 import type { OutputSource } from "./output-session.ts";
 
-/** The connection as the person sees it. */
-export interface VisibleConnection {
-  readonly state: ConnectionState;
-  readonly onDidChange: Event<void>;
-}
-
-/** What the panels show, from the engine and the connection. */
-export function createOutputSource(engine: TaskEngine, connection: VisibleConnection): OutputSource {
+/** What the panels show, from the folders and their tasks. */
+export function createOutputSource(engine: Tasks, folders: Folders): OutputSource {
   return {
     child: (id) => engine.child(id),
     transcript: (sessionID) => engine.transcript(sessionID),
@@ -27,11 +21,27 @@ export function createOutputSource(engine: TaskEngine, connection: VisibleConnec
     requests: () => engine.openRequests(),
     onDidChangeRequests: engine.onDidChangeRequests,
     toolInput: (request) => engine.toolInput(request),
-    connectionKind: () => {
-      const { kind } = connection.state;
-      if (kind === "connected") return "connected";
-      return kind === "connecting" || kind === "reconnecting" ? "connecting" : "disconnected";
+    connectionKind: (id) => {
+      const folder = folders.of(id);
+      // A session that no folder knows may be of any that is not connected.
+      const kinds = (folder ? [folder] : folders.all).map(({ connector }) => kindOf(connector.state));
+      if (kinds.includes("connecting")) return "connecting";
+      return kinds.includes("disconnected") || kinds.length === 0 ? "disconnected" : "connected";
     },
-    onDidChangeConnection: connection.onDidChange,
+    onDidChangeConnection: (listener) => {
+      const changes = folders.onDidChange(listener);
+      const connections = folders.follow(({ connector }) => connector.onDidChange(listener));
+      return {
+        dispose: () => {
+          changes.dispose();
+          connections.dispose();
+        },
+      };
+    },
   };
+}
+
+function kindOf({ kind }: ConnectionState): ReturnType<OutputSource["connectionKind"]> {
+  if (kind === "connected") return "connected";
+  return kind === "connecting" || kind === "reconnecting" ? "connecting" : "disconnected";
 }

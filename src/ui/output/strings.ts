@@ -52,8 +52,10 @@ export function outputStrings(): OutputStrings {
     sessionID: l10n.t("Session {0}"),
     subagent: l10n.t("OpenCode's own subagent"),
     subagentHint: l10n.t(
-      "An agent launched it by itself. It can be followed and cancelled, not resumed or forked.",
+      "An agent or the terminal launched it. Adopt it to make it a task of yours, with all that can be done with one.",
     ),
+    adopt: l10n.t("Adopt"),
+    adoptAndResume: l10n.t("Adopt and Resume"),
     conversation: l10n.t("Conversation"),
     toolRunning: l10n.t("Running {0}"),
     toolRunningTitled: l10n.t("Running {0}: {1}"),

@@ -85,12 +85,6 @@ export function perspectiveOf(child: Child | undefined, messages: readonly Messa
   return { ownSince, promptMessageID: prompt?.info.id };
 }
 
-/** The newest answer as it stands; undefined: nothing was answered yet. */
-export function lastAnswer(messages: readonly Message[]): string | undefined {
-  const message = messages.findLast(({ info }) => info.role === "assistant" && !info.summary);
-  return message && answerText(message);
-}
-
 /** The entries of one message, in the order in which they are read. */
 export function entriesOf(message: Message, perspective: Perspective): Entry[] {
   const entries = message.parts.flatMap((part) => toEntry(message, part, perspective) ?? []);

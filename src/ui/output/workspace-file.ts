@@ -39,7 +39,8 @@ async function isFileOf(folders: readonly string[], file: string): Promise<boole
   }
 }
 
-function isInside(folder: string, file: string): boolean {
+/** Whether a path is below a folder, by their names alone. */
+export function isInside(folder: string, file: string): boolean {
   const path = relative(folder, file);
   return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
 }

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { ServerFailure } from "../../engine/ports.ts";
 import type {
@@ -10,6 +10,7 @@ import type {
   RequestAnswer,
 } from "../../engine/server-model.ts";
 import type { CommandContext } from "../commands/command.ts";
+import type { Tasks } from "../folders/engines.ts";
 import { showError } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
@@ -132,7 +133,7 @@ export function tellOver(drafts?: Pick<Drafts, "reason" | "answers">): void {
 
 /** Says when a request is open no more; `dispose` ends the watch. */
 function watchRequest(
-  engine: TaskEngine,
+  engine: Pick<Tasks, "openRequests" | "onDidChangeRequests">,
   requestID: string,
 ): { readonly over: AbortSignal; readonly dispose: () => void } {
   const over = new AbortController();
@@ -145,7 +146,7 @@ function watchRequest(
 }
 
 async function pickRequest(
-  engine: TaskEngine,
+  engine: Pick<Tasks, "onDidChangeRequests">,
   open: readonly OpenRequest[],
 ): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
   if (open.length === 0)

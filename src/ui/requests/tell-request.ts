@@ -55,9 +55,10 @@ function message(
   { request, child }: OpenRequest,
   input: Readonly<Record<string, unknown>> | undefined,
 ): string {
-  const { subject, sentence } = requestWords(request);
+  const words = requestWords(request);
+  const { subject } = words;
   const who = asker({ ...child, description: excerpt(oneLine(child.description), TASK_SHOWN) });
-  const wish = sentence(who, excerpt(oneLine(subject), SUBJECT_SHOWN));
+  const wish = words.sentence(who, excerpt(oneLine(subject), SUBJECT_SHOWN));
   const reason = requestReason(request, subject, input);
   return withoutLinks(
     reason === undefined

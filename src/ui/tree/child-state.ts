@@ -1,4 +1,4 @@
-import { isAtWork, type Child } from "../../engine/subagent.ts";
+import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 
 /** What a person wants to know first of a row: whether it waits for them, works, or how it ended. */
 export const CHILD_STATES = ["waiting", "running", "error", "cancelled", "completed"] as const;
@@ -13,6 +13,11 @@ export function stateOf(child: Child): ChildState {
 
 export function waitsForPerson({ progress }: Child): boolean {
   return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
+}
+
+/** Whether there is an answer to read; of a subagent of others it is enough that its model wrote something. */
+export function isAnswered(child: Child): boolean {
+  return isTask(child) ? child.finalMessageID !== undefined : !isAtWork(child) && child.tokens.output > 0;
 }
 
 /** How many of the children are in each state. */

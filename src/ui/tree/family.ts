@@ -1,10 +1,10 @@
-import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
+import type { Tasks } from "../folders/engines.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 
 /** What tells who is below whom. */
-export type Family = Pick<TaskEngine, "child" | "children">;
+export type Family = Pick<Tasks, "child" | "children">;
 
 /** Everything below a session, at any depth. */
 export function descendants(family: Family, sessionID: string): readonly Child[] {

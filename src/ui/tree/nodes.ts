@@ -3,6 +3,13 @@ import type { UnreadableTask } from "../../engine/registry.ts";
 /** A row of the tree. */
 export abstract class TreeNode {}
 
+/** A folder of the workspace, by its address; there are such rows only where there are several. */
+export class FolderNode extends TreeNode {
+  constructor(readonly uri: string) {
+    super();
+  }
+}
+
 /** The task, or the subagent of others, whose session has this ID. */
 export class ChildNode extends TreeNode {
   constructor(readonly id: string) {
@@ -27,4 +34,4 @@ export class UnreadableNode extends TreeNode {
   }
 }
 
-export type Node = ChildNode | BatchNode | UnreadableNode;
+export type Node = FolderNode | ChildNode | BatchNode | UnreadableNode;

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
-import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
+import { isAnswered, stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 import { activity, belowWords, costWord, elapsed, marks, statusWord, toolCalls, toolCount } from "./words.ts";
 
@@ -100,13 +100,13 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     isAtWork(child) ? "active" : "ended",
     child.status,
     ...(waitsForPerson(child) ? ["waiting"] : []),
+    ...(isAnswered(child) ? ["answered"] : []),
   ];
   if (!isTask(child)) return ["subagent", ...common];
   return [
     "task",
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
-    ...(child.finalMessageID === undefined ? [] : ["answered"]),
     ...(isInBatch ? ["batched"] : []),
     ...(isUntold(child) ? ["untold"] : []),
     ...(child.isForked ? ["forked"] : []),

@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
-import type { TaskEngine } from "../../engine/engine.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
+import type { Tasks } from "../folders/engines.ts";
 import { plainMarkdown } from "../plain-text.ts";
 import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
@@ -14,7 +14,7 @@ import { activity, costWord, countWord, elapsed, marks, statusWord, toolCalls, t
 type Fact = readonly [name: string, value: string | undefined];
 
 /** All facts of a task or a subagent of others, shown on hover. */
-export function childTooltip(engine: TaskEngine, id: string, now: number): vscode.MarkdownString | undefined {
+export function childTooltip(engine: Tasks, id: string, now: number): vscode.MarkdownString | undefined {
   const child = engine.child(id);
   if (!child) return undefined;
   const { model } = child;
@@ -52,10 +52,7 @@ export function childTooltip(engine: TaskEngine, id: string, now: number): vscod
 }
 
 /** What the tasks of a batch have in common, and took together. */
-export function batchTooltip(
-  engine: TaskEngine,
-  { parentSessionID, batchID }: BatchNode,
-): vscode.MarkdownString {
+export function batchTooltip(engine: Tasks, { parentSessionID, batchID }: BatchNode): vscode.MarkdownString {
   const tasks = batchMembers(engine, parentSessionID, batchID);
   const counts = countStates(tasks);
   const states = CHILD_STATES.flatMap((state) =>
@@ -90,10 +87,14 @@ function tooltip(
   );
 }
 
-function taskFacts(engine: TaskEngine, task: Task): readonly Fact[] {
+function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
   const source = task.forkedFrom;
   const batch = batchMembers(engine, task.parentSessionID, task.batchID);
   return [
+    [
+      vscode.l10n.t("Adopted"),
+      task.adoptedAt === undefined ? undefined : new Date(task.adoptedAt).toLocaleString(),
+    ],
     [vscode.l10n.t("Forked from"), source && (engine.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),
@@ -103,15 +104,10 @@ function taskFacts(engine: TaskEngine, task: Task): readonly Fact[] {
   ];
 }
 
-function launcher({ launchedBy }: Child): string {
-  switch (launchedBy) {
-    case "person":
-      return vscode.l10n.t("you");
-    case "agent":
-      return vscode.l10n.t("an agent");
-    case "other":
-      return vscode.l10n.t("OpenCode, not Async Agents");
-  }
+function launcher(child: Child): string {
+  const isOthers = !isTask(child) || child.adoptedAt !== undefined;
+  if (isOthers) return vscode.l10n.t("OpenCode, not Async Agents");
+  return child.launchedBy === "person" ? vscode.l10n.t("you") : vscode.l10n.t("an agent");
 }
 
 function noticeWords(notice: NoticeState): string | undefined {
@@ -148,6 +144,6 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
 }
 
 /** Undefined: nothing is below. */
-function costBelow(engine: TaskEngine, { id }: Child): string | undefined {
+function costBelow(engine: Tasks, { id }: Child): string | undefined {
   return descendants(engine, id).length > 0 ? costWord(engine.totals([id]).cost) : undefined;
 }

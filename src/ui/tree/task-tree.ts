@@ -1,13 +1,15 @@
 import * as vscode from "vscode";
-import type { ActiveSession } from "../../engine/active-session.ts";
-import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import type { Tasks } from "../folders/engines.ts";
+import type { Folder } from "../folders/folder.ts";
+import type { Folders } from "../folders/folders.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
 import { stateOf } from "./child-state.ts";
 import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
+import { folderItem } from "./folder-item.ts";
 import type { ListOptions } from "./list-options.ts";
-import { BatchNode, ChildNode, UnreadableNode, type Node } from "./nodes.ts";
+import { BatchNode, ChildNode, FolderNode, UnreadableNode, type Node } from "./nodes.ts";
 import { childItem } from "./task-item.ts";
 import { isFiltering, matches } from "./task-filter.ts";
 
@@ -27,10 +29,11 @@ interface Level {
 }
 
 /**
- * What is below the active session, at any depth. A change of one task draws one row anew, and those above it only
- * where they say something else now.
+ * What is below the active session of each folder, at any depth; where there are several, each folder has a row. A change
+ * of one task draws one row anew, and those above it only where they say something else now.
  */
 export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+  private readonly folderNodes = new Map<string, FolderNode>();
   private readonly childNodes = new Map<string, ChildNode>();
   private readonly batchNodes = new Map<string, BatchNode>();
   /** By the ID of the session above. */
@@ -49,19 +52,21 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   readonly onDidChangeTreeData = this.changes.event;
 
   constructor(
-    private readonly engine: TaskEngine,
-    private readonly session: ActiveSession,
+    private readonly engine: Tasks,
+    private readonly folders: Folders,
     private readonly options: ListOptions,
   ) {
     const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
       this.follow(before, after);
     this.subscriptions = [
-      session.onDidChange(() => this.refresh()),
+      folders.onDidChange(() => this.refresh()),
+      folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
       engine.onDidChangeSession((id) => {
         const changed = engine.session(id);
-        if (changed?.task.kind === "unreadable" && changed.parentID === session.id)
-          this.changes.fire(undefined);
+        if (changed?.task.kind !== "unreadable") return;
+        const folder = this.folderBelow(changed.parentID);
+        if (folder) this.changes.fire(this.folderNode(folder));
       }),
       engine.onDidChange(follow),
       engine.onDidChangeSubagent(follow),
@@ -75,7 +80,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
-  refresh(): void {
+  /** Reads everything anew, or what is below a folder. */
+  refresh(folder?: Folder): void {
+    const node = folder && this.folderNode(folder);
+    if (node) return this.changes.fire(node);
+    this.folderNodes.clear();
     this.childNodes.clear();
     this.batchNodes.clear();
     this.levels.clear();
@@ -99,18 +108,19 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof UnreadableNode) return [];
     if (element instanceof BatchNode)
       return [...(this.arrange(element.parentSessionID).members.get(element) ?? [])];
-    const parent = element ? element.id : this.session.id;
+    if (element instanceof ChildNode) return [...this.level(element.id).nodes];
+    if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
+    const folder = element ? this.folderOf(element) : this.folders.all[0];
+    const parent = folder?.session.id;
     if (parent === undefined) return [];
-    const level = this.arrange(parent);
-    this.levels.set(parent, level);
-    if (element) return [...level.nodes];
+    const level = this.level(parent);
     // Of what cannot be read nothing is known that a filter could ask for.
     const unreadable = isFiltering(this.options.filter) ? [] : this.engine.unreadable(parent);
     return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
   getParent(element: Node): Node | undefined {
-    if (element instanceof UnreadableNode) return undefined;
+    if (element instanceof UnreadableNode || element instanceof FolderNode) return undefined;
     if (element instanceof BatchNode) return this.above(element.parentSessionID);
     const child = this.engine.child(element.id);
     return child && (this.batchOf(child) ?? this.above(child.parentSessionID));
@@ -127,7 +137,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
-    if (element instanceof UnreadableNode) return item;
+    if (element instanceof UnreadableNode || element instanceof FolderNode) return item;
     const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
     item.tooltip =
       element instanceof BatchNode
@@ -145,6 +155,10 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private item(element: Node): vscode.TreeItem {
     if (element instanceof UnreadableNode) return unreadableItem(element);
+    if (element instanceof FolderNode) {
+      const folder = this.folderOf(element);
+      return folder ? folderItem(folder, this.engine) : new vscode.TreeItem(vscode.l10n.t("Gone"));
+    }
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.engine, element.parentSessionID, element.batchID);
       const below = countBelow(
@@ -189,7 +203,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const child = after ?? before;
     if (!child) return;
     const above = ancestors(this.engine, child);
-    if (above.at(-1) !== this.session.id) return;
+    if (!this.folderBelow(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
@@ -212,6 +226,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       if (batch) this.changes.fire(batch);
       if (each !== child) this.redraw(each.id);
     }
+    const folder = this.folderBelow(above.at(-1));
+    const node = folder && this.folderNode(folder);
+    if (node) this.changes.fire(node);
   }
 
   private move(parentID: string): void {
@@ -220,14 +237,47 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   /** The row of the session below which others stand; undefined: they are at the top. */
-  private above(sessionID: string): ChildNode | undefined {
-    return sessionID === this.session.id ? undefined : this.node(sessionID);
+  private above(sessionID: string): ChildNode | FolderNode | undefined {
+    const folder = this.folderBelow(sessionID);
+    return folder ? this.folderNode(folder) : this.node(sessionID);
+  }
+
+  /** Whether the folders have rows of their own. */
+  private get isGrouped(): boolean {
+    return this.folders.all.length > 1;
+  }
+
+  /** The folder whose active session this is. */
+  private folderBelow(sessionID: string | undefined): Folder | undefined {
+    return sessionID === undefined
+      ? undefined
+      : this.folders.all.find(({ session }) => session.id === sessionID);
+  }
+
+  private folderOf({ uri }: FolderNode): Folder | undefined {
+    return this.folders.all.find((folder) => folder.uri.toString() === uri);
+  }
+
+  /** Undefined: a single folder has no row. */
+  private folderNode({ uri }: Folder): FolderNode | undefined {
+    if (!this.isGrouped) return undefined;
+    const key = uri.toString();
+    let node = this.folderNodes.get(key);
+    if (!node) this.folderNodes.set(key, (node = new FolderNode(key)));
+    return node;
   }
 
   private batchOf(child: Child): BatchNode | undefined {
     const batch = isTask(child) ? this.batchNodes.get(batchKey(child)) : undefined;
     const level = this.levels.get(child.parentSessionID);
     return batch && level?.members.has(batch) ? batch : undefined;
+  }
+
+  /** What is below a session, as the editor is told now. */
+  private level(parentID: string): Level {
+    const level = this.arrange(parentID);
+    this.levels.set(parentID, level);
+    return level;
   }
 
   private arrange(parentID: string): Level {
@@ -294,6 +344,7 @@ function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID
 
 /** By which the editor knows the row, too. */
 function rowID(node: Node): string {
+  if (node instanceof FolderNode) return node.uri;
   if (node instanceof BatchNode) return batchKey(node);
   return node instanceof ChildNode ? node.id : node.task.sessionID;
 }

@@ -1,12 +1,13 @@
 import * as vscode from "vscode";
-import type { ActiveSession } from "../../engine/active-session.ts";
-import type { ConnectionState } from "../../engine/connection.ts";
-import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import type { VisibleConnection } from "../output/output-source.ts";
-import { waitsForPerson } from "./child-state.ts";
+import type { Tasks } from "../folders/engines.ts";
+import type { Folders } from "../folders/folders.ts";
+import { translate } from "../translate.ts";
+import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
@@ -34,17 +35,17 @@ export class TaskView implements vscode.Disposable {
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: readonly { dispose(): void }[];
   private pendingUpdate: NodeJS.Timeout | undefined;
+  readonly id = TASK_VIEW;
   /** Tells when the person opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
 
   constructor(
-    private readonly engine: TaskEngine,
-    private readonly session: ActiveSession,
-    private readonly connection: VisibleConnection,
+    private readonly engine: Tasks,
+    private readonly folders: Folders,
     private readonly options: ListOptions,
     private readonly keys: ContextKeys,
   ) {
-    this.tree = new TaskTree(engine, session, options);
+    this.tree = new TaskTree(engine, folders, options);
     const view = vscode.window.createTreeView(TASK_VIEW, {
       treeDataProvider: this.tree,
       showCollapseAll: false,
@@ -62,9 +63,11 @@ export class TaskView implements vscode.Disposable {
         visibility.fire(visible);
       }),
       vscode.window.registerFileDecorationProvider(new TaskDecorations()),
-      session.onDidChange(() => this.update()),
+      folders.onDidChange(() => this.update()),
+      folders.onDidChangeCurrent(() => this.update()),
+      folders.follow(({ session }) => session.onDidChange(() => this.update())),
       engine.onDidChangeSession((id) => {
-        if (id === session.id) this.update();
+        if (this.sessionIDs.includes(id)) this.update();
       }),
       engine.onDidChange(() => this.updateSoon()),
       engine.onDidChangeSubagent(() => this.updateSoon()),
@@ -73,10 +76,12 @@ export class TaskView implements vscode.Disposable {
       view.onDidExpandElement(({ element }) => this.tree.setOpen(element, true)),
       view.onDidCollapseElement(({ element }) => this.tree.setOpen(element, false)),
       view.onDidChangeSelection(() => this.updateSelectionKeys()),
-      connection.onDidChange(() => {
-        this.update();
-        if (connection.state.kind === "connected") this.tree.refresh();
-      }),
+      folders.follow((folder) =>
+        folder.connector.onDidChange(() => {
+          this.update();
+          if (folder.connector.state.kind === "connected") this.tree.refresh(folder);
+        }),
+      ),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
     ];
     this.tree.setVisible(view.visible);
@@ -101,10 +106,6 @@ export class TaskView implements vscode.Disposable {
     this.view.reveal(this.tree.node(taskID), { focus: false, select: true }).then(undefined, () => undefined);
   }
 
-  refresh(): void {
-    this.tree.refresh();
-  }
-
   dispose(): void {
     clearTimeout(this.pendingUpdate);
     for (const subscription of this.subscriptions) subscription.dispose();
@@ -118,9 +119,9 @@ export class TaskView implements vscode.Disposable {
   private update(): void {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
-    const { state } = this.connection;
-    const { id, session } = this.session;
-    const children = id === undefined ? [] : this.engine.children(id);
+    const { all, current } = this.folders;
+    const state = current?.connector.state ?? { kind: "disconnected" };
+    const children = this.sessionIDs.flatMap((id) => this.engine.children(id));
     const filtered = this.filtered();
     this.keys.set("asyncagents.state", viewState(state));
     this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
@@ -134,10 +135,12 @@ export class TaskView implements vscode.Disposable {
     this.keys.set("asyncagents.filtered", filtered !== undefined);
     this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
-    this.view.description = session?.title ?? "";
+    const isGrouped = all.length > 1;
+    this.view.description = isGrouped ? "" : (current?.session.session?.title ?? "");
     this.view.badge = badge(this.engine.openRequests());
     this.view.message = [
-      this.message(state, children.length),
+      // Rows of folders say how it is with each.
+      isGrouped ? "" : this.message(state, children.length),
       // That every row is hidden the empty view says, with the way out.
       filtered && filtered.shown > 0 ? filterMessage(this.options.filter, filtered) : "",
     ]
@@ -149,10 +152,15 @@ export class TaskView implements vscode.Disposable {
   private filtered(): Filtered | undefined {
     const { filter } = this.options;
     if (!isFiltering(filter)) return undefined;
-    const all = this.session.id === undefined ? [] : descendants(this.engine, this.session.id);
+    const all = this.sessionIDs.flatMap((id) => descendants(this.engine, id));
     const hidden = all.filter((child) => !matches(child, filter));
     const waiting = hidden.filter(waitsForPerson).length;
     return { all: all.length, shown: all.length - hidden.length, waiting };
+  }
+
+  /** The active sessions of the folders. */
+  private get sessionIDs(): readonly string[] {
+    return this.folders.all.flatMap(({ session }) => session.id ?? []);
   }
 
   /** Of several rows a menu offers what can be done with at least one of them. */
@@ -162,16 +170,14 @@ export class TaskView implements vscode.Disposable {
       return node instanceof ChildNode ? (this.engine.child(node.id) ?? []) : [];
     });
     this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
-    this.keys.set(
-      "asyncagents.selectionAnswered",
-      tasks.some((child) => isTask(child) && child.finalMessageID !== undefined),
-    );
+    this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
     this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
+    this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 
   /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
   private message(state: ConnectionState, count: number): string {
-    if (state.kind === "connecting" && state.detail !== "") return state.detail;
+    if (state.kind === "connecting" && state.detail !== "") return translate(state.detail);
     if (count === 0) return "";
     switch (state.kind) {
       case "connected":
@@ -183,7 +189,7 @@ export class TaskView implements vscode.Disposable {
       case "disconnected":
         return vscode.l10n.t("Not connected. The tasks may be out of date.");
       case "failed":
-        return `${state.failure.message} ${state.failure.remedy}`;
+        return translate(describeFailure(state.failure));
     }
   }
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 
+import { messageOf } from "../../../src/engine/errors.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
@@ -124,6 +125,7 @@ export class PanelPage {
       resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
       fork: note("fork"),
       retry: note("retry"),
+      adopt: note("adopt"),
       showChanges: note("showChanges"),
       openInTerminal: note("openInTerminal"),
       reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
@@ -148,8 +150,7 @@ export class PanelPage {
         setTitle: () => undefined,
         openDocument: note("openDocument"),
       },
-      () => bundle.strings,
-      "en",
+      { locale: "en", strings: () => bundle.strings, describe: messageOf },
       { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     );
   }

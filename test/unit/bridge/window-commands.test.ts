@@ -57,6 +57,7 @@ describe("Commands between windows", () => {
     ["cancel", "ses_task", "agent"],
     ["cancelBatch", "bat_1", undefined, "agent"],
     ["stopSubagent", "ses_subagent"],
+    ["adopt", "ses_subagent"],
     ["clear", "ses_task", { cancelRunning: true, deleteSession: false }],
     ["clear", "ses_task", undefined, "agent"],
     ["clearBatch", "bat_1", "ses_parent", { cancelRunning: true }, "person"],

@@ -9,6 +9,7 @@ import {
 import { reachSeat, seatPath } from "../../../src/bridge/writer-seat.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
+import { sentence } from "../../../src/engine/sentence.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -62,10 +63,13 @@ describe("The writer's election", () => {
     );
   });
 
-  it("brings refusals and failures to the caller as what they are", async () => {
+  it("brings refusals and failures to the caller as what they are, still to be translated", async () => {
     const thrown = {
-      refusal: new Refusal("wrong-status", "Not now."),
-      failure: new ServerFailure("POST /session", "refused", "The server refused.", 400),
+      refusal: new Refusal(
+        "wrong-status",
+        sentence("Task {0} has the status {1}.", "a1", sentence("running")),
+      ),
+      failure: new ServerFailure("POST /session", "refused", sentence("The server refused."), 400),
       other: new TypeError("A mistake."),
     };
     await started({ handle: (method) => Promise.reject(thrown[method as keyof typeof thrown]) });

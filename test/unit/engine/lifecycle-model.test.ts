@@ -153,7 +153,10 @@ const LESSONS: Readonly<Record<string, History>> = {
   },
 };
 
-describe("the lifecycle, whatever happens in whatever order", () => {
+describe("the lifecycle, whatever happens in whatever order", function () {
+  // Hundreds of histories are lived through, however busy the machine is.
+  this.timeout(30_000);
+
   for (const [lesson, history] of Object.entries(LESSONS)) it(lesson, () => live(history));
 
   it("comes to rest as the table has it, each end told once", async () => {

@@ -174,6 +174,30 @@ describe("Subagents of others", () => {
     assert.equal(subagent(id).status, "cancelled");
   });
 
+  it("are stalled after a silence, until they give a sign of life, and watched only while they work", async () => {
+    window.kill();
+    window = memoryWindow(server, clock, { stallWarning: 60_000 });
+    server.onEvent(() => window.link.deliver());
+    await connect();
+    const phase = (id: string) => subagent(id).progress?.phase;
+    const [silent, asking] = [await working(), await working()];
+    server.ask(asking);
+    await clock.advance(59_000);
+    assert.equal(phase(silent), "thinking");
+    await clock.advance(16_000);
+    assert.deepEqual([phase(silent), phase(asking)], ["stalled", "needs-permission"]);
+    server.write(silent, "Here I am");
+    assert.equal(phase(silent), "streaming");
+    disconnect();
+    await clock.advance(120_000);
+    assert.equal(phase(silent), "streaming");
+    await connect();
+    server.finish(silent, "Found.");
+    server.end(asking, { type: "aborted" });
+    await clock.advance(60_000);
+    assert.equal(clock.pending, 0);
+  });
+
   it("do not fail by an error after which the turn goes on", async () => {
     await connect();
     const id = await working();

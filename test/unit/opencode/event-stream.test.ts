@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { english, type Text } from "../../../src/engine/sentence.ts";
 import { createClient } from "../../../src/opencode/client.ts";
 import { EventStream } from "../../../src/opencode/event-stream.ts";
 import { until } from "../../support/wait.ts";
@@ -45,7 +46,7 @@ describe("Event stream", () => {
   const told = {
     opened: 0,
     payloads: [] as unknown[],
-    cuts: [] as { reason: string; nextAttemptAt: number }[],
+    cuts: [] as { reason: Text; nextAttemptAt: number }[],
   };
 
   beforeEach(async () => {
@@ -117,7 +118,7 @@ describe("Event stream", () => {
     assert.equal(told.cuts.length, 0);
     clock.advance(1_000);
     await cut(1);
-    assert.match(told.cuts[0]?.reason ?? "", /silent for 25 s/);
+    assert.match(english(told.cuts[0]?.reason ?? ""), /silent for 25 s/);
   });
 
   it("holds no timer while nobody watches, and finds the silence when somebody does", async () => {
@@ -138,7 +139,7 @@ describe("Event stream", () => {
     await until("the request", () => events.connections.length === 2);
     clock.advance(10_000);
     await cut(2);
-    assert.match(told.cuts[1]?.reason ?? "", /did not open/);
+    assert.match(english(told.cuts[1]?.reason ?? ""), /did not open/);
   });
 
   it("waits until it can be asked for, which the time for its opening does not count", async () => {

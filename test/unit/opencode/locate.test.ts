@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { english } from "../../../src/engine/sentence.ts";
 import { locateOpenCode } from "../../../src/opencode/locate.ts";
 import type { LocateOptions } from "../../../src/opencode/locate.ts";
 
@@ -51,8 +52,8 @@ describe("Finding the executable", () => {
       const found = await locate({ configuredPath, present: { "/etc/text": null, "/usr/bin/opencode": "" } });
       assert.ok("code" in found);
       assert.equal(found.code, "bad-path");
-      assert.match(found.message, problem);
-      assert.match(found.remedy, /asyncagents\.server\.path/);
+      assert.match(english(found.message), problem);
+      assert.match(english(found.remedy), /asyncagents\.server\.path/);
     });
 
   it("searches PATH in its order, then the install places", async () => {
@@ -73,7 +74,7 @@ describe("Finding the executable", () => {
     const found = await locate({});
     assert.ok("code" in found);
     assert.equal(found.code, "not-found");
-    assert.match(found.remedy, /Install OpenCode/);
+    assert.match(english(found.remedy), /Install OpenCode/);
   });
 
   it("takes the executable behind npm's command script on Windows", async () => {
@@ -97,7 +98,7 @@ describe("Finding the executable", () => {
     const found = await locate({ ...windows, present: { "C:\\tools\\opencode.cmd": "@echo off" } });
     assert.ok("code" in found);
     assert.equal(found.code, "bad-path");
-    assert.match(found.message, /command script/);
+    assert.match(english(found.message), /command script/);
   });
 
   it("goes on to a real executable behind an unusable script", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { english } from "../../../src/engine/sentence.ts";
 import { parseServerUrl } from "../../../src/opencode/server-url.ts";
 
 describe("Server URL", () => {
@@ -39,6 +40,6 @@ describe("Server URL", () => {
       const parsed = parseServerUrl(text);
       assert.ok("code" in parsed);
       assert.equal(parsed.code, "bad-url");
-      assert.match(parsed.remedy, /asyncagents\.server\.url/);
+      assert.match(english(parsed.remedy), /asyncagents\.server\.url/);
     });
 });

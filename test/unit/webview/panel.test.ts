@@ -423,7 +423,7 @@ describe("the output panel", function () {
     });
   });
 
-  it("follows and stops a subagent of others, and offers nothing that only tasks have", async () => {
+  it("follows, stops and adopts a subagent of others, and offers nothing that only tasks have", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("Found *three*.");
     await open(transcript, {
       task: fakeSubagent({
@@ -440,11 +440,17 @@ describe("the output panel", function () {
     await text("At rest").waitFor();
     await button("Copy Result").click();
     await called("copyText", "Found *three*.");
-    for (const name of ["Fork", "Show Changes", "Retry", "Resume", "Cancel"])
-      assert.equal(await button(name).count(), 0, name);
+    for (const name of ["Fork", "Show Changes"]) await button(name).waitFor();
+    for (const name of ["Retry", "Resume", "Cancel"]) assert.equal(await button(name).count(), 0, name);
+    await panel.page.getByRole("textbox").fill("Go on");
+    await button("Adopt and Resume").click();
+    await called("resume", fakeSubagent().id, "Go on");
     panel.setTask(fakeSubagent({ status: "error", error: { name: "X", message: "No credit" } }));
-    await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
+    const foot = panel.page.getByRole("contentinfo");
+    await foot.getByText("No credit").waitFor();
     assert.equal(await button("Retry").count(), 0);
+    await foot.getByRole("button", { name: "Adopt", exact: true }).click();
+    await called("adopt", fakeSubagent().id);
   });
 
   it("keeps nobody out of a subagent's page, in any theme", async () => {

@@ -9,7 +9,6 @@ import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.t
 import {
   entriesOf,
   findTool,
-  lastAnswer,
   pageOf,
   perspectiveOf,
   toEntryChanges,
@@ -18,6 +17,7 @@ import {
   toTaskView,
   toToolDetail,
 } from "../../../src/ui/output/view-model.ts";
+import { lastAnswer } from "../../../src/engine/turn.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
 
 function entries(transcript: FakeTranscript, task = fakeTask()): Entry[] {

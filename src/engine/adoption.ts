@@ -1,0 +1,143 @@
+import { Refusal } from "./errors.ts";
+import { freshID, type Random } from "./ids.ts";
+import { isNotice } from "./notices.ts";
+import type { AgentServer, Clock } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Message, UserMessageInfo } from "./server-model.ts";
+import { sentence } from "./sentence.ts";
+import type { Subagent } from "./subagent.ts";
+import type { Subagents } from "./subagents.ts";
+import { shortID, type TaskRecord } from "./task.ts";
+import { transition, type TaskEvent } from "./transitions.ts";
+import { readTurn } from "./turn.ts";
+import { endOf, INTERRUPTED } from "./turns.ts";
+
+export interface AdoptionPorts {
+  readonly server: AgentServer;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Gives a subagent of others the record that makes it a task: at work, or ended as its conversation says. Rejects with a
+ * {@link Refusal} where there is none, or where it was not asked anything yet.
+ */
+export async function adopt(
+  sessionID: string,
+  ports: AdoptionPorts,
+  registry: TaskRegistry,
+  subagents: Subagents,
+): Promise<Entry> {
+  const { server } = ports;
+  const subagent = subagents.get(sessionID);
+  if (!subagent) throw refusal(sessionID, registry, subagents);
+  // In this order: what ends in between looks at work, and is seen to end when it is followed.
+  const isAtWork = (await server.statuses()).has(sessionID);
+  const record = recordOf(subagent, await server.messages(sessionID), isAtWork, ports);
+  const stored = await server.saveRecord(record);
+  const entry = stored && registry.adopt(stored);
+  if (!entry) throw subagents.unknown(sessionID);
+  return entry;
+}
+
+function recordOf(
+  subagent: Subagent,
+  messages: readonly Message[],
+  isAtWork: boolean,
+  { clock, random }: AdoptionPorts,
+): TaskRecord {
+  const { id, description, parentSessionID, model, createdAt } = subagent;
+  const now = clock.now();
+  const prompt = promptOf(messages);
+  if (!prompt)
+    throw new Refusal(
+      "wrong-status",
+      sentence("Subagent {0} was not asked anything yet; adopt it once it is at work.", shortID(id)),
+    );
+  const earlier = isAtWork ? messages.slice(0, messages.indexOf(prompt)) : messages;
+  const { agent, created } = prompt.info;
+  const working: TaskRecord = {
+    id,
+    revision: 1,
+    description,
+    agent: subagent.agent ?? agent,
+    model: model ?? prompt.info.model,
+    parentSessionID,
+    launchedBy: "person",
+    adoptedAt: now,
+    batchID: freshID("bat", now, random),
+    isForked: false,
+    resumeCount: 0,
+    status: "running",
+    toolCalls: countToolCalls(earlier),
+    promptMessageID: prompt.info.id,
+    createdAt,
+    startedAt: created,
+    notice: { state: "none" },
+  };
+  if (isAtWork) return working;
+  return {
+    ...transition(working, endAtRest(subagent, messages, prompt.info.id, now)),
+    notice: { state: "skipped", reason: "It had ended before it was adopted." },
+  };
+}
+
+/** How the turn ended of a session that is at rest. */
+function endAtRest(
+  { error }: Subagent,
+  messages: readonly Message[],
+  promptMessageID: string,
+  now: number,
+): TaskEvent {
+  const turn = readTurn(messages, promptMessageID);
+  switch (turn.kind) {
+    case "unseen":
+    case "unanswered":
+    case "open":
+      return { type: "turn-failed", at: now, error: error ?? INTERRUPTED };
+    default:
+      return endOf(turn);
+  }
+}
+
+/** What it was asked last: neither a request of the server's own, such as for a summary, nor a notice of ours. */
+function promptOf(messages: readonly Message[]): Prompt | undefined {
+  const asked = messages.filter(isAsked);
+  return asked.findLast((message) => hasOwnText(message) && !isNotice(message)) ?? asked.at(-1);
+}
+
+type Prompt = Message & { readonly info: UserMessageInfo };
+
+function isAsked(message: Message): message is Prompt {
+  return message.info.role === "user";
+}
+
+function hasOwnText({ parts }: Message): boolean {
+  return parts.some((part) => part.type === "text" && !part.synthetic);
+}
+
+function countToolCalls(messages: readonly Message[]): number {
+  return messages.flatMap(({ parts }) => parts).filter(({ type }) => type === "tool").length;
+}
+
+function refusal(sessionID: string, registry: TaskRegistry, subagents: Subagents): Refusal {
+  const session = registry.session(sessionID);
+  if (session?.task.kind === "unreadable")
+    return new Refusal(
+      "unavailable",
+      sentence(
+        "Session {0} cannot be adopted, as it holds a task record already. {1}",
+        shortID(sessionID),
+        session.task.reason,
+      ),
+    );
+  if (session && session.parentID === undefined)
+    return new Refusal(
+      "unknown-session",
+      sentence(
+        "Session {0} is below no other one; only what runs below a conversation can be adopted.",
+        shortID(sessionID),
+      ),
+    );
+  return subagents.unknown(sessionID);
+}

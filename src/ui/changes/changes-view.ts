@@ -1,0 +1,88 @@
+import { basename, dirname } from "node:path";
+import * as vscode from "vscode";
+import { oneLine } from "../../engine/fork/excerpt.ts";
+import type { FileChange } from "../../engine/server-model.ts";
+import type { Child } from "../../engine/subagent.ts";
+import type { ContextKeys } from "../context-keys.ts";
+import { plainMarkdown } from "../plain-text.ts";
+import { TreeNode } from "../tree/nodes.ts";
+
+export const CHANGES_VIEW = "asyncagents.changes";
+
+/** A file that a task changed. */
+export class ChangeNode extends TreeNode {
+  constructor(
+    readonly taskID: string,
+    readonly change: FileChange,
+  ) {
+    super();
+  }
+}
+
+/** The files of a task that are to be reviewed, as a list that is shown only while there are some. */
+export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<ChangeNode> {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly view: vscode.TreeView<ChangeNode>;
+  readonly onDidChangeTreeData = this.changed.event;
+  nodes: readonly ChangeNode[] = [];
+
+  constructor(private readonly keys: ContextKeys) {
+    this.view = vscode.window.createTreeView(CHANGES_VIEW, { treeDataProvider: this });
+  }
+
+  show(child: Child | undefined, changes: readonly FileChange[]): void {
+    this.nodes = child ? changes.map((change) => new ChangeNode(child.id, change)) : [];
+    this.keys.set("asyncagents.reviewing", this.nodes.length > 0);
+    this.view.description = child ? oneLine(child.description) : "";
+    this.changed.fire();
+  }
+
+  get selected(): ChangeNode | undefined {
+    return this.view.visible ? this.view.selection[0] : undefined;
+  }
+
+  getChildren(node?: ChangeNode): ChangeNode[] {
+    return node ? [] : [...this.nodes];
+  }
+
+  getTreeItem(node: ChangeNode): vscode.TreeItem {
+    const { path } = node.change;
+    const file = vscode.Uri.file(path);
+    const folder = dirname(vscode.workspace.asRelativePath(file));
+    const what = kindOfChange(node.change);
+    const description = [folder === "." ? "" : folder, what].filter(Boolean).join(" · ");
+    const item = new vscode.TreeItem(basename(path));
+    item.id = `${node.taskID} ${path}`;
+    item.resourceUri = file;
+    item.iconPath = vscode.ThemeIcon.File;
+    item.description = description;
+    item.contextValue = "change";
+    item.tooltip = new vscode.MarkdownString(
+      [plainMarkdown(path), what, ...doubts(node.change)].join("\n\n"),
+    );
+    item.accessibilityInformation = { label: `${basename(path)} ${description}` };
+    item.command = {
+      command: "_asyncagents.openChange",
+      title: vscode.l10n.t("Open Change"),
+      arguments: [node],
+    };
+    return item;
+  }
+
+  dispose(): void {
+    this.view.dispose();
+    this.changed.dispose();
+  }
+}
+
+function kindOfChange({ before, after }: FileChange): string {
+  if (before.kind === "absent") return vscode.l10n.t("created");
+  return after.kind === "absent" ? vscode.l10n.t("deleted") : vscode.l10n.t("edited");
+}
+
+function doubts({ isDoubtful, isMixed }: FileChange): readonly string[] {
+  return [
+    ...(isDoubtful ? [vscode.l10n.t("Another agent's commands may have changed it instead.")] : []),
+    ...(isMixed ? [vscode.l10n.t("Somebody else changed it as well while the task worked.")] : []),
+  ];
+}

@@ -1,0 +1,84 @@
+import * as vscode from "vscode";
+import { messageOf } from "../../engine/errors.ts";
+import type { FileChange } from "../../engine/server-model.ts";
+import { presentFile } from "./present-file.ts";
+import { planRevert, type Present, type RefusalReason } from "./revert-plan.ts";
+
+/** A file that was put back, with all it takes to undo that. Undefined: there was, or is, none. */
+export interface RevertedFile {
+  readonly path: string;
+  readonly was: Uint8Array | undefined;
+  readonly left: Uint8Array | undefined;
+}
+
+/** A file that was left alone. */
+export interface RefusedFile {
+  readonly path: string;
+  readonly reason: RefusalReason | "not-writable";
+  /** Of what could not be written: what the system said. */
+  readonly error?: string;
+}
+
+export interface Reverted {
+  readonly reverted: readonly RevertedFile[];
+  readonly refused: readonly RefusedFile[];
+}
+
+/**
+ * Takes back changes, as far as the files allow it at the moment of writing. Written are bytes, not documents: the
+ * editor would bring in its own line ends, encodings and formatters.
+ */
+export async function revertFiles(changes: readonly FileChange[], isTaskAtWork: boolean): Promise<Reverted> {
+  const reverted: RevertedFile[] = [];
+  const refused: RefusedFile[] = [];
+  for (const change of changes) {
+    const { path } = change;
+    const present = await presentFile(path);
+    const plan = planRevert(change, present, isTaskAtWork);
+    if (plan.kind === "refused") refused.push({ path, reason: plan.reason });
+    if (plan.kind !== "write" && plan.kind !== "delete") continue;
+    const left = plan.kind === "write" ? plan.bytes : undefined;
+    try {
+      await put(path, left);
+      reverted.push({ path, was: bytesOf(present), left });
+    } catch (error) {
+      refused.push({ path, reason: "not-writable", error: messageOf(error) });
+    }
+  }
+  return { reverted, refused };
+}
+
+/** Puts back what was reverted where nobody changed it since; returns the paths of the others. */
+export async function undoRevert(files: readonly RevertedFile[]): Promise<readonly string[]> {
+  const failed: string[] = [];
+  for (const { path, was, left } of files) {
+    const present = await presentFile(path);
+    try {
+      if (!isStill(present, left)) failed.push(path);
+      else await put(path, was);
+    } catch {
+      failed.push(path);
+    }
+  }
+  return failed;
+}
+
+/** Writes a file, or takes it away. */
+async function put(path: string, bytes: Uint8Array | undefined): Promise<void> {
+  const file = vscode.Uri.file(path);
+  if (bytes) return void (await vscode.workspace.fs.writeFile(file, bytes));
+  // Not every system has a trash.
+  await vscode.workspace.fs
+    .delete(file, { useTrash: true })
+    .then(undefined, () => vscode.workspace.fs.delete(file));
+}
+
+function bytesOf(present: Present): Uint8Array | undefined {
+  return present.kind === "file" ? present.bytes : undefined;
+}
+
+function isStill(present: Present, left: Uint8Array | undefined): boolean {
+  if (present.kind === "file")
+    return left !== undefined && !present.isUnsaved && Buffer.from(left).equals(present.bytes);
+  return present.kind === "absent" && left === undefined;
+}

@@ -1,0 +1,197 @@
+import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import { Refusal } from "../../engine/errors.ts";
+import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
+import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
+import type { ForkPreview } from "../../engine/fork/preview.ts";
+import type { Logger } from "../../engine/ports.ts";
+import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { PendingRequest, Session } from "../../engine/server-model.ts";
+import type { Child, SubagentChange } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
+import type { Totals } from "../../engine/totals.ts";
+import type { Transcript } from "../../engine/transcript.ts";
+import type { WaitOptions } from "../../engine/waiting.ts";
+import type { Folder } from "./folder.ts";
+import type { Folders } from "./folders.ts";
+
+/** The engines of all folders as one: a session is of one folder, so its ID says which engine is asked. */
+export class Engines implements Disposable {
+  private readonly taskChanges: Emitter<TaskChange>;
+  private readonly sessionChanges: Emitter<string>;
+  private readonly subagentChanges: Emitter<SubagentChange>;
+  private readonly requestChanges: Emitter<void>;
+  private readonly subscription: Disposable;
+  readonly onDidChange: Event<TaskChange>;
+  readonly onDidChangeSession: Event<string>;
+  readonly onDidChangeSubagent: Event<SubagentChange>;
+  readonly onDidChangeRequests: Event<void>;
+
+  constructor(
+    private readonly folders: Folders,
+    logger: Logger,
+  ) {
+    const emitter = <T>(): Emitter<T> =>
+      new Emitter((error) => logger.error("A listener to the tasks failed.", error));
+    this.onDidChange = (this.taskChanges = emitter<TaskChange>()).event;
+    this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
+    this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
+    this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
+    this.subscription = folders.follow(({ engine }) => {
+      const subscriptions = [
+        engine.onDidChange((change) => this.taskChanges.fire(change)),
+        engine.onDidChangeSession((id) => this.sessionChanges.fire(id)),
+        engine.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
+        engine.onDidChangeRequests(() => this.requestChanges.fire()),
+      ];
+      return {
+        dispose: () => {
+          for (const subscription of subscriptions) subscription.dispose();
+        },
+      };
+    });
+  }
+
+  /**
+   * The folder of a task or another session, by its ID or a unique beginning or end of a task's. Undefined: none knows
+   * it. Throws a {@link Refusal} where several do.
+   */
+  folderOf(reference: string): Folder | undefined {
+    const folder = this.folders.of(reference.trim());
+    if (folder) return folder;
+    const [match, ...others] = this.folders.all.filter(({ engine }) => knows(engine, reference));
+    if (match && others.length > 0) {
+      const names = [match, ...others].map(({ name }) => name).join(", ");
+      throw new Refusal(
+        "ambiguous-task",
+        sentence("Tasks of several folders match {0}: {1}; give more of the ID.", reference.trim(), names),
+      );
+    }
+    return match;
+  }
+
+  find(reference: string, parentSessionID?: string): Task {
+    const folder = this.folderOf(parentSessionID ?? reference);
+    if (folder) return folder.engine.find(reference, parentSessionID);
+    throw this.unknown(reference);
+  }
+
+  get(taskID: string): Task | undefined {
+    return this.of(taskID)?.get(taskID);
+  }
+
+  child(sessionID: string): Child | undefined {
+    return this.of(sessionID)?.child(sessionID);
+  }
+
+  session(sessionID: string): Session | undefined {
+    return this.of(sessionID)?.session(sessionID);
+  }
+
+  list(parentSessionID: string): readonly Task[] {
+    return this.of(parentSessionID)?.list(parentSessionID) ?? [];
+  }
+
+  children(sessionID: string): readonly Child[] {
+    return this.of(sessionID)?.children(sessionID) ?? [];
+  }
+
+  unreadable(parentSessionID: string): readonly UnreadableTask[] {
+    return this.of(parentSessionID)?.unreadable(parentSessionID) ?? [];
+  }
+
+  active(): readonly Task[] {
+    return this.folders.all.flatMap(({ engine }) => engine.active());
+  }
+
+  openRequests(): readonly OpenRequest[] {
+    return this.folders.all.flatMap(({ engine }) => engine.openRequests());
+  }
+
+  pendingRequests(id: string): readonly PendingRequest[] {
+    return this.require(id).pendingRequests(id);
+  }
+
+  batch(batchID: string, parentSessionID = ""): readonly Task[] {
+    const engine = this.of(parentSessionID) ?? this.folders.current?.engine;
+    return engine?.batch(batchID, parentSessionID) ?? [];
+  }
+
+  /** Of tasks below one session. */
+  totals(taskIDs: readonly string[]): Totals {
+    return this.require(taskIDs[0] ?? "").totals(taskIDs);
+  }
+
+  async wait(taskIDs: readonly string[], options?: WaitOptions): Promise<readonly Task[]> {
+    return (await Promise.all(taskIDs.map(async (id) => this.require(id).wait([id], options)))).flat();
+  }
+
+  async transcript(id: string): Promise<Transcript> {
+    return this.require(id).transcript(id);
+  }
+
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return this.require(sessionID).lastAnswer(sessionID);
+  }
+
+  async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
+    return this.require(request.sessionID).toolInput(request);
+  }
+
+  async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+    return this.require(request.sourceSessionID).previewFork(request, signal);
+  }
+
+  async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
+    return this.require(sourceSessionID).forkStarts(sourceSessionID);
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    for (const each of [this.taskChanges, this.sessionChanges, this.subagentChanges, this.requestChanges])
+      each.dispose();
+  }
+
+  private of(sessionID: string): TaskEngine | undefined {
+    return this.folders.of(sessionID)?.engine;
+  }
+
+  private require(reference: string): TaskEngine {
+    const folder = this.folderOf(reference);
+    if (!folder) throw this.unknown(reference);
+    return folder.engine;
+  }
+
+  /** The folder that a task was of may know what became of it. */
+  private unknown(reference: string): unknown {
+    const refusals = this.folders.all.map(({ engine }) => refusalOf(engine, reference));
+    return (
+      refusals.find((refusal) => refusal?.code === "session-gone") ??
+      refusals[0] ??
+      new Refusal(
+        "unknown-task",
+        sentence("There is no task {0}; list the tasks to see their IDs.", reference),
+      )
+    );
+  }
+}
+
+/** What is known of the tasks, whichever folder they are of. */
+export type Tasks = Pick<Engines, Exclude<keyof Engines, "folderOf" | "dispose">>;
+
+/** Whether a reference names one of its tasks, or several. */
+function knows(engine: TaskEngine, reference: string): boolean {
+  const refusal = refusalOf(engine, reference);
+  return refusal === undefined || refusal.code === "ambiguous-task";
+}
+
+/** Why a reference names no task there; undefined: it does. */
+function refusalOf(engine: TaskEngine, reference: string): Refusal | undefined {
+  try {
+    engine.find(reference);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}

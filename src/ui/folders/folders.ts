@@ -1,0 +1,137 @@
+import type * as vscode from "vscode";
+import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
+import type { Logger } from "../../engine/ports.ts";
+import type { Folder } from "./folder.ts";
+
+/** The editor's own list of folders. */
+export type Workspace = Pick<
+  typeof vscode.workspace,
+  "workspaceFolders" | "onDidChangeWorkspaceFolders" | "getWorkspaceFolder"
+>;
+
+export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
+
+type Follower = (folder: Folder) => Disposable;
+
+/** The folders of the workspace. There are none until {@link open} is called. */
+export class Folders implements Disposable {
+  /** By their addresses. */
+  private readonly folders = new Map<string, Folder>();
+  private used: Folder | undefined;
+  /** What follows the folders, and what that gave for each. */
+  private readonly followers = new Map<Follower, Map<Folder, Disposable>>();
+  private readonly changes: Emitter<void>;
+  private readonly currentChanges: Emitter<void>;
+  private subscription: Disposable | undefined;
+  private announceOpened!: () => void;
+  /** Resolves once the folders are there that the window began with. */
+  readonly opened = new Promise<void>((resolve) => (this.announceOpened = resolve));
+  /** Folders came or went. */
+  readonly onDidChange: Event<void>;
+  /** Another folder is the current one. */
+  readonly onDidChangeCurrent: Event<void>;
+
+  constructor(
+    private readonly workspace: Workspace,
+    logger: Logger,
+  ) {
+    const onListenerError = (error: unknown): void =>
+      logger.error("A listener to the folders failed.", error);
+    this.changes = new Emitter(onListenerError);
+    this.currentChanges = new Emitter(onListenerError);
+    this.onDidChange = this.changes.event;
+    this.onDidChangeCurrent = this.currentChanges.event;
+  }
+
+  /** In the order of the workspace. */
+  get all(): readonly Folder[] {
+    const { workspaceFolders = [] } = this.workspace;
+    return workspaceFolders.flatMap(({ uri }) => this.folders.get(uri.toString()) ?? []);
+  }
+
+  /** The one that the person used last, else the first. Undefined: there is none. */
+  get current(): Folder | undefined {
+    return this.used ?? this.all[0];
+  }
+
+  /** The folder that a file is in, the innermost of several. */
+  at(uri: vscode.Uri): Folder | undefined {
+    const folder = this.workspace.getWorkspaceFolder(uri);
+    return folder && this.folders.get(folder.uri.toString());
+  }
+
+  /** The folder that a session, be it a task or not, is of. */
+  of(sessionID: string): Folder | undefined {
+    return this.all.find(({ engine }) => engine.session(sessionID) !== undefined);
+  }
+
+  /** Makes a folder the current one. */
+  use(folder: Folder | undefined): void {
+    if (!folder || folder === this.used) return;
+    const before = this.current;
+    this.used = folder;
+    if (folder !== before) this.currentChanges.fire();
+  }
+
+  /**
+   * Opens the folders of the workspace, and from now on each one that is added. Resolves once the servers that run
+   * already for those that are there were joined.
+   */
+  async open(openFolder: OpenFolder): Promise<void> {
+    for (const folder of this.workspace.workspaceFolders ?? []) this.add(openFolder(folder));
+    this.subscription = this.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
+      const before = this.current;
+      for (const { uri } of removed) this.remove(uri.toString());
+      for (const folder of added) void this.add(openFolder(folder)).connector.adopt();
+      this.changes.fire();
+      if (this.current !== before) this.currentChanges.fire();
+    });
+    this.announceOpened();
+    this.changes.fire();
+    this.currentChanges.fire();
+    await this.adopt();
+  }
+
+  /** Joins the servers that run already; starts none. */
+  async adopt(): Promise<void> {
+    await Promise.all(this.all.map(({ connector }) => connector.adopt()));
+  }
+
+  /** Follows each folder that there is and will be; what that gives is disposed when the folder goes. */
+  follow(follower: Follower): Disposable {
+    const followed = new Map<Folder, Disposable>();
+    this.followers.set(follower, followed);
+    for (const folder of this.all) followed.set(folder, follower(folder));
+    return {
+      dispose: () => {
+        this.followers.delete(follower);
+        for (const each of followed.values()) each.dispose();
+      },
+    };
+  }
+
+  dispose(): void {
+    this.subscription?.dispose();
+    for (const uri of [...this.folders.keys()]) this.remove(uri);
+    this.changes.dispose();
+    this.currentChanges.dispose();
+  }
+
+  private add(folder: Folder): Folder {
+    this.folders.set(folder.uri.toString(), folder);
+    for (const [follower, followed] of this.followers) followed.set(folder, follower(folder));
+    return folder;
+  }
+
+  private remove(uri: string): void {
+    const folder = this.folders.get(uri);
+    if (!folder) return;
+    this.folders.delete(uri);
+    if (this.used === folder) this.used = undefined;
+    for (const followed of this.followers.values()) {
+      followed.get(folder)?.dispose();
+      followed.delete(folder);
+    }
+    folder.dispose();
+  }
+}

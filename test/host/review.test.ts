@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { FileChange, FileContent, SessionChanges } from "../../src/engine/server-model.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
+import { script } from "../support/script.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+
+const text = (content: string): FileContent => ({ kind: "text", text: content });
+const absent: FileContent = { kind: "absent" };
+
+describe("reviewing changes in the extension host", () => {
+  const folder = join(vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "", "review");
+  const at = (name: string): string => join(folder, name);
+  const change = (path: string, before: FileContent, after: FileContent): FileChange => ({
+    path,
+    before,
+    after,
+    isDoubtful: false,
+    isMixed: false,
+    workedOnBy: [],
+  });
+  /** Why the file was left alone; undefined: it was reverted. */
+  const refusal = async (one: FileChange): Promise<string | undefined> =>
+    (await revertFiles([one], false)).refused[0]?.reason;
+
+  before(() => void mkdirSync(folder));
+
+  it("puts files back to the last byte, and undoes that", async () => {
+    const formatted = "\u{feff}one  \r\ntwo\n\tthree";
+    writeFileSync(at("edited.txt"), "after\n");
+    writeFileSync(at("created.txt"), "new\n");
+    const { reverted, refused } = await revertFiles(
+      [
+        change(at("edited.txt"), text(formatted), text("after\n")),
+        change(at("created.txt"), absent, text("new\n")),
+        change(at("deep/er/deleted.txt"), text("gone\n"), absent),
+      ],
+      false,
+    );
+    assert.deepEqual(refused, []);
+    assert.equal(readFileSync(at("edited.txt"), "utf8"), formatted);
+    assert.ok(!existsSync(at("created.txt")));
+    assert.equal(readFileSync(at("deep/er/deleted.txt"), "utf8"), "gone\n");
+    assert.deepEqual(await undoRevert(reverted), []);
+    assert.equal(readFileSync(at("edited.txt"), "utf8"), "after\n");
+    assert.equal(readFileSync(at("created.txt"), "utf8"), "new\n");
+    assert.ok(!existsSync(at("deep/er/deleted.txt")));
+  });
+
+  it("keeps what was changed since in other lines", async () => {
+    writeFileSync(at("merged.txt"), "1\nTWO\n3\n4\nFIVE\n");
+    await revertFiles([change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))], false);
+    assert.equal(readFileSync(at("merged.txt"), "utf8"), "1\n2\n3\n4\nFIVE\n");
+  });
+
+  it("undoes nothing over what somebody did since", async () => {
+    writeFileSync(at("undo.txt"), "after\n");
+    const { reverted } = await revertFiles(
+      [change(at("undo.txt"), text("before\n"), text("after\n"))],
+      false,
+    );
+    writeFileSync(at("undo.txt"), "a person's\n");
+    assert.deepEqual(await undoRevert(reverted), [at("undo.txt")]);
+    assert.equal(readFileSync(at("undo.txt"), "utf8"), "a person's\n");
+  });
+
+  it("leaves files alone that are outside of the workspace, or reached by a link", async () => {
+    const outside = tempDir("outside");
+    writeFileSync(join(outside, "file.txt"), "after\n");
+    symlinkSync(outside, at("linked"));
+    symlinkSync(join(outside, "file.txt"), at("link.txt"));
+    for (const path of [join(outside, "file.txt"), at("linked/file.txt"), at("link.txt")])
+      assert.equal(await refusal(change(path, text("before\n"), text("after\n"))), "outside", path);
+    assert.equal(await refusal(change(at("linked/new/deleted.txt"), text("gone\n"), absent)), "outside");
+    assert.equal(readFileSync(join(outside, "file.txt"), "utf8"), "after\n");
+    assert.ok(!existsSync(join(outside, "new")));
+  });
+
+  it("leaves a file alone that is open with unsaved changes", async () => {
+    writeFileSync(at("open.txt"), "after\n");
+    const document = await vscode.workspace.openTextDocument(at("open.txt"));
+    const edit = new vscode.WorkspaceEdit();
+    edit.insert(document.uri, new vscode.Position(0, 0), "typed ");
+    await vscode.workspace.applyEdit(edit);
+    const one = change(at("open.txt"), text("before\n"), text("after\n"));
+    assert.equal(await refusal(one), "unsaved");
+    assert.equal(document.getText(), "typed after\n");
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+    assert.equal(await refusal(one), undefined);
+    await until("the editor to show it", () => document.getText() === "before\n");
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+  });
+
+  it("says which file could not be written, and reverts the others", async () => {
+    for (const name of ["no-folder", "free.txt"]) writeFileSync(at(name), "after\n");
+    const { reverted, refused } = await revertFiles(
+      [
+        change(at("no-folder/deleted.txt"), text("gone\n"), absent),
+        change(at("free.txt"), text("before\n"), text("after\n")),
+      ],
+      false,
+    );
+    assert.deepEqual(
+      refused.map(({ path, reason }) => [path, reason]),
+      [[at("no-folder/deleted.txt"), "not-writable"]],
+    );
+    assert.deepEqual(
+      reverted.map(({ path }) => path),
+      [at("free.txt")],
+    );
+  });
+
+  it("commands accept and revert for programs, and say why a file is left alone", async function () {
+    this.timeout(120_000);
+    writeFileSync(at("known.txt"), "one\ntwo\n");
+    const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
+    const api = await (extension ?? assert.fail()).activate();
+    await api.ready();
+    const write = (name: string, content: string) => ({
+      tools: [{ name: "write", args: { filePath: at(name), content } }],
+    });
+    const { id } = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+      prompt: script([
+        write("keep.txt", "kept\n"),
+        write("drop.txt", "dropped\n"),
+        write("late.txt", "late\n"),
+        { tools: [{ name: "read", args: { filePath: at("known.txt") } }] },
+        write("known.txt", "ONE\ntwo\n"),
+        { text: "Done." },
+      ]),
+    });
+    await api.tasks.wait(id, { timeoutMs: 60_000 });
+    const run = <T>(name: string, ...args: readonly unknown[]): Thenable<T> =>
+      vscode.commands.executeCommand<T>(`asyncagents.${name}`, ...args);
+    assert.equal((await run<SessionChanges>("showChanges", id)).files.length, 4);
+    assert.deepEqual(await run("acceptChange", id, "review/keep.txt"), { accepted: [at("keep.txt")] });
+    assert.deepEqual(await run("revertChange", id, at("drop.txt")), {
+      reverted: [at("drop.txt")],
+      refused: [],
+    });
+    assert.ok(!existsSync(at("drop.txt")));
+    await assert.rejects(
+      async () => run("revertChange", id, "review/nowhere.txt"),
+      /"review\/nowhere.txt" is not among the files/,
+    );
+    writeFileSync(at("late.txt"), "a person's\n");
+    const { reverted, refused } = await run<{
+      reverted: readonly string[];
+      refused: readonly { path: string; reason: string; message: string }[];
+    }>("revertAllChanges", id);
+    assert.deepEqual(reverted, []);
+    assert.deepEqual(
+      refused.map(({ path, reason }) => [path, reason]),
+      [
+        [at("known.txt"), "no-snapshot"],
+        [at("late.txt"), "changed-since"],
+      ],
+    );
+    assert.match(refused[1]?.message ?? "", /^review\/late.txt: it was changed since/);
+    // What was accepted is none of what is left.
+    assert.equal(readFileSync(at("keep.txt"), "utf8"), "kept\n");
+    assert.deepEqual(await run("acceptAllChanges", id), { accepted: [at("known.txt"), at("late.txt")] });
+    assert.deepEqual(await run("acceptAllChanges", id), { accepted: [] });
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+  });
+});

@@ -1,0 +1,89 @@
+import type * as vscode from "vscode";
+import type { ActiveSession } from "../../src/engine/active-session.ts";
+import type { ConnectionState } from "../../src/engine/connection.ts";
+import type { TaskEngine } from "../../src/engine/engine.ts";
+import { Emitter } from "../../src/engine/event.ts";
+import type { Logger } from "../../src/engine/ports.ts";
+import type { Folder } from "../../src/ui/folders/folder.ts";
+import { Folders } from "../../src/ui/folders/folders.ts";
+
+/** What a folder of a test is made of; what is left out is not there. */
+export interface FolderSetup {
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  readonly state?: ConnectionState;
+  readonly ensureConnected?: () => Promise<void>;
+}
+
+/** A workspace whose folders a test adds and takes away, by their names. */
+export class MemoryWorkspace {
+  private readonly setups = new Map<string, FolderSetup>();
+  private readonly changes: Emitter<vscode.WorkspaceFoldersChangeEvent>;
+  readonly folders: Folders;
+  /** The names of those that were disposed. */
+  readonly disposed: string[] = [];
+  workspaceFolders: readonly vscode.WorkspaceFolder[] = [];
+
+  constructor(logger: Logger) {
+    this.changes = new Emitter((error) => logger.error("A listener failed.", error));
+    const present = (): readonly vscode.WorkspaceFolder[] => this.workspaceFolders;
+    this.folders = new Folders(
+      {
+        get workspaceFolders() {
+          return present();
+        },
+        onDidChangeWorkspaceFolders: this.changes.event as vscode.Event<vscode.WorkspaceFoldersChangeEvent>,
+        getWorkspaceFolder: (uri) =>
+          this.workspaceFolders.find((folder) => uri.toString().startsWith(folder.uri.toString())),
+      },
+      logger,
+    );
+  }
+
+  /** Opens the folders that were added. */
+  open(): Promise<void> {
+    return this.folders.open((folder) => this.openFolder(folder));
+  }
+
+  add(name: string, setup: FolderSetup): void {
+    this.setups.set(name, setup);
+    const uri = { toString: () => `file:///${name}`, fsPath: `/${name}` } as vscode.Uri;
+    const folder = { uri, name, index: this.workspaceFolders.length };
+    this.workspaceFolders = [...this.workspaceFolders, folder];
+    this.changes.fire({ added: [folder], removed: [] });
+  }
+
+  remove(name: string): void {
+    const removed = this.workspaceFolders.filter((folder) => folder.name === name);
+    this.workspaceFolders = this.workspaceFolders.filter((folder) => folder.name !== name);
+    this.changes.fire({ added: [], removed });
+  }
+
+  /** The folder of this name. */
+  get(name: string): Folder {
+    const folder = this.folders.all.find((each) => each.name === name);
+    if (!folder) throw new Error(`There is no folder ${name}.`);
+    return folder;
+  }
+
+  private openFolder({ uri, name }: vscode.WorkspaceFolder): Folder {
+    const setup = this.setups.get(name);
+    if (!setup) throw new Error(`The folder ${name} was not set up.`);
+    const { engine, session, state = { kind: "disconnected" }, ensureConnected } = setup;
+    const connector = {
+      state,
+      onDidChange: () => ({ dispose: () => undefined }),
+      adopt: async () => undefined,
+      ensureConnected: ensureConnected ?? (async () => undefined),
+    };
+    return {
+      uri,
+      name,
+      engine,
+      session,
+      tasks: engine,
+      connector,
+      dispose: () => this.disposed.push(name),
+    } as unknown as Folder;
+  }
+}

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { createSession, notices } from "../support/engine.ts";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+/** What the model says to each prompt. */
+const ANSWERS: Readonly<Record<string, ScriptStep>> = {
+  "Search them": { text: "Three places call **load**: `src/a.ts`, `src/b.ts` and `src/c.ts`." },
+  "Mend them": { text: "All three are mended." },
+  "Write notes": { text: "The notes are written." },
+  "Read the log": { text: "The log is clean." },
+  "Count them": { status: 401, body: { error: { message: "The key was refused" } } },
+  "Look around": { text: "Nothing is left to do.", gate: "look" },
+};
+
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const prompt = lastUserText(messages);
+  if (prompt !== "Delegate") return ANSWERS[prompt] ?? { text: "Done." };
+  if (messages.at(-1)?.role === "tool") return { text: "The helper is back." };
+  const args = { description: "Look around", prompt: "Look around", subagent_type: "general" };
+  return { tools: [{ name: "task", args }] };
+}
+
+describe("adopting what others launched, in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+  let parent: string;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: answer });
+    const folder = tempDir("work");
+    server = await startOpenCode({ model, directory: folder, password: null });
+    parent = await createSession(server, "Improve the parser");
+    for (const [title, prompt] of [
+      ["Search the callers", "Search them"],
+      ["Write the notes", "Write notes"],
+      ["Look into the log", "Read the log"],
+      ["Count the files", "Count them"],
+    ] as const)
+      await ask(await createBelow(title), "general", prompt);
+    await ask(parent, "build", "Delegate");
+    await model.waitForRequest(({ step }) => step.gate === "look");
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyUser": "never",
+      },
+    });
+    await workbench.openView();
+    await row("Look around, running, general, OpenCode").waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const post = (path: string, body: unknown): Promise<Response> =>
+    server.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+
+  /** A session below the parent, as the terminal makes one. */
+  async function createBelow(title: string): Promise<string> {
+    const made = await post("/session", { parentID: parent, title, agent: "general" });
+    return ((await made.json()) as { id: string }).id;
+  }
+
+  /** Resolves when the turn has ended where the agent waits for nobody. */
+  const ask = (id: string, agent: string, text: string): Promise<Response> =>
+    post(`/session/${id}/${agent === "build" ? "prompt_async" : "message"}`, {
+      agent,
+      parts: [{ type: "text", text }],
+    });
+
+  /** The row that a screen reader calls so. */
+  const row = (name: string): Locator =>
+    workbench.page.locator(`.part.sidebar [role="treeitem"][aria-label^="${name}"]`);
+  const inPanel = (role: "button" | "textbox" | "heading", name?: string): Locator =>
+    workbench.webviewFrame().getByRole(role, { ...(name !== undefined && { name, exact: true }) });
+  const entries = async (target: Locator): Promise<readonly string[]> => {
+    const texts = await (await workbench.openContextMenu(target)).allInnerTexts();
+    await workbench.page.keyboard.press("Escape");
+    return texts.filter((text) => text !== "");
+  };
+
+  async function show(name: string): Promise<void> {
+    await row(name).click();
+    await inPanel("heading", name).waitFor();
+  }
+
+  async function pictures(name: string): Promise<void> {
+    await takePictures(workbench, name);
+    await takeHighContrastPicture(workbench, name);
+  }
+
+  it("a click on the row of a subagent opens its conversation, and says how to go on", async () => {
+    await show("Search the callers");
+    await workbench.webviewFrame().getByText("OpenCode's own subagent").waitFor();
+    await workbench.webviewFrame().getByText("Three places call").waitFor();
+    for (const name of ["Adopt", "Fork", "Show Changes", "Copy Result", "Open in Terminal"])
+      await inPanel("button", name).waitFor();
+    await inPanel("button", "Adopt and Resume").waitFor();
+    await pictures("adopt-panel");
+  });
+
+  it("the menu of one offers what works without adopting it, and to adopt it", async () => {
+    assert.deepEqual(await entries(row("Write the notes")), [
+      "Show Output",
+      "Show Changes",
+      "Open in Terminal",
+      "Resume…",
+      "Fork…",
+      "Adopt",
+      "Copy Result",
+      "Copy Task ID",
+    ]);
+    assert.deepEqual(await entries(row("Look around")), [
+      "Show Output",
+      "Show Changes",
+      "Open in Terminal",
+      "Fork…",
+      "Cancel",
+      "Adopt",
+      "Copy Task ID",
+    ]);
+  });
+
+  it("what is written in its panel adopts and resumes it in one step", async () => {
+    await inPanel("textbox").fill("Mend them");
+    await workbench.page.keyboard.press("Control+Enter");
+    await workbench.webviewFrame().getByText("All three are mended.").waitFor();
+    await row("Search the callers, completed, (resumed), general").waitFor();
+    assert.deepEqual(await workbench.badges(row("Search the callers")), ["R"]);
+    await inPanel("button", "Resume").waitFor();
+    assert.equal(await inPanel("button", "Adopt").count(), 0);
+    await pictures("adopt-resumed");
+  });
+
+  it("resuming one from its menu says that it is adopted with it, and can be left without harm", async () => {
+    await workbench.contextMenu(row("Write the notes"), "Resume…");
+    await workbench.quickInput.shows("Adopt and Resume: Write the notes");
+    await workbench.quickInput.shows("It becomes a task of yours");
+    await takePictures(workbench, "adopt-resume-box");
+    await workbench.quickInput.cancel();
+    await row("Write the notes, at rest, general, OpenCode").waitFor();
+  });
+
+  it("one at work is followed to its end, of which its session hears once, by its own call", async () => {
+    await workbench.contextMenu(row("Look around"), "Adopt");
+    await workbench.notification('"Look around" is your task now, and goes on with its work.').waitFor();
+    await row("Look around, running, general").waitFor();
+    assert.equal(await row("Look around, running, general, OpenCode").count(), 0);
+    await pictures("adopt-at-work");
+    model.release("look");
+    await row("Look around, completed").waitFor();
+    await until("the end of the parent's turn", async () => {
+      const busy = (await (await server.fetch("/session/status")).json()) as object;
+      return !(parent in busy);
+    });
+    const told = await notices(server, parent);
+    assert.deepEqual(
+      told.filter(({ line }) => line.includes("Look around")),
+      [],
+    );
+  });
+
+  it("one that failed is adopted from its panel, and can be retried", async () => {
+    await show("Count the files");
+    const foot = workbench.webviewFrame().getByRole("contentinfo");
+    // This window did not see how it ended.
+    await foot.getByRole("button", { name: "Adopt and Resume" }).waitFor();
+    await inPanel("button", "Adopt").click();
+    await row("Count the files, failed, general").waitFor();
+    await foot.getByText("The key was refused").waitFor();
+    await inPanel("button", "Retry").waitFor();
+    await takePictures(workbench, "adopt-failed");
+  });
+
+  it("several rows are adopted at once, cleared, and brought back", async () => {
+    const [first, last] = [row("Write the notes"), row("Look into the log")];
+    await first.click();
+    await last.click({ modifiers: ["Control"] });
+    assert.deepEqual(await entries(first), ["Adopt", "Copy Result", "Copy Task ID"]);
+    await workbench.contextMenu(first, "Adopt");
+    await workbench.notification("2 subagents are your tasks now.").waitFor();
+    await row("Write the notes, completed, general").waitFor();
+    await row("Look into the log, completed, general").waitFor();
+    await workbench.contextMenu(first, "Clear");
+    await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
+    await workbench.notification("Cleared 2 tasks").getByRole("button", { name: "Undo" }).click();
+    await Promise.all([first.waitFor(), last.waitFor()]);
+  });
+});

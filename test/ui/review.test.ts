@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const lines = (...changed: readonly string[]): string =>
+  ["one", "two", "three", "four", "five", "six", "seven"]
+    .map((line) => `${changed.find((one) => one.toLowerCase() === line) ?? line}\n`)
+    .join("");
+const FILES = {
+  "src/parser.js": lines(),
+  "src/shared.js": lines(),
+  "src/printer.js": lines(),
+  "src/lexer.js": lines(),
+  "src/old.js": "export const old = true;\n",
+};
+const TASK = "Tidy the parser";
+const SIBLING = "Speed up the lexer";
+const GATE = "sibling";
+
+describe("reviewing what a task changed, in a real editor", () => {
+  const folder = tempDir("work");
+  const home = hermeticHome();
+  const at = (name: string): string => join(folder, name);
+  const content = (name: string): string => readFileSync(at(name), "utf8");
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  const edit = (name: string, oldString: string, newString: string): ScriptStep["tools"] => [
+    { name: "read", args: { filePath: at(name) } },
+    { name: "edit", args: { filePath: at(name), oldString, newString } },
+  ];
+
+  /** What the model does for the prompts above, step by step. */
+  function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+    const taken = messages.filter(({ role }) => role === "assistant").length;
+    const steps: readonly ScriptStep[] = lastUserText(messages).includes("parser")
+      ? [
+          { tools: edit("src/parser.js", "two", "TWO") ?? [] },
+          { tools: edit("src/shared.js", "two", "TWO") ?? [] },
+          { tools: edit("src/printer.js", "two", "TWO") ?? [] },
+          { tools: edit("src/lexer.js", "two", "TWO") ?? [] },
+          {
+            tools: [
+              { name: "write", args: { filePath: at("src/new.js"), content: "export {};\n" } },
+              { name: "bash", args: { command: "rm src/old.js", description: "Remove what is old" } },
+            ],
+          },
+          { text: "Tidied." },
+        ]
+      : [
+          { tools: edit("src/shared.js", "six", "SIX") ?? [] },
+          { text: "On it.", gate: GATE, tools: [{ name: "glob", args: { pattern: "*" } }] },
+          { text: "Faster." },
+        ];
+    return steps[taken] ?? { text: "Done." };
+  }
+
+  before(async function () {
+    this.timeout(240_000);
+    mkdirSync(at("src"));
+    for (const [name, text] of Object.entries(FILES)) writeFileSync(at(name), text);
+    execFileSync("git", ["init", "--quiet"], { cwd: folder });
+    model = await startScriptedModel({ fallback: answer });
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(home, modelConfig(model)),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.path": openCodeBinary(),
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+        "git.enabled": false,
+        "window.dialogStyle": "custom",
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+    // Of what works meanwhile it would not be known who changed a file.
+    await launch(TASK);
+    await until(
+      "its end",
+      async () => /completed/.test((await workbench.treeItem(TASK).getAttribute("aria-label")) ?? ""),
+      60_000,
+    );
+    await launch(SIBLING);
+    await model.waitForRequest(({ step }) => step.gate === GATE);
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  async function launch(prompt: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter(prompt);
+    await workbench.treeItem(prompt).waitFor();
+  }
+
+  const row = (name: string): Locator => workbench.treeItem(name);
+  const rowAction = async (name: string, title: string): Promise<void> => {
+    await row(name).hover();
+    await row(name).getByRole("button", { name: title }).click();
+  };
+  const titleAction = (title: string): Locator =>
+    workbench.page.locator(".editor-actions").getByRole("button", { name: title });
+  const button = (parent: Locator, name: string): Locator =>
+    parent.getByRole("button", { name, exact: true });
+  const clearNotifications = (): Promise<void> =>
+    workbench.runCommand("Notifications: Clear All Notifications");
+
+  it("lists the files beside their diff", async () => {
+    await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
+    await workbench.tab(`Changes: ${TASK}`).waitFor();
+    for (const name of ["lexer.js", "new.js", "old.js", "parser.js", "printer.js", "shared.js"])
+      await row(name).waitFor();
+    assert.equal(await row("new.js").getAttribute("aria-label"), "new.js src · created");
+    assert.equal(await row("old.js").getAttribute("aria-label"), "old.js src · deleted");
+    await takePictures(workbench, "review-list");
+  });
+
+  it("opens the diff of one file, and accepts it there", async () => {
+    await row("parser.js").click();
+    await workbench.tab(`parser.js (Changes: ${TASK})`).waitFor();
+    await titleAction("Revert Change").waitFor();
+    await takePictures(workbench, "review-file");
+    await titleAction("Accept Change").click();
+    await row("parser.js").waitFor({ state: "detached" });
+    assert.equal(content("src/parser.js"), lines("TWO"));
+  });
+
+  it("reverts one file from its row, and undoes it", async () => {
+    await rowAction("printer.js", "Revert Change");
+    await row("printer.js").waitFor({ state: "detached" });
+    assert.equal(content("src/printer.js"), lines());
+    const told = workbench.notification("Reverted printer.js.");
+    await told.waitFor();
+    await workbench.screenshot("review-reverted-dark");
+    await button(told, "Undo").click();
+    await row("printer.js").waitFor();
+    assert.equal(content("src/printer.js"), lines("TWO"));
+  });
+
+  it("asks before it deletes a file that the task created", async () => {
+    await rowAction("new.js", "Revert Change");
+    const asked = workbench.dialog(`Delete new.js, which "${TASK}" created?`);
+    await asked.waitFor();
+    await button(asked, "Cancel").click();
+    await asked.waitFor({ state: "detached" });
+    assert.ok(existsSync(at("src/new.js")));
+    await rowAction("new.js", "Revert Change");
+    await button(asked, "Revert").click();
+    await row("new.js").waitFor({ state: "detached" });
+    assert.ok(!existsSync(at("src/new.js")));
+    await clearNotifications();
+  });
+
+  it("leaves a file alone that another task at work has changed, and says which", async () => {
+    await rowAction("shared.js", "Revert Change");
+    const told = workbench.notification(`src/shared.js: "${SIBLING}" is at work and has changed it as well`);
+    await told.waitFor();
+    assert.equal(content("src/shared.js"), lines("TWO", "SIX"));
+    await clearNotifications();
+  });
+
+  it("keeps what a person did since in other lines", async () => {
+    writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
+    await rowAction("printer.js", "Revert Change");
+    const asked = workbench.dialog("printer.js was changed since.");
+    await button(asked, "Revert").click();
+    await row("printer.js").waitFor({ state: "detached" });
+    assert.equal(content("src/printer.js"), lines("SEVEN"));
+    await clearNotifications();
+  });
+
+  it("shows a file that was changed since in the same lines beside what it was", async () => {
+    writeFileSync(at("src/lexer.js"), lines().replace("two", "2"));
+    await rowAction("lexer.js", "Revert Change");
+    const told = workbench.notification("src/lexer.js: it was changed since in the same places.");
+    await button(told, "Compare").click();
+    await workbench.tab("lexer.js (Before the Task ↔ Now)").waitFor();
+    assert.equal(content("src/lexer.js"), lines().replace("two", "2"));
+    await clearNotifications();
+  });
+
+  it("says of all changes which ones it reverts and which not, and undoes them together", async () => {
+    await row("old.js").hover();
+    await workbench.page.getByRole("button", { name: "Revert All Changes" }).first().click();
+    const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
+    await asked.getByText("Left alone:").waitFor();
+    await asked.getByText("src/lexer.js").first().waitFor();
+    await takePictures(workbench, "review-revert-all");
+    await button(asked, "Revert All").click();
+    await row("old.js").waitFor({ state: "detached" });
+    assert.equal(content("src/old.js"), FILES["src/old.js"]);
+    const told = workbench.notification("Reverted old.js.");
+    await button(told, "Undo").click();
+    await row("old.js").waitFor();
+    assert.ok(!existsSync(at("src/old.js")));
+    await clearNotifications();
+  });
+
+  it("is done from the keyboard", async () => {
+    await row("old.js").click();
+    await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
+    await workbench.page.keyboard.press("Control+K");
+    await workbench.page.keyboard.press("a");
+    await workbench.page.keyboard.press("u");
+    await row("old.js").waitFor({ state: "detached" });
+    assert.equal(content("src/old.js"), FILES["src/old.js"]);
+    await titleAction("Revert Change").waitFor({ state: "detached" });
+    await clearNotifications();
+  });
+
+  it("wears high contrast", async () => {
+    await takeHighContrastPicture(workbench, "review");
+  });
+
+  it("closes the list once everything is accepted, and undoes that", async () => {
+    await row("lexer.js").hover();
+    await workbench.page.getByRole("button", { name: "Accept All Changes" }).first().click();
+    await row("lexer.js").waitFor({ state: "detached" });
+    await button(workbench.notification("Accepted 2 changes."), "Undo").click();
+    await row("lexer.js").waitFor();
+  });
+
+  it("reverts what another task has changed as well once that has ended", async () => {
+    model.release(GATE);
+    await until("its end", async () =>
+      /completed/.test((await workbench.treeItem(SIBLING).getAttribute("aria-label")) ?? ""),
+    );
+    await rowAction("shared.js", "Revert Change");
+    await button(workbench.dialog("shared.js was changed since."), "Revert").click();
+    await row("shared.js").waitFor({ state: "detached" });
+    assert.equal(content("src/shared.js"), lines("SIX"));
+  });
+});

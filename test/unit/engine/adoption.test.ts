@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import type { Task } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer, type Ending } from "../../support/memory-server.ts";
+import { until } from "../../support/wait.ts";
+import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+
+describe("Adoption", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  let made = 0;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = await session("Parent");
+    window = memoryWindow(server, clock);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+
+  afterEach(() => window.kill());
+
+  const session = async (title: string, parentID?: string): Promise<string> =>
+    (await server.createSession({ title, parentID, agent: "general" })).id;
+
+  const ask = (id: string, text = "Look."): Promise<void> =>
+    server.prompt(id, { messageID: `msg_adopted${++made}`, agent: "general", parts: [{ text }] });
+
+  /** One at work, known to the window. */
+  async function working(): Promise<string> {
+    const id = await session("Look (@general subagent)", parent);
+    await ask(id);
+    return id;
+  }
+
+  const writes = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
+  const adopt = (id: string): Promise<Task> => window.engine.adopt(id);
+
+  it("takes over what was known of the work: its calls, its phase, and when it began", async () => {
+    const id = await working();
+    server.useTool(id, "read");
+    server.finish(id, "First.");
+    await clock.advance(1_000);
+    await ask(id, "Once more.");
+    const began = clock.now();
+    server.useTool(id, "grep");
+    server.write(id, "So far");
+    await clock.advance(1_000);
+    const task = await adopt(id);
+    assert.deepEqual(
+      [task.status, task.startedAt, task.adoptedAt, task.toolCalls, task.description],
+      ["running", began, clock.now(), 1, "Look"],
+    );
+    assert.deepEqual(task.progress?.toolCounts, { grep: 1 });
+    assert.equal(task.progress?.phase, "streaming");
+    server.finish(id, "Found.");
+    await settled();
+    assert.deepEqual([window.engine.get(id)?.status, window.engine.get(id)?.toolCalls], ["completed", 2]);
+    assert.equal(await window.engine.prompt(id), "Once more.");
+  });
+
+  for (const [how, ending, status, error] of [
+    ["an answer", { type: "completed", text: "Found." }, "completed", undefined],
+    ["an error", { type: "failed", error: { name: "APIError", message: "No key." } }, "error", "APIError"],
+    ["an abort", { type: "aborted" }, "cancelled", undefined],
+    ["a permission turned down", { type: "refused" }, "error", "PermissionRejected"],
+  ] as const satisfies readonly (readonly [string, Ending, Task["status"], string | undefined])[])
+    it(`of one at rest after ${how} gives a task that is ${status}, of which nobody is told`, async () => {
+      const id = await working();
+      if (ending.type === "refused") server.ask(id);
+      const ended = clock.now();
+      server.end(id, ending);
+      await clock.advance(60_000);
+      const task = await adopt(id);
+      assert.deepEqual([task.status, task.error?.name, task.endedAt], [status, error, ended]);
+      assert.equal(task.notice.state, "skipped");
+      await settled();
+      assert.equal(server.stored(parent).length, 0);
+    });
+
+  it("of one that was cut off with its server gives a task that failed, and says why", async () => {
+    const id = await working();
+    server.write(id, "So far");
+    server.crash();
+    await window.engine.connect();
+    const task = await adopt(id);
+    assert.deepEqual([task.status, task.error?.name], ["error", "Interrupted"]);
+  });
+
+  it("of one whose conversation was compacted keeps what a person asked as its prompt", async () => {
+    const id = await working();
+    server.overflow(id);
+    server.finish(id, "Summary.");
+    server.finish(id, "Found.");
+    const task = await adopt(id);
+    assert.equal(task.status, "completed");
+    assert.equal(await window.engine.prompt(id), "Look.");
+  });
+
+  it("finds the end of a turn that ended while the record was written", async () => {
+    const id = await working();
+    // The calls before it: statuses, messages.
+    window.link.fail("late", 2);
+    const adopting = adopt(id);
+    await until("the reading before it", () => server.journal.at(-1)?.call === "messages");
+    await settled();
+    server.finish(id, "Found.");
+    window.link.release();
+    assert.equal((await adopting).status, "running");
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
+  });
+
+  it("asked for twice at once, and again, writes once", async () => {
+    const id = await working();
+    const [one, other] = await Promise.all([adopt(id), adopt(id)]);
+    assert.equal(one.batchID, other.batchID);
+    assert.equal((await adopt(id)).revision, 1);
+    assert.equal(writes(), 1);
+  });
+
+  it("by another window is followed here with what was known of the work, and what it waits for", async () => {
+    const reader = memoryWindow(server, clock, {}, 2);
+    server.onEvent(() => reader.link.deliver());
+    await reader.engine.setWriting(false);
+    await reader.engine.connect();
+    const id = await working();
+    server.useTool(id, "grep");
+    const request = server.ask(id);
+    await adopt(id);
+    const seen = reader.engine.get(id);
+    assert.deepEqual(seen?.progress?.toolCounts, { grep: 1, bash: 1 });
+    assert.equal(seen.progress?.phase, "needs-permission");
+    assert.deepEqual(
+      reader.engine.openRequests().map((open) => open.request.id),
+      [request.id],
+    );
+    reader.kill();
+  });
+
+  it("that the server did not take leaves the subagent as it was", async () => {
+    const id = await working();
+    window.link.fail("refused", 2);
+    await assert.rejects(adopt(id));
+    assert.equal(window.engine.child(id)?.launchedBy, "other");
+    assert.equal(server.metadata(id), undefined);
+    assert.equal((await adopt(id)).status, "running");
+  });
+
+  it("is refused where nothing was asked, at a root, and where nothing is; nothing is written", async () => {
+    const empty = await session("Empty", parent);
+    await assert.rejects(adopt(empty), { code: "wrong-status" });
+    await assert.rejects(adopt(parent), { code: "unknown-session" });
+    await assert.rejects(adopt("ses_none"), { code: "unknown-session" });
+    assert.equal(writes(), 0);
+  });
+
+  it("comes before a resume; one that works is not resumed, and stays what it is", async () => {
+    const id = await working();
+    await assert.rejects(window.engine.resume(id, "More."), { code: "wrong-status" });
+    assert.equal(window.engine.child(id)?.launchedBy, "other");
+    server.finish(id, "Found.");
+    const resumed = await window.engine.resume(id, "More.");
+    assert.deepEqual([resumed.status, resumed.resumeCount], ["resumed", 1]);
+    server.finish(id, "Done.");
+    await clock.advance(POLL_MS);
+    assert.equal(window.engine.get(id)?.status, "completed");
+    assert.equal(await window.engine.lastAnswer(id), "Done.");
+  });
+});

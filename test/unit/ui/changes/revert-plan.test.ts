@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import fc from "fast-check";
+import type { FileChange, FileContent } from "../../../../src/engine/server-model.ts";
+import { planRevert, type Present, type RevertPlan } from "../../../../src/ui/changes/revert-plan.ts";
+
+const text = (content: string): FileContent => ({ kind: "text", text: content });
+const absent: FileContent = { kind: "absent" };
+const change = (before: FileContent, after: FileContent, facts: Partial<FileChange> = {}): FileChange => ({
+  path: "/work/file.txt",
+  before,
+  after,
+  isDoubtful: false,
+  isMixed: false,
+  workedOnBy: [],
+  ...facts,
+});
+const file = (content: string | Uint8Array, isUnsaved = false): Present => ({
+  kind: "file",
+  bytes: Buffer.from(content as string),
+  isUnsaved,
+});
+const gone: Present = { kind: "absent" };
+const edited = change(text("one\ntwo\nthree\n"), text("one\nTWO\nthree\n"));
+
+/** The plan in a word or two; of a file that is written its text as well. */
+function plan(of: FileChange, present: Present, isTaskAtWork = false): string | readonly [string, string] {
+  const planned: RevertPlan = planRevert(of, present, isTaskAtWork);
+  switch (planned.kind) {
+    case "refused":
+      return planned.reason;
+    case "write":
+      return [planned.isMerged ? "merge" : "write", Buffer.from(planned.bytes).toString()];
+    default:
+      return planned.kind;
+  }
+}
+
+describe("the plan for reverting a file", () => {
+  it("gives the former text back where the file is as the task left it", () => {
+    assert.deepEqual(plan(edited, file("one\nTWO\nthree\n")), ["write", "one\ntwo\nthree\n"]);
+    assert.deepEqual(plan(change(text("gone\n"), absent), gone), ["write", "gone\n"]);
+    assert.equal(plan(change(absent, text("new\n")), file("new\n")), "delete");
+  });
+
+  it("has nothing to do where the file is what it was", () => {
+    assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
+    assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
+    assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
+    // Even though others are at work.
+    assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
+  });
+
+  it("keeps what others did since in other places, and refuses in the same", () => {
+    assert.equal(plan(edited, file("one\nTWO and more\nthree\n")), "changed-since");
+    assert.deepEqual(plan(change(text("1\n2\n3\n4\n"), text("one\n2\n3\n4\n")), file("one\n2\n3\nfour\n")), [
+      "merge",
+      "1\n2\n3\nfour\n",
+    ]);
+    assert.equal(plan(edited, gone), "changed-since");
+    assert.equal(plan(change(absent, text("new\n")), file("new\nand more\n")), "changed-since");
+    assert.equal(plan(change(text("gone\n"), absent), file("another one\n")), "changed-since");
+  });
+
+  it("refuses while the task or somebody else works on it", () => {
+    assert.equal(plan(edited, file("one\nTWO\nthree\n"), true), "at-work");
+    assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\nTWO\nthree\n")), "worked-on");
+  });
+
+  it("refuses what somebody else may have done", () => {
+    assert.equal(plan({ ...edited, isDoubtful: true }, file("one\nTWO\nthree\n")), "doubtful");
+    assert.equal(plan({ ...edited, isMixed: true }, file("one\nTWO\nthree\n")), "mixed");
+  });
+
+  it("refuses files that are open with unsaved changes, elsewhere, or no files", () => {
+    assert.equal(plan(edited, file("one\nTWO\nthree\n", true)), "unsaved");
+    assert.equal(plan(edited, { kind: "outside" }), "outside");
+    assert.equal(plan(edited, { kind: "unreadable" }), "unreadable");
+  });
+
+  it("refuses contents that are not known to the last byte", () => {
+    const unknown: FileContent = { kind: "unknown" };
+    const binary: FileContent = { kind: "binary" };
+    const excerpt: FileContent = { kind: "excerpt", text: "x\n" };
+    assert.equal(plan(change(unknown, text("x\n")), file("x\n")), "no-snapshot");
+    assert.equal(plan(change(excerpt, excerpt), file("x\n")), "no-snapshot");
+    assert.equal(plan(change(binary, binary), file("x\n")), "binary");
+    assert.equal(plan(change(text("caf\u{fffd}\n"), text("tea\n")), file("tea\n")), "encoding");
+    const latin1 = Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]);
+    assert.equal(plan(change(text("x\n"), text("caf\u{fffd}\n")), file(latin1)), "changed-since");
+  });
+
+  it("never drops a line that somebody else wrote, whatever the texts", () => {
+    const own = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 12 });
+    const since = fc.array(fc.tuple(fc.nat(12), fc.boolean()), { minLength: 1, maxLength: 4 });
+    const joined = (found: readonly string[]): string => found.map((line) => `${line}\n`).join("");
+    fc.assert(
+      fc.property(own, own, fc.boolean(), fc.boolean(), since, (old, left, wasThere, isThere, edits) => {
+        const present: string[] = isThere ? [...left] : [];
+        edits.forEach(([at, isReplacing], n) => present.splice(at, isReplacing ? 1 : 0, `other's ${n}`));
+        const of = change(wasThere ? text(joined(old)) : absent, isThere ? text(joined(left)) : absent);
+        const planned = planRevert(of, file(joined(present)), false);
+        assert.notEqual(planned.kind, "delete");
+        if (planned.kind !== "write") return;
+        const after = Buffer.from(planned.bytes).toString().split("\n");
+        for (const line of present.filter((one) => one.startsWith("other's")))
+          assert.ok(after.includes(line));
+      }),
+    );
+  });
+});
