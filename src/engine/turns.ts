@@ -191,8 +191,8 @@ export class TurnWatcher implements Disposable {
     const now = this.clock.now();
     if (entry.lastError) {
       if (!(await this.isIdle(entry, source))) return undefined;
-      if (kind === "unseen" && source === "hint") {
-        // The prompt may be on its way still.
+      if (source === "hint" && this.arrived.get(entry) !== entry.record.promptMessageID) {
+        // That the prompt is there may be told after what went wrong with its files.
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
