@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
@@ -7,6 +8,7 @@ import { registerCommands, type CommandContext } from "./ui/commands/command.ts"
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { FirstSteps } from "./ui/first-steps.ts";
 import { Engines } from "./ui/folders/engines.ts";
 import { Folders } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
@@ -67,6 +69,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       isShown,
     }),
   );
+  const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
   own(new StatusBar(engine, folders, TASK_VIEW));
 
   const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
@@ -89,7 +92,16 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     addText,
     review: () => (review ??= openReview()),
     showLog: () => channel.show(),
-    reveal: (taskID) => view.reveal(taskID),
+    reveal: (taskID, options) => view.reveal(taskID, options),
+    findExecutable: async () => {
+      const { findOpenCode } = await import("./opencode/find-opencode.ts");
+      return findOpenCode({
+        configuredPath: settings.server().path ?? "",
+        env: process.env,
+        home: homedir(),
+      });
+    },
+    firstSteps,
     list,
     selectedID: () => view.selectedID,
   };
@@ -102,7 +114,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
-  own(new AgentTools({ folders, known: engine, commands: tasks, logger }, settings));
+  const onDidLaunch = (): void => firstSteps.finish("agentTools");
+  own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void =>
     folders.use(editor && folders.at(editor.document.uri));

@@ -102,7 +102,8 @@ export function folderOpener({ context, settings, view, logger }: FolderHost): O
     own(connection.onDidConnect(() => void agentToolsConfig.refreshPlugin()));
     own(session.onDidChange(() => (state.pickedSession = session.isPicked ? session.id : undefined)));
     own(settings.onDidChange("agentTools", () => toolService.update()));
-    own(settings.onDidChange("maxConcurrentTasks", () => engine.settingsChanged()));
+    own(settings.onDidChange("maxConcurrentTasks", () => void engine.settingsChanged()));
+    own(settings.onDidChange("budget", () => void engine.settingsChanged()));
     own(
       settings.onDidChange("server", () => {
         connector

@@ -1,7 +1,9 @@
 import { hasArrived } from "./arrival.ts";
+import type { BudgetGuard } from "./budget-guard.ts";
 import { Catalog } from "./catalog.ts";
+import type { Budget } from "./ceiling.ts";
 import { messageOf, Refusal } from "./errors.ts";
-import type { CancelSignal, Disposable, Event } from "./event.ts";
+import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
 import type { ForkPreview } from "./fork/preview.ts";
@@ -34,6 +36,7 @@ import {
 import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
 import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
 import { Subagents } from "./subagents.ts";
+import type { TakenSince } from "./taken-since.ts";
 import type { TokenCounter } from "./token-counter.ts";
 import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
@@ -48,10 +51,11 @@ import {
   type TaskOutput,
   type WaitOptions,
 } from "./waiting.ts";
+import { WorkTime } from "./work-time.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
-/** How long after a cancel a turn that begins late is ended as well, in milliseconds. */
+/** How long after a stop a turn that begins late is ended as well, in milliseconds. */
 const LATE_START_MS = 10_000;
 
 export interface EngineSettings extends TurnSettings {
@@ -64,6 +68,8 @@ export interface EngineSettings extends TurnSettings {
   readonly maxDepth: number;
   /** Whether a parent learns of the tasks that a person launched. */
   readonly notifyParent: boolean;
+  /** What tasks and batches may take. */
+  readonly budget: Budget;
 }
 
 export interface EnginePorts {
@@ -93,6 +99,9 @@ export interface OpenRequest {
 /** Who asks: a parent that cancelled a task itself need not be told that it was. */
 export type Caller = TaskRecord["launchedBy"];
 
+/** Who ended a turn before its time; a ceiling does, too. */
+type Ender = Caller | "ceiling";
+
 /**
  * The lifecycle of background tasks. Launches, follows, resumes, cancels and clears them, and tells their parents.
  * Commands reject with a {@link Refusal} where they cannot be, and with a `ServerFailure` where the server did not do
@@ -107,6 +116,12 @@ export class TaskEngine implements Disposable {
   private readonly transcripts: LiveTranscripts;
   private readonly queue: LaunchQueue;
   private readonly launcher: Launcher;
+  private readonly work: WorkTime;
+  /** Loaded with the first ceiling that is set. */
+  private guard: BudgetGuard | undefined;
+  private readonly warnings: Emitter<Task>;
+  /** Whether this window knew its tasks before. */
+  private tookUp = false;
   private readonly forks: () => Promise<ForkBuilder>;
   private readonly forkHandOver: ForkHandOver;
   private readonly adoptions = new Serial();
@@ -117,8 +132,8 @@ export class TaskEngine implements Disposable {
   private early: ServerEvent[] | undefined;
   private writing = true;
   private readonly subscriptions: readonly Disposable[];
-  /** Prompts that were cancelled before their turn began. */
-  private readonly cancelledEarly = new WeakMap<Entry, { readonly until: number }>();
+  /** Prompts that were stopped before their turn began. */
+  private readonly stoppedEarly = new WeakMap<Entry, { readonly until: number }>();
   readonly catalog: Catalog;
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone. */
@@ -126,6 +141,8 @@ export class TaskEngine implements Disposable {
   readonly onDidChangeSubagent: Event<SubagentChange>;
   /** What waits for a person is not what it was. */
   readonly onDidChangeRequests: Event<void>;
+  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  readonly onDidWarn: Event<Task>;
 
   constructor(private readonly ports: EnginePorts) {
     const { server, clock, logger, settings } = ports;
@@ -134,10 +151,19 @@ export class TaskEngine implements Disposable {
     this.subagents = new Subagents(this.registry, server, clock, logger, () => settings().stallWarning);
     this.requests = new Requests(logger);
     const isWriting = (): boolean => this.writing;
-    const canAct = (): boolean => this.writing && this.connected;
+    const canAct = (): boolean => this.canAct();
     this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
+    this.work = new WorkTime(
+      this.registry,
+      clock,
+      this.requests.onDidChange,
+      () => this.openRequests().map(({ request }) => request),
+      (entry, waited) => void this.noteWaited(entry, waited),
+    );
+    this.warnings = new Emitter((error) => logger.error("A listener to warnings failed.", error));
+    this.onDidWarn = this.warnings.event;
     // Most windows never fork: what it takes is loaded by the first one.
     let forks: Promise<ForkBuilder> | undefined;
     this.forks = () => (forks ??= this.loadForks());
@@ -150,6 +176,7 @@ export class TaskEngine implements Disposable {
       this.queue,
       this.forks,
       this.forkHandOver,
+      async (parentSessionID, batchID) => (await this.loadGuard())?.requireRoom(parentSessionID, batchID),
       () => {
         this.turns.watch();
         this.pump();
@@ -216,6 +243,7 @@ export class TaskEngine implements Disposable {
     this.replayEarly();
     this.subagents.disconnect();
     this.turns.disconnect();
+    this.guard?.disconnect();
     this.notices.disconnect();
     this.queue.rest();
   }
@@ -280,8 +308,11 @@ export class TaskEngine implements Disposable {
     return [...first, ...agents.filter((agent) => !first.includes(agent))];
   }
 
-  /** The settings changed: what waits may have a slot now. */
-  settingsChanged(): void {
+  /** The settings changed: what waits may have a slot now, and what works another ceiling. */
+  async settingsChanged(): Promise<void> {
+    const guard = await this.loadGuard();
+    if (!this.connected) return;
+    guard?.connect(true);
     this.pump();
   }
 
@@ -339,6 +370,7 @@ export class TaskEngine implements Disposable {
       const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
       // Refuses before anything is done.
       transition(entry.record, event);
+      (await this.loadGuard())?.requireRoomFor(entry);
       if (!(await server.session(entry.record.id))) {
         const { id } = entry.record;
         this.registry.forget(id);
@@ -412,26 +444,35 @@ export class TaskEngine implements Disposable {
    * same moment stays finished.
    */
   async cancel(taskID: string, by: Caller = "person"): Promise<Task> {
-    const { server, clock } = this.ports;
     const entry = this.registry.find(taskID);
+    return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);
+  }
+
+  /** Ends what a task works on, and what works below it. A turn that ended in the same moment counts as it ended. */
+  private async stopTurn(
+    entry: Entry,
+    stopped: (at: number, finalMessageID?: string) => TaskEvent,
+    by: Ender,
+  ): Promise<Task> {
+    const { server, clock } = this.ports;
     const wasActive = isActive(entry.record);
     const wasBuilt = this.forkHandOver.cancel(entry);
     return entry.serial.run(async () => {
       const { record } = entry;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Refuses before anything is done.
-      transition(record, { type: "cancelled", at: clock.now() });
+      transition(record, stopped(clock.now()));
       // Nothing runs yet of a fork that was being built.
       if (!wasBuilt) await server.abort(record.id);
       const turn = wasBuilt ? ({ kind: "unanswered" } as const) : await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
       if (turn.kind === "unseen" || turn.kind === "unanswered")
-        this.cancelledEarly.set(entry, { until: at + LATE_START_MS });
+        this.stoppedEarly.set(entry, { until: at + LATE_START_MS });
       const event: TaskEvent =
         turn.kind === "completed"
           ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
-          : { type: "cancelled", at, finalMessageID: "messageID" in turn ? turn.messageID : undefined };
+          : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.end(entry, event, by);
       await this.stopBelow(record.id);
       return this.registry.snapshot(entry);
@@ -475,6 +516,12 @@ export class TaskEngine implements Disposable {
   /** What the tasks and everything below them took together. */
   totals(taskIDs: readonly string[]): Totals {
     return totals(this.registry, taskIDs, this.ports.clock.now());
+  }
+
+  /** What the tasks took, with everything below them, that were at work at some time since then (milliseconds since 1970). */
+  async takenSince(time: number): Promise<TakenSince> {
+    const { takenSince } = await import("./taken-since.ts");
+    return takenSince(this.registry, this.work, time, this.ports.clock.now());
   }
 
   /** Takes a task off the list. Its session stays unless said otherwise; {@link restore} brings the task back. */
@@ -575,6 +622,9 @@ export class TaskEngine implements Disposable {
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
+    this.guard?.dispose();
+    this.warnings.dispose();
+    this.work.dispose();
     this.queue.rest();
     this.notices.dispose();
     this.transcripts.dispose();
@@ -597,6 +647,29 @@ export class TaskEngine implements Disposable {
     const { ForkBuilder } = await import("./fork/builder.ts");
     const sessionOf = (id: string): Session | undefined => this.registry.session(id);
     return new ForkBuilder(server, tokens, clock, random, () => settings().fork, sessionOf);
+  }
+
+  /** Undefined: nobody ever set a ceiling. */
+  private async loadGuard(): Promise<BudgetGuard | undefined> {
+    const { clock, logger, settings } = this.ports;
+    const isSet = (ceiling: unknown): boolean => (ceiling ?? undefined) !== undefined;
+    if (this.guard || !Object.values(settings().budget).some(isSet)) return this.guard;
+    const { BudgetGuard } = await import("./budget-guard.ts");
+    return (this.guard ??= new BudgetGuard(
+      this.registry,
+      this.work,
+      clock,
+      logger,
+      () => settings().budget,
+      () => this.canAct(),
+      (entry) => this.warnings.fire(this.registry.snapshot(entry)),
+      (entry, error) =>
+        this.stopTurn(
+          entry,
+          (at, finalMessageID) => ({ type: "turn-failed", at, error, finalMessageID }),
+          "ceiling",
+        ),
+    ));
   }
 
   /** The task that a reference names, or the subagent of this ID. */
@@ -631,12 +704,20 @@ export class TaskEngine implements Disposable {
 
   /** Does what was left undone, where this process is the one to do it. */
   private async takeUp(): Promise<void> {
+    const guard = await this.loadGuard();
+    if (!this.connected) return;
+    guard?.connect(this.tookUp);
+    this.tookUp = true;
     await Promise.all([this.turns.connect(), this.notices.deliverPending()]);
     this.pump();
   }
 
   private pump(): void {
-    if (this.connected && this.writing) this.queue.pump();
+    if (this.canAct()) this.queue.pump();
+  }
+
+  private canAct(): boolean {
+    return this.connected && this.writing;
   }
 
   private accept(event: ServerEvent): void {
@@ -677,12 +758,12 @@ export class TaskEngine implements Disposable {
     if (before && isAtWork(before) !== (now !== undefined && isAtWork(now))) this.requests.forget(id);
   }
 
-  /** A prompt can be cancelled before its turn begins; the turn then begins all the same. */
+  /** A prompt can be stopped before its turn begins; the turn then begins all the same. */
   private stopLateStart(entry: Entry, event: ServerEvent): void {
-    const early = this.cancelledEarly.get(entry);
+    const early = this.stoppedEarly.get(entry);
     if (!early || event.type !== "session-status" || event.status.type !== "busy") return;
-    this.cancelledEarly.delete(entry);
-    if (entry.record.status !== "cancelled" || this.ports.clock.now() > early.until) return;
+    this.stoppedEarly.delete(entry);
+    if (isActive(entry.record) || this.ports.clock.now() > early.until) return;
     this.stop(entry);
   }
 
@@ -693,7 +774,7 @@ export class TaskEngine implements Disposable {
   }
 
   /** The one way in which a task's turn ends: the record first, then the parent is told. */
-  private async end(entry: Entry, event: TaskEvent, by?: Caller): Promise<void> {
+  private async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
     const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
@@ -702,10 +783,14 @@ export class TaskEngine implements Disposable {
         ? record.notice
         : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
     const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
-    const next = { ...ended, notice, toolCalls, queued: undefined };
+    const worked = event.type === "resume-undone" ? record.worked : this.work.of(entry, ended.endedAt);
+    const next = { ...ended, notice, toolCalls, worked, queued: undefined };
     // What the server's messages tell again after a crash is stored together with the notice's delivery.
     const storesFirst =
-      notice.state !== "pending" || finalMessageID === undefined || event.type === "cancelled";
+      notice.state !== "pending" ||
+      finalMessageID === undefined ||
+      event.type === "cancelled" ||
+      by === "ceiling";
     try {
       if (storesFirst) await this.registry.save(entry, next);
       else this.registry.keep(entry, next);
@@ -717,7 +802,7 @@ export class TaskEngine implements Disposable {
     void this.notices.deliver(entry, { storesFirst });
   }
 
-  /** Nothing goes on working for a task that was cancelled. */
+  /** Nothing goes on working for a task that was stopped. */
   private async stopBelow(taskID: string): Promise<void> {
     const below = this.registry.descendantsOf(taskID);
     if (below.length === 0) return;
@@ -732,7 +817,7 @@ export class TaskEngine implements Disposable {
     );
   }
 
-  private noticeFor(ended: TaskRecord, messageID: string, by: Caller | undefined): NoticeState {
+  private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {
     if (by === "agent" && ended.status === "cancelled")
       return { state: "skipped", reason: "The parent cancelled the task itself." };
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
@@ -773,6 +858,21 @@ export class TaskEngine implements Disposable {
       this.ports.logger.warn(
         `The retrieval of ${shortID(entry.record.id)} was not stored: ${messageOf(error)}`,
       );
+    }
+  }
+
+  /** Where there are ceilings, a window that is loaded later is not to take the wait for work. */
+  private async noteWaited(entry: Entry, waited: number): Promise<void> {
+    if (!this.guard || !this.canAct()) return;
+    const { id, startedAt } = entry.record;
+    try {
+      await entry.serial.run(async () => {
+        const { record } = entry;
+        if (isActive(record) && record.startedAt === startedAt)
+          await this.registry.save(entry, { ...record, waited });
+      });
+    } catch (error) {
+      this.ports.logger.warn(`How long task ${shortID(id)} waited was not stored: ${messageOf(error)}`);
     }
   }
 

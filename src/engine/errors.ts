@@ -15,6 +15,7 @@ export type RefusalCode =
   | "session-gone"
   | "still-running"
   | "too-deep"
+  | "over-budget"
   | "unavailable"
   | "cancelled-by-caller";
 

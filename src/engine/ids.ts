@@ -29,6 +29,15 @@ export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly 
   return `${prefix}_${timePart(at)}${tail}`;
 }
 
+/** When the server gave an ID, in milliseconds since 1970: the form holds the time of the two years before `now`. */
+export function timeOf(id: string, now: number): number {
+  const [, digits] = /_([0-9a-f]{12})/.exec(id) ?? [];
+  if (digits === undefined) return now;
+  const space = Number(TIME_SPACE / 4096n);
+  const ago = (now - Number(BigInt(`0x${digits}`) / 4096n)) % space;
+  return now - ago;
+}
+
 function timePart(at: number, rank = 0): string {
   return ((BigInt(Math.floor(at)) * 4096n + BigInt(Math.min(rank, 4095))) % TIME_SPACE)
     .toString(16)

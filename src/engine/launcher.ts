@@ -76,6 +76,8 @@ export class Launcher {
     private readonly queue: LaunchQueue,
     private readonly forks: () => Promise<ForkBuilder>,
     private readonly forkHandOver: ForkHandOver,
+    /** Rejects with a {@link Refusal} where nothing more may begin in a batch. */
+    private readonly requireRoom: (parentSessionID: string, batchID: string) => Promise<void>,
     /** Called when a launch took or gave back its slot. */
     private readonly onSettled: () => void,
   ) {
@@ -106,7 +108,7 @@ export class Launcher {
   private async launchNew(input: LaunchInput): Promise<Entry> {
     const { settings } = this.ports;
     const { defaultAgent, defaultModel, maxDepth } = settings();
-    const depth = this.registry.depthOf(input.parentSessionID);
+    const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
       throw new Refusal(
         "too-deep",
@@ -127,6 +129,12 @@ export class Launcher {
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
     const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);
+    try {
+      await this.requireRoom(input.parentSessionID, batch.id);
+    } catch (error) {
+      batch.leave();
+      throw error;
+    }
     const startsNow = this.queue.reserve();
     const mayLaunch = depth + 1 < maxDepth;
     const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, mayLaunch, opening };

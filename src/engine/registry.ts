@@ -1,3 +1,4 @@
+import type { CeilingUse } from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
@@ -19,6 +20,8 @@ export interface Entry {
   lastError: AgentError | undefined;
   /** When this process handed its prompt over (milliseconds since 1970); undefined: another one did, or none. */
   handedOverAt: number | undefined;
+  /** The ceiling that is nearly used, while the task is active. */
+  ceiling?: CeilingUse | undefined;
   /** Commands and endings of one task, one at a time. */
   readonly serial: Serial;
 }
@@ -131,13 +134,23 @@ export class TaskRegistry {
     );
   }
 
-  /** How many sessions are above this one. */
-  depthOf(sessionID: string): number {
+  /** All tasks of one parent that belong to a batch, cleared ones too. */
+  allOfBatch(parentSessionID: string, batchID: string): readonly Entry[] {
+    return [...this.tasksOf.of(parentSessionID)].filter(({ record }) => record.batchID === batchID);
+  }
+
+  parentOf(sessionID: string): string | undefined {
+    // A fork that the server could not link is below the parent in its record alone.
+    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
+  }
+
+  /** The IDs of the sessions above this one, nearest first. */
+  above(sessionID: string): ReadonlySet<string> {
     // A set, as broken metadata can make a session its own ancestor.
     const above = new Set<string>();
     for (let id = this.parentOf(sessionID); id !== undefined && !above.has(id); id = this.parentOf(id))
       above.add(id);
-    return above.size;
+    return above;
   }
 
   /** The sessions that the server links to this one as their parent. */
@@ -191,7 +204,12 @@ export class TaskRegistry {
   snapshot(entry: Entry): Task {
     let task = this.snapshots.get(entry);
     if (!task) {
-      task = { ...entry.record, ...spent(entry), progress: entry.progress?.snapshot() };
+      task = {
+        ...entry.record,
+        ...spent(entry),
+        progress: entry.progress?.snapshot(),
+        ceiling: entry.ceiling,
+      };
       this.snapshots.set(entry, task);
     }
     return task;
@@ -335,11 +353,6 @@ export class TaskRegistry {
     return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
   }
 
-  private parentOf(sessionID: string): string | undefined {
-    // A fork that the server could not link is below the parent in its record alone.
-    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
-  }
-
   private bury({ id, description, parentSessionID }: TaskRecord): void {
     this.tombstones = [...this.tombstones, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
     this.tombstoneStore.save(this.tombstones);
@@ -380,6 +393,7 @@ export class TaskRegistry {
       entry.lastError = undefined;
     } else if (!isActive(record)) {
       entry.progress = undefined;
+      entry.ceiling = undefined;
     }
   }
 

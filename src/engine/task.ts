@@ -1,3 +1,5 @@
+import type { CeilingUse } from "./ceiling.ts";
+
 /** A model as the server names it. */
 export interface ModelRef {
   readonly providerID: string;
@@ -93,6 +95,10 @@ export interface TaskRecord {
   /** When the present or last turn was handed over. */
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
+  /** Milliseconds of work in the turns that have ended, without those in which it waited for a person. */
+  readonly worked?: number | undefined;
+  /** Milliseconds of the present turn in which it waited for a person; kept only where minutes may matter. */
+  readonly waited?: number | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
   readonly error?: TaskError | undefined;
@@ -149,6 +155,8 @@ export interface Task extends TaskRecord {
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
+  /** Only while the task is active, and from 80 % on: the ceiling it is nearest to, its own or that of its batch. */
+  readonly ceiling?: CeilingUse | undefined;
 }
 
 /** A task whose session is at work, or about to be. */

@@ -61,6 +61,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         status,
         startedAt: event.at,
         promptMessageID: event.promptMessageID,
+        waited: undefined,
         resumedFrom: { promptMessageID: record.promptMessageID, startedAt: record.startedAt },
       };
     case "resume-undone":

@@ -68,6 +68,8 @@ const storedRecord = z.object({
   createdAt: time,
   startedAt: time,
   endedAt: z.optional(time),
+  worked: z.optional(z.number()),
+  waited: z.optional(z.number()),
   finalMessageID: z.optional(z.string()),
   error: z.optional(z.object({ name: z.string(), message: z.string() })),
   notice,

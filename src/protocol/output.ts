@@ -22,6 +22,8 @@ export interface TaskView {
   readonly tokens: TokensView;
   /** Why it ended in `error`. */
   readonly error?: string | undefined;
+  /** The ceiling that it is near to, its own or that of its batch, and how much of it is used. */
+  readonly ceiling?: { readonly scope: "task" | "batch"; readonly percent: number } | undefined;
   /** Only while the task is active. */
   readonly activity?: ActivityView | undefined;
 }
@@ -263,6 +265,8 @@ export interface OutputStrings {
   readonly duration: string;
   readonly cost: string;
   readonly tokens: string;
+  /** Told as `{0} % of its ceiling`. */
+  readonly ceiling: { readonly task: string; readonly batch: string };
   readonly tokensInput: string;
   readonly tokensOutput: string;
   readonly tokensReasoning: string;

@@ -1,7 +1,10 @@
 import * as vscode from "vscode";
+import type { FirstStep } from "./first-steps.ts";
 
 /** Facts that the manifest's `when` clauses ask for, by their names there. */
-interface ContextValues {
+interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, boolean> {
+  /** The walkthrough was opened in this window. */
+  "asyncagents.firstSteps.shown": boolean;
   "asyncagents.state":
     "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
   "asyncagents.failure": string | undefined;

@@ -23,6 +23,8 @@ export interface EditorToolContext {
   readonly commands: TaskCommands;
   readonly folders: Folders;
   readonly logger: Logger;
+  /** An agent launched a task. */
+  readonly onDidLaunch: () => void;
 }
 
 /**
@@ -77,6 +79,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
       throw new Refusal("unavailable", "Another session is active by now; nothing was cleared. Ask again.");
     const caller = { sessionID, by: "person" as const };
     const { text } = await RUNS[this.name](input, { caller, known, commands, signal, now: Date.now });
+    if (this.name === "asyncagents_task") this.context.onDidLaunch();
     return text;
   }
 }

@@ -1,15 +1,15 @@
 import type * as vscode from "vscode";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
-import { isActive } from "../engine/task.ts";
+import { isActive, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/engines.ts";
 import type { NotifyUser } from "./settings.ts";
 
-/** What telling of an end takes. */
+/** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
-  readonly engine: Pick<Tasks, "list" | "onDidChange">;
-  readonly tasks: Pick<TaskCommands, "retry">;
+  readonly engine: Pick<Tasks, "list" | "onDidChange" | "onDidWarn">;
+  readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
   readonly showOutput: (taskID: string) => void;
@@ -18,16 +18,19 @@ export interface EndContext {
   readonly isShown: (taskID: string) => boolean;
 }
 
-/** Tells the person when what they launched has ended. */
+/** Tells the person when what they launched has ended, and when anything comes near its ceiling. */
 export class Notifications implements vscode.Disposable {
-  private readonly subscription: { dispose(): void };
+  private readonly subscriptions: readonly { dispose(): void }[];
 
   constructor(private readonly context: EndContext) {
-    this.subscription = context.engine.onDidChange((change) => void this.tell(change));
+    this.subscriptions = [
+      context.engine.onDidChange((change) => void this.tell(change)),
+      context.engine.onDidWarn((task) => void this.warn(task)),
+    ];
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
   }
 
   private async tell({ before, after }: TaskChange): Promise<void> {
@@ -39,5 +42,11 @@ export class Notifications implements vscode.Disposable {
     const siblings = this.context.engine.list(after.parentSessionID);
     const { tellEnd } = await import("./tell-end.ts");
     await tellEnd(this.context, after, before.status === "running" ? siblings : []);
+  }
+
+  private async warn(task: Task): Promise<void> {
+    if (this.context.notifyUser() === "never") return;
+    const { tellCeiling } = await import("./tell-ceiling.ts");
+    await tellCeiling(this.context, task);
   }
 }

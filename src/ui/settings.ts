@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import type { Budget } from "../engine/ceiling.ts";
 import type { EngineSettings } from "../engine/engine.ts";
 import { parseModel } from "../engine/model-ref.ts";
 
@@ -24,6 +25,8 @@ export class Settings {
         strategy: strategy(this.value<string>("fork.strategy", "auto")),
       },
       notifyParent: vscode.workspace.getConfiguration(SECTION).get("notifyParent", true),
+      // A ceiling that makes no sense is refused where a task is launched, too.
+      budget: this.value<Budget>("budget", {}),
     };
   }
 

@@ -1,11 +1,15 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
+import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
-import { activity } from "./tree/words.ts";
+import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
+import { activity, costWord } from "./tree/words.ts";
 
 /** More agents are counted, not named. */
 const NAMED = 10;
+const MINUTE = 60_000;
+const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact" });
 
 /** What the status bar tells of. */
 export interface Activity {
@@ -14,6 +18,8 @@ export interface Activity {
   readonly requests: readonly OpenRequest[];
   /** The connection is lost, and this the last that was known. */
   readonly isLost: boolean;
+  /** What the tasks took that were at work today, of each folder. */
+  readonly today: readonly TakenSince[];
 }
 
 export interface StatusBarText {
@@ -24,7 +30,8 @@ export interface StatusBarText {
   readonly tooltip: vscode.MarkdownString;
 }
 
-export function describe({ working, requests, isLost }: Activity): StatusBarText {
+export function describe(activity: Activity): StatusBarText {
+  const { working, requests, isLost } = activity;
   const text = [
     working.length > 0 && `${isLost ? "$(debug-disconnect)" : "$(sync~spin)"} ${working.length}`,
     requests.length > 0 && `$(bell-dot) ${requests.length}`,
@@ -37,7 +44,7 @@ export function describe({ working, requests, isLost }: Activity): StatusBarText
   return {
     text: text.filter(Boolean).join(" "),
     label: vscode.l10n.t("Async Agents: {0}", parts.filter(Boolean).join(", ")),
-    tooltip: tooltip({ working, requests, isLost }),
+    tooltip: tooltip(activity),
   };
 }
 
@@ -51,7 +58,8 @@ function waiting(count: number): string {
     : vscode.l10n.t("{0} requests wait for you", count);
 }
 
-function tooltip({ working, requests, isLost }: Activity): vscode.MarkdownString {
+function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
+  const today = sumTaken(parts);
   const markdown = new vscode.MarkdownString();
   // What agents wrote is text, never Markdown.
   const list = (heading: string, children: readonly Child[]): void => {
@@ -72,7 +80,32 @@ function tooltip({ working, requests, isLost }: Activity): vscode.MarkdownString
     requests.map(({ child }) => child),
   );
   list(vscode.l10n.t("At work"), working);
+  if (today.tasks > 0) {
+    markdown.appendMarkdown("---\n\n").appendText(dayWords(today));
+    if (today.launchedBefore > 0) markdown.appendMarkdown("  \n").appendText(beforeWords(today));
+  }
   return markdown;
+}
+
+/** `Today: 12 tasks, $1.23, 456K tokens, 34 m of work`. */
+function dayWords({ tasks, cost, tokens, worked }: TakenSince): string {
+  const { input, output, reasoning, cacheRead, cacheWrite } = tokens;
+  const total = input + output + reasoning + cacheRead + cacheWrite;
+  const facts = [
+    tasks === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", tasks),
+    costWord(cost),
+    total > 0 && vscode.l10n.t("{0} tokens", COMPACT.format(total)),
+    // Not to the second: the tooltip is not drawn anew while nothing happens.
+    worked >= MINUTE && vscode.l10n.t("{0} of work", formatDuration(Math.floor(worked / MINUTE) * MINUTE)),
+  ];
+  return vscode.l10n.t("Today: {0}", facts.filter(Boolean).join(", "));
+}
+
+/** Sessions know only what they took in all. */
+function beforeWords({ launchedBefore }: TakenSince): string {
+  return launchedBefore === 1
+    ? vscode.l10n.t("1 of them was launched earlier and counts with all that it took.")
+    : vscode.l10n.t("{0} of them were launched earlier and count with all that they took.", launchedBefore);
 }
 
 function line(child: Child): string {

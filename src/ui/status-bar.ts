@@ -50,21 +50,32 @@ export class StatusBar implements vscode.Disposable {
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
+  private active(): readonly Child[] {
+    return [...this.engine.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
+  }
+
+  /** Of a server that was stopped, or left, nothing is told. */
+  private isTold({ id }: Child): boolean {
+    return !isIn(this.folders.of(id), "disconnected");
+  }
+
+  private hide(): void {
+    this.shown = undefined;
+    this.item.hide();
+  }
+
   private async update(): Promise<void> {
     this.gathering = undefined;
-    // Of a server that was stopped, or left, nothing is told.
-    const isTold = ({ id }: Pick<Child, "id">): boolean => !isIn(this.folders.of(id), "disconnected");
-    const active = [...this.engine.active(), ...this.subagents.values()].filter(isTold);
-    if (active.length === 0) {
-      this.shown = undefined;
-      return this.item.hide();
-    }
+    if (this.active().length === 0) return this.hide();
     const { describe } = await import("./status-bar-text.ts");
-    const requests = this.engine.openRequests().filter(({ child }) => isTold(child));
+    const today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+    const active = this.active();
+    if (active.length === 0) return this.hide();
+    const requests = this.engine.openRequests().filter(({ child }) => this.isTold(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
     const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));
-    const { text, label, tooltip } = describe({ working, requests, isLost });
+    const { text, label, tooltip } = describe({ working, requests, isLost, today });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;
     const isAsked = requests.length > 0 && !isLost;

@@ -15,7 +15,7 @@ export class Formatter {
     this.time = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
   }
 
-  /** `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 10 min`. */
+  /** `850 ms`, `4.2 s`, and from ten seconds on as {@link elapsed}. */
   duration(ms: number): string {
     if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
     if (ms < 10_000)
@@ -23,13 +23,14 @@ export class Formatter {
     return this.elapsed(ms);
   }
 
-  /** In whole seconds, for a clock that ticks. */
+  /** In whole seconds, as the tree writes them: `12 s`, `3 m 20 s`, `2 h 5 m`. */
   elapsed(ms: number): string {
-    const seconds = Math.max(0, Math.floor(ms / 1_000));
-    const pad = (value: number): string => String(value).padStart(2, "0");
+    const seconds = Math.max(0, Math.round(ms / 1_000));
     if (seconds < 60) return `${seconds} s`;
-    if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${pad(seconds % 60)} s`;
-    return `${Math.floor(seconds / 3_600)} h ${pad(Math.floor(seconds / 60) % 60)} min`;
+    const minutes = Math.floor(seconds / 60);
+    return minutes < 60
+      ? twoUnits(minutes, "m", seconds % 60, "s")
+      : twoUnits(Math.floor(minutes / 60), "h", minutes % 60, "m");
   }
 
   /** US dollars; small amounts keep two digits that count. */
@@ -55,4 +56,8 @@ export class Formatter {
   moment(at: number): string {
     return this.time.format(at);
   }
+}
+
+function twoUnits(large: number, unit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`;
 }

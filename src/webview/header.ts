@@ -74,6 +74,15 @@ export class Header {
       ...(task.agent === undefined ? [] : [fact(strings.agent, h("bdi", {}, task.agent))]),
       ...(task.model === undefined ? [] : [fact(strings.model, h("bdi", {}, task.model))]),
       fact(strings.duration, this.duration),
+      ...(task.ceiling
+        ? [
+            h(
+              "li",
+              { class: "near-ceiling" },
+              fill(strings.ceiling[task.ceiling.scope], format.number(task.ceiling.percent)),
+            ),
+          ]
+        : []),
       ...(task.cost > 0 ? [fact(strings.cost, format.cost(task.cost))] : []),
       ...(total > 0 ? [h("li", { title: tokens }, fill(strings.tokens, format.amount(total)))] : []),
       h(

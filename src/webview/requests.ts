@@ -4,11 +4,15 @@ import { h } from "./dom.ts";
 import type { PageStateStore } from "./page-state.ts";
 import { RequestCard } from "./request-card.ts";
 
+/** For so many milliseconds after cards came or went, a click may be meant for what was there before. */
+const SETTLING_MS = 500;
+
 /** What waits for the person, above all else that the panel offers. A card stays the same element until its request is gone. */
 export class Requests {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "column" });
   private readonly cards = new Map<string, RequestCard>();
+  private settling: ReturnType<typeof setTimeout> | undefined;
 
   /** `onDidLeave` is called when a card went that held the focus. */
   constructor(
@@ -35,6 +39,7 @@ export class Requests {
         continue;
       }
       const held = card.element.contains(document.activeElement);
+      this.settle();
       card.element.remove();
       this.cards.delete(id);
       if (held) this.onDidLeave();
@@ -49,11 +54,20 @@ export class Requests {
     this.cards.get(id)?.fail(error);
   }
 
+  /** Cards moved under the pointer; the keyboard's clicks are for what has the focus, and count. */
+  private settle(): void {
+    clearTimeout(this.settling);
+    const { classList } = this.element;
+    classList.add("settling");
+    this.settling = setTimeout(() => classList.remove("settling"), SETTLING_MS);
+  }
+
   private add(request: RequestView): void {
     const { id } = request;
     const card = new RequestCard(this.context, request, this.state.current.replies[id], (draft) =>
       this.state.update({ replies: { ...this.state.current.replies, [id]: draft } }),
     );
+    this.settle();
     this.cards.set(id, card);
     this.list.append(card.element);
   }

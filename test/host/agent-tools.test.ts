@@ -85,6 +85,7 @@ describe("an agent tool of the editor", () => {
   let engine: TaskEngine;
   let session: ActiveSession;
   let context: EditorToolContext;
+  let launches: number;
   /** How connecting goes, where it is not what the engine does. */
   let connecting: Promise<void> | undefined;
   const logged: string[] = [];
@@ -96,10 +97,17 @@ describe("an agent tool of the editor", () => {
     server = new MemoryServer();
     engine = memoryEngine(server);
     session = new ActiveSession(engine, server, strictLogger);
+    launches = 0;
     const workspace = new MemoryWorkspace(strictLogger);
     workspace.add("one", { engine, session, ensureConnected: () => connecting ?? connect() });
     await workspace.open();
-    context = { known: engine, commands: engine, folders: workspace.folders, logger };
+    context = {
+      known: engine,
+      commands: engine,
+      folders: workspace.folders,
+      logger,
+      onDidLaunch: () => void launches++,
+    };
   });
 
   afterEach(() => {

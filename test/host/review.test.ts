@@ -8,7 +8,6 @@ import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
 import { script } from "../support/script.ts";
 import { tempDir } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
 
 const text = (content: string): FileContent => ({ kind: "text", text: content });
 const absent: FileContent = { kind: "absent" };
@@ -93,7 +92,7 @@ describe("reviewing changes in the extension host", () => {
     await vscode.window.showTextDocument(document);
     await vscode.commands.executeCommand("workbench.action.files.revert");
     assert.equal(await refusal(one), undefined);
-    await until("the editor to show it", () => document.getText() === "before\n");
+    assert.equal(readFileSync(at("open.txt"), "utf8"), "before\n");
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   });
 

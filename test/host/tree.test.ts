@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { TaskRecordDraft } from "../../src/engine/task.ts";
+import { atWork } from "../../src/ui/tree/family.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";
 import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
@@ -270,6 +271,35 @@ describe("the tree", () => {
     await server.prompt(id, { messageID: "msg_s", agent: "general", parts: [{ text: "Go." }] });
     server.begin(id);
     assert.equal(icon(), "sync~spin");
+  });
+
+  it("all that work are known, whoever launched them and in whichever session", async () => {
+    const task = await add("Works");
+    await add("Done", ended);
+    const other = (await server.createSession({ title: "Other", agent: "build" })).id;
+    const subagent = await addSubagent("Look around", other);
+    await server.prompt(subagent, { messageID: "msg_sub", agent: "general", parts: [{ text: "Go." }] });
+    server.begin(subagent);
+    assert.deepEqual(
+      atWork(engine)
+        .map(({ id }) => id)
+        .sort(),
+      [task, subagent].sort(),
+    );
+  });
+
+  it("a row whose first child works is opened once, unless a person closed it", async () => {
+    const told: string[] = [];
+    tree.onDidBecomeParent((node) => told.push(label(node)));
+    const [open, closed] = [await add("Opened"), await add("Closed")];
+    rows();
+    tree.setOpen(tree.node(closed), false);
+    for (const parentSessionID of [open, closed]) {
+      await add("First below", { parentSessionID });
+      await add("Second below", { parentSessionID });
+    }
+    rows();
+    assert.deepEqual(told, ["Opened"]);
   });
 
   it("a row that a filter hid comes back as the person left it", async () => {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createCommandHandler, createWindowCommands } from "../../src/bridge/window-commands.ts";
 import { WriterElection } from "../../src/bridge/writer-election.ts";
+import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { TaskCommands } from "../../src/engine/task-commands.ts";
 import { openWindow, realClock, type EngineWindow } from "./engine.ts";
 import type { OpenCodeServer } from "./opencode.ts";
@@ -20,8 +21,12 @@ export interface SharedWindow extends EngineWindow {
 }
 
 /** Opens a window that shares the server with those that have the same seat, and waits until its role is known. */
-export async function openSharedWindow(server: ReachableServer, seat: string): Promise<SharedWindow> {
-  const window = await openWindow(server as OpenCodeServer, {}, undefined, realClock, "follows");
+export async function openSharedWindow(
+  server: ReachableServer,
+  seat: string,
+  settings: Partial<EngineSettings> = {},
+): Promise<SharedWindow> {
+  const window = await openWindow(server as OpenCodeServer, settings, undefined, realClock, "follows");
   const { engine } = window;
   const election = new WriterElection({
     seat,

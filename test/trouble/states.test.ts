@@ -54,12 +54,12 @@ describe("what the empty view says", () => {
 
   it("no OpenCode on this machine: where to get it, and how to say where it is", async () => {
     await open();
-    await says("OpenCode was not found", "welcome-not-found", "Install OpenCode", "Try Again");
+    await says("OpenCode was not found", "welcome-not-found", "Set Up OpenCode");
   });
 
   it("OpenCode missing, and then named in the settings: the view connects by itself", async () => {
     const opened = await open();
-    await says("OpenCode was not found", "welcome-not-found", "Try Again");
+    await says("OpenCode was not found", "welcome-not-found", "Set Up OpenCode");
     await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });
     await opened.page
       .locator(".welcome-view", { hasText: "No background tasks" })

@@ -173,7 +173,9 @@ describe("the tree in a real editor", () => {
       "Show Output",
       "Show Changes",
       "Open in Terminal",
+      "Fork…",
       "Cancel",
+      "Adopt",
       "Copy Task ID",
     ]);
     assert.deepEqual(await entries(row("Batch, Review the …")), [

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { FIRST_STEPS } from "../../src/ui/first-steps.ts";
 import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
@@ -14,6 +15,15 @@ interface Manifest {
       readonly when?: string;
     }[];
     readonly menus: Readonly<Record<string, readonly { readonly command: string; readonly when?: string }[]>>;
+    readonly walkthroughs: readonly {
+      readonly id: string;
+      readonly steps: readonly {
+        readonly id: string;
+        readonly description: string;
+        readonly completionEvents: readonly string[];
+        readonly media: { readonly image: Readonly<Record<string, string>>; readonly altText: string };
+      }[];
+    }[];
     readonly languageModelTools: readonly {
       readonly name: string;
       readonly toolReferenceName: string;
@@ -29,7 +39,7 @@ describe("the extension's manifest", () => {
   const text = read("package.json");
   const manifest = JSON.parse(text) as Manifest;
   const words = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
-  const { commands, keybindings, menus, languageModelTools } = manifest.contributes;
+  const { commands, keybindings, menus, walkthroughs, languageModelTools } = manifest.contributes;
 
   it("tells the editor's agents of each tool what OpenCode's are told", () => {
     assert.deepEqual(
@@ -63,6 +73,34 @@ describe("the extension's manifest", () => {
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
+  });
+
+  it("ticks each first step by what the person does, and shows its picture in every kind of theme", () => {
+    const [walkthrough] = walkthroughs;
+    assert.equal(walkthrough?.id, "firstSteps");
+    assert.deepEqual(
+      walkthrough.steps.map(({ id }) => id),
+      FIRST_STEPS,
+    );
+    for (const { id, completionEvents, media } of walkthrough.steps) {
+      const key = `onContext:asyncagents.firstSteps.${id}`;
+      assert.deepEqual(completionEvents, [key, `${key} && asyncagents.firstSteps.shown`]);
+      assert.deepEqual(Object.keys(media.image), ["dark", "light", "hc", "hcLight"]);
+      for (const picture of Object.values(media.image)) {
+        assert.match(picture, /^media\/walkthrough\/[\w-]+\.png$/);
+        assert.ok(statSync(new URL(`../../${picture}`, import.meta.url)).size > 1_000, picture);
+      }
+    }
+    assert.match(read(".vscodeignore"), /^!media\/walkthrough\/\*\.png$/m);
+  });
+
+  it("leads only to commands that there are, from the empty view and the first steps", () => {
+    const named = Object.values(words).flatMap((word) =>
+      [...word.matchAll(/\(command:(_?asyncagents\.\w+)/g)].map(([, command]) => command),
+    );
+    assert.ok(named.includes("asyncagents.openWalkthrough"));
+    const known = read("src/ui/commands/command-ids.ts");
+    for (const command of named) assert.ok(known.includes(`"${command}"`), command);
   });
 
   it("[EXT-5] says of every entry of a row's menu whether it is for several rows", () => {

@@ -54,6 +54,7 @@ async function editAsking(action: Action, context: CommandContext): Promise<stri
   }
   if (!(await confirm(action, change, config.entry))) return undefined;
   await config.apply(change);
+  if (action === "install") context.firstSteps.finish("agentTools");
   void tell(action, change.path).catch((error: unknown) => showError(error, context.logger));
   return change.path;
 }

@@ -4,11 +4,12 @@ import { isActive, type Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { showIfLong } from "../long-work.ts";
 import { humanMessage } from "../human-error.ts";
+import { joinSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed } from "./launch-flow.ts";
-import { launchTogether } from "./launch-plan.ts";
+import { launchTogether, PartlyLaunched } from "./launch-plan.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
 import { BatchNode } from "../tree/nodes.ts";
 import { pickTask } from "./pick-task.ts";
@@ -89,6 +90,8 @@ async function launchAsking(context: CommandContext): Promise<readonly Task[] | 
     } catch (error) {
       if (selected) throw error;
       logger.error("The batch was not launched.", error);
+      if (error instanceof PartlyLaunched && memory.draft(DRAFT) === written)
+        memory.keepDraft(DRAFT, error.prompts.join(" | "));
       problem = humanMessage(error);
     }
   }
@@ -121,7 +124,7 @@ async function askPrompts(
   if (answer?.goes !== "editor") return answer && splitPrompts(answer.text);
   await promptEditors.open(
     { kind: "launch", plan: { agents: [], splits: true } },
-    splitPrompts(answer.text).join("\n\n---\n\n"),
+    joinSections(splitPrompts(answer.text)),
   );
   memory.dropDraft(DRAFT, answer.text);
   return undefined;

@@ -3,6 +3,7 @@ import { SHOW_SELECTED } from "../tree/task-tree.ts";
 /** Every command of the manifest, and, with a leading underscore, those that only the product itself runs. */
 export const COMMAND_IDS = [
   "asyncagents.launch",
+  "_asyncagents.launchFromView",
   "asyncagents.launchBatch",
   "asyncagents.launchForked",
   "asyncagents.launchFromEditor",
@@ -48,6 +49,8 @@ export const COMMAND_IDS = [
   "asyncagents.installAgentTools",
   "asyncagents.removeAgentTools",
   "asyncagents.showLog",
+  "asyncagents.setUp",
+  "asyncagents.openWalkthrough",
 ] as const;
 
 export type CommandID = (typeof COMMAND_IDS)[number];

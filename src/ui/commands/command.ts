@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Review } from "../changes/review.ts";
+import type { FirstSteps } from "../first-steps.ts";
 import type { Engines } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
@@ -37,7 +38,10 @@ export interface CommandContext {
   /** The task or subagent whose row is selected. */
   readonly selectedID: () => string | undefined;
   /** Brings a task into sight in the tree. */
-  readonly reveal: (taskID: string) => void;
+  readonly reveal: (taskID: string, options?: { readonly focus: boolean }) => void;
+  /** Where OpenCode is on this machine; rejects with a `ConnectionError` where it is not found. */
+  readonly findExecutable: () => Promise<string>;
+  readonly firstSteps: FirstSteps;
 }
 
 /** Undefined as a result of a command that asks: the person changed their mind. */

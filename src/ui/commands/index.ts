@@ -16,18 +16,21 @@ import {
   launchTemplate,
 } from "./editor-commands.ts";
 import { fork, launchForked } from "./fork.ts";
-import { launch } from "./launch.ts";
+import { launch, launchFromView } from "./launch.ts";
 import { clearFilter, filter, sort } from "./list-commands.ts";
 import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
 import { revertAllChanges, revertChange } from "./revert.ts";
 import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
 import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
+import { setUp } from "./set-up.ts";
 import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
+import { openWalkthrough } from "./walkthrough.ts";
 
 /** What each command does. */
 export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.launch": launch,
+  "_asyncagents.launchFromView": launchFromView,
   "asyncagents.launchBatch": launchBatch,
   "asyncagents.launchForked": launchForked,
   "asyncagents.launchFromEditor": launchFromEditor,
@@ -73,4 +76,6 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.installAgentTools": installAgentTools,
   "asyncagents.removeAgentTools": removeAgentTools,
   "asyncagents.showLog": showLog,
+  "asyncagents.setUp": setUp,
+  "asyncagents.openWalkthrough": openWalkthrough,
 };

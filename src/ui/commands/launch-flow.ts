@@ -12,7 +12,7 @@ import { askOptions } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext } from "./command.ts";
 import { reviewFork, type ForkPlan } from "./fork-review.ts";
-import { confirmCount, launchPlan, subjectOf, type LaunchPlan } from "./launch-plan.ts";
+import { confirmCount, launchPlan, PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
 import { pickAgent, pickAgents } from "./pick-agent.ts";
 import { pickPrompt } from "./pick-prompt.ts";
 
@@ -130,6 +130,7 @@ async function askPromptFor(
       return asked;
     } catch (error) {
       logger.error("The task was not launched.", error);
+      if (error instanceof PartlyLaunched) current = { ...current, agents: error.agents };
       problem = humanMessage(error);
     }
   }

@@ -31,6 +31,18 @@ export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | 
   return leavesOutSubject ? undefined : subject;
 }
 
+/** Some tasks were launched, and others were not. */
+export class PartlyLaunched extends Refusal {
+  constructor(
+    message: string,
+    /** What is left to be launched. */
+    readonly prompts: readonly string[],
+    readonly agents: readonly string[],
+  ) {
+    super("unavailable", message);
+  }
+}
+
 /** A fork as the person has it before them. */
 export interface ForkDraft {
   /** What is forked, in a few words. */
@@ -53,20 +65,20 @@ export async function launchPlan(
   const subject = subjectOf(plan);
   const files = subject?.files;
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
-  const texts = prompts.map((prompt) => promptOn(subject, prompt));
-  const inputs = texts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
-  const { tasks, failure } = await launchTogether(inputs, (input, batchID) =>
-    context.tasks.launch({ ...input, batchID }),
+  const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
+  const { tasks, refused, failure } = await launchTogether(inputs, (input, batchID) =>
+    context.tasks.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
   );
   if (!failure) return tasks;
-  throw new Refusal(
-    "unavailable",
+  throw new PartlyLaunched(
     vscode.l10n.t(
       "{0} of {1} tasks were launched, the others were not: {2}",
       tasks.length,
       inputs.length,
       humanMessage(failure),
     ),
+    [...new Set(refused.map(({ prompt }) => prompt))],
+    [...new Set(refused.map(({ agent }) => agent))],
   );
 }
 
@@ -78,7 +90,11 @@ export async function launchTogether<T>(
   inputs: readonly T[],
   launch: (input: T, batchID: string | undefined) => Promise<Task>,
   batchID?: string,
-): Promise<{ readonly tasks: readonly Task[]; readonly failure: Error | undefined }> {
+): Promise<{
+  readonly tasks: readonly Task[];
+  readonly refused: readonly T[];
+  readonly failure: Error | undefined;
+}> {
   const [first, ...rest] = inputs;
   if (first === undefined) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
   const task = await launch(first, batchID);
@@ -86,7 +102,8 @@ export async function launchTogether<T>(
   const launched = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = settled.find((one) => one.status === "rejected");
   const failure = failed && toError(failed.reason);
-  return { tasks: [task, ...launched], failure };
+  const refused = rest.filter((_, index) => settled[index]?.status === "rejected");
+  return { tasks: [task, ...launched], refused, failure };
 }
 
 function toError(reason: unknown): Error {

@@ -22,6 +22,15 @@ export const launch: Command = {
     argument === undefined ? launchAsking(context) : launchTask(context, readArguments(argument)),
 };
 
+/** From the empty view, whose button goes with the first task: the task's row has the focus then. */
+export const launchFromView: Command = {
+  run: async (context) => {
+    const task = await launchAsking(context);
+    if (task) context.reveal(task.id, { focus: true });
+    return task;
+  },
+};
+
 /** Launches under the active session, which is created if there is none. */
 export async function launchTask(
   context: CommandContext,

@@ -3,12 +3,13 @@ import { Refusal } from "../../engine/errors.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
-import { splitSections } from "../prompt-editor/sections.ts";
+import { setText } from "../prompt-editor/editor-text.ts";
+import { joinSections, splitSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { launchReviewed, launchTextAsking } from "./launch-flow.ts";
-import type { LaunchPlan } from "./launch-plan.ts";
+import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
@@ -73,10 +74,28 @@ async function handOver(
       reveal(id);
       return true;
     }
-    const { plan, result } = await launchReviewed(context, target.plan, promptsOf(target.plan, text));
-    promptEditors.setTarget(document.uri, { ...target, plan });
-    return result !== undefined && result !== BACK;
+    try {
+      const { plan, result } = await launchReviewed(context, target.plan, promptsOf(target.plan, text));
+      promptEditors.setTarget(document.uri, { ...target, plan });
+      return result !== undefined && result !== BACK;
+    } catch (error) {
+      if (error instanceof PartlyLaunched) await keepRest(context, document, text, target.plan, error);
+      throw error;
+    }
   });
+}
+
+/** Leaves in the editor what was not launched, unless it was changed meanwhile. */
+async function keepRest(
+  { promptEditors }: CommandContext,
+  document: vscode.TextDocument,
+  text: string,
+  plan: LaunchPlan,
+  { prompts, agents }: PartlyLaunched,
+): Promise<void> {
+  if (document.getText() !== text) return;
+  promptEditors.setTarget(document.uri, { kind: "launch", plan: { ...plan, agents } });
+  if (plan.splits) await setText(document, joinSections(prompts));
 }
 
 function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {

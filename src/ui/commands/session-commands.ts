@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
+import { atWork } from "../tree/family.ts";
 import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
@@ -55,13 +56,13 @@ export const startServer: Command = {
 export const stopServer: Command = {
   async run({ folders }, argument) {
     const { engine, connection } = requireFolder(folders);
-    const running = engine.active().length;
+    const running = atWork(engine).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
         running === 1
-          ? vscode.l10n.t("One task is still running. It ends with the server.")
-          : vscode.l10n.t("{0} tasks are still running. They end with the server.", running);
+          ? vscode.l10n.t("One agent is still at work. It ends with the server.")
+          : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
       if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return false;
     }
     await connection.stopServer();

@@ -8,6 +8,7 @@ import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { PendingRequest, Session } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
+import type { TakenSince } from "../../engine/taken-since.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Totals } from "../../engine/totals.ts";
 import type { Transcript } from "../../engine/transcript.ts";
@@ -21,11 +22,13 @@ export class Engines implements Disposable {
   private readonly sessionChanges: Emitter<string>;
   private readonly subagentChanges: Emitter<SubagentChange>;
   private readonly requestChanges: Emitter<void>;
+  private readonly warnings: Emitter<Task>;
   private readonly subscription: Disposable;
   readonly onDidChange: Event<TaskChange>;
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
   readonly onDidChangeRequests: Event<void>;
+  readonly onDidWarn: Event<Task>;
 
   constructor(
     private readonly folders: Folders,
@@ -37,12 +40,14 @@ export class Engines implements Disposable {
     this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
     this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
+    this.onDidWarn = (this.warnings = emitter<Task>()).event;
     this.subscription = folders.follow(({ engine }) => {
       const subscriptions = [
         engine.onDidChange((change) => this.taskChanges.fire(change)),
         engine.onDidChangeSession((id) => this.sessionChanges.fire(id)),
         engine.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
         engine.onDidChangeRequests(() => this.requestChanges.fire()),
+        engine.onDidWarn((task) => this.warnings.fire(task)),
       ];
       return {
         dispose: () => {
@@ -122,6 +127,11 @@ export class Engines implements Disposable {
     return this.require(taskIDs[0] ?? "").totals(taskIDs);
   }
 
+  /** Of each folder. */
+  takenSince(time: number): Promise<readonly TakenSince[]> {
+    return Promise.all(this.folders.all.map(({ engine }) => engine.takenSince(time)));
+  }
+
   async wait(taskIDs: readonly string[], options?: WaitOptions): Promise<readonly Task[]> {
     return (await Promise.all(taskIDs.map(async (id) => this.require(id).wait([id], options)))).flat();
   }
@@ -148,7 +158,13 @@ export class Engines implements Disposable {
 
   dispose(): void {
     this.subscription.dispose();
-    for (const each of [this.taskChanges, this.sessionChanges, this.subagentChanges, this.requestChanges])
+    for (const each of [
+      this.taskChanges,
+      this.sessionChanges,
+      this.subagentChanges,
+      this.requestChanges,
+      this.warnings,
+    ])
       each.dispose();
   }
 

@@ -2,8 +2,10 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
+import { ConnectionError } from "../../engine/connection.ts";
 import { textOf } from "../../engine/errors.ts";
-import type { Logger } from "../../engine/ports.ts";
+import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import { humanMessage } from "../human-error.ts";
 import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
@@ -119,7 +121,11 @@ export class OutputPanels implements vscode.Disposable {
       {
         locale: vscode.env.language,
         strings: outputStrings,
-        describe: (error) => translate(textOf(error)),
+        // Only of these is there more to say than their own words: the remedy.
+        describe: (error) =>
+          error instanceof ConnectionError || error instanceof ServerFailure
+            ? humanMessage(error)
+            : translate(textOf(error)),
       },
       this.log,
     );

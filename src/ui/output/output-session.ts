@@ -55,14 +55,14 @@ export interface OutputSource {
 /** What a person can do from the panel; `id` is that of the task or subagent. */
 export interface OutputActions {
   cancel(id: string): void;
-  /** Resolves once the server took the prompt; rejects with an error whose message says why it did not. */
+  /** Resolves once the server took the prompt. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
   retry(id: string): void;
   adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
-  /** Rejects with an error whose message says why the answer was not taken. */
+  /** Rejects where the answer was not taken. */
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   connect(): void;
   copyResult(id: string): void;
@@ -343,6 +343,7 @@ export class OutputSession {
       await this.actions.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
+      this.log.error(`${this.taskID} was not resumed.`, error);
       this.post({ type: "resume-done", error: this.language.describe(error) });
     }
   }
@@ -355,7 +356,10 @@ export class OutputSession {
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
-      else this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      else {
+        this.log.error(`The request ${id} was not answered.`, error);
+        this.post({ type: "reply-failed", id, error: this.language.describe(error) });
+      }
     }
   }
 

@@ -43,6 +43,7 @@ export function outputStrings(): OutputStrings {
     duration: l10n.t("Duration"),
     cost: l10n.t("Cost"),
     tokens: l10n.t("{0} tokens"),
+    ceiling: { task: l10n.t("{0} % of its ceiling"), batch: l10n.t("{0} % of its batch's ceiling") },
     tokensInput: l10n.t("Input: {0}"),
     tokensOutput: l10n.t("Output: {0}"),
     tokensReasoning: l10n.t("Reasoning: {0}"),

@@ -13,7 +13,10 @@ export class TextDocuments implements vscode.Disposable {
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
         provideTextDocumentContent: (uri) => this.texts.get(uri.toString()),
       }),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument((document) => {
+        // One whose language is changed is closed and opened again in the same moment.
+        setImmediate(() => this.forgetClosed(document.uri));
+      }),
     );
   }
 
@@ -31,6 +34,11 @@ export class TextDocuments implements vscode.Disposable {
       path: `/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
     });
     await vscode.window.showTextDocument(this.add(file, text), { preview: true });
+  }
+
+  private forgetClosed(uri: vscode.Uri): void {
+    const name = uri.toString();
+    if (!vscode.workspace.textDocuments.some((open) => open.uri.toString() === name)) this.texts.delete(name);
   }
 
   dispose(): void {

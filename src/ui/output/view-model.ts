@@ -1,6 +1,6 @@
+import { percentOf } from "../../engine/ceiling.ts";
 import type { Message, MessageInfo, Part, ToolPart } from "../../engine/server-model.ts";
 import { isNotice } from "../../engine/notices.ts";
-import { answerText } from "../../engine/turn.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type ModelRef } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
@@ -62,6 +62,7 @@ export function toTaskView(child: Child): TaskView {
     cost: child.cost,
     tokens: child.tokens,
     error: child.error?.message,
+    ceiling: task?.ceiling && { scope: task.ceiling.scope, percent: percentOf(task.ceiling) },
     activity: toActivityView(child),
   };
 }

@@ -19,3 +19,11 @@ export function quotedSelection(): string {
   const source = reference === undefined ? "" : `${reference}\n\n`;
   return `\n\n${source}${fenced(text, editor.document.languageId)}\n`;
 }
+
+/** Puts a text in the place of all that is in the document. */
+export async function setText(document: vscode.TextDocument, text: string): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  const end = document.positionAt(document.getText().length);
+  edit.replace(document.uri, new vscode.Range(new vscode.Position(0, 0), end), text);
+  await vscode.workspace.applyEdit(edit);
+}

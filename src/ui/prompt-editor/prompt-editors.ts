@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { LaunchPlan } from "../commands/launch-plan.ts";
 import type { ContextKeys } from "../context-keys.ts";
+import { setText } from "./editor-text.ts";
 import { promptLenses } from "./prompt-lenses.ts";
 
 const TARGETS = "asyncagents.promptEditors";
@@ -111,10 +112,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
 
 /** Closes an untitled document without the question whether to save it: an empty one has nothing to be saved. */
 async function close(document: vscode.TextDocument): Promise<void> {
-  const edit = new vscode.WorkspaceEdit();
-  const end = document.positionAt(document.getText().length);
-  edit.delete(document.uri, new vscode.Range(new vscode.Position(0, 0), end));
-  await vscode.workspace.applyEdit(edit);
+  await setText(document, "");
   const tabs = textTabs().filter(({ uri }) => uri.toString() === document.uri.toString());
   await vscode.window.tabGroups.close(tabs.map(({ tab }) => tab));
 }

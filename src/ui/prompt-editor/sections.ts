@@ -5,3 +5,7 @@ export function splitSections(text: string): readonly string[] {
     .map((section) => section.trim())
     .filter(Boolean);
 }
+
+export function joinSections(prompts: readonly string[]): string {
+  return prompts.join("\n\n---\n\n");
+}

@@ -1,3 +1,4 @@
+import type { TaskEngine } from "../../engine/engine.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/engines.ts";
@@ -20,6 +21,14 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
   };
   children.forEach(add);
   return [...found.values()];
+}
+
+/** All that work now in any session, those too that others launched. */
+export function atWork(engine: Pick<TaskEngine, "sessions" | "child">): readonly Child[] {
+  return engine.sessions().flatMap(({ id }) => {
+    const child = engine.child(id);
+    return child && isAtWork(child) ? [child] : [];
+  });
 }
 
 /** The sessions above a child, nearest first; the last one is no child of any. */

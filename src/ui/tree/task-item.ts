@@ -3,7 +3,17 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
 import { isAnswered, stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
-import { activity, belowWords, costWord, elapsed, marks, statusWord, toolCalls, toolCount } from "./words.ts";
+import {
+  activity,
+  belowWords,
+  ceilingWord,
+  costWord,
+  elapsed,
+  marks,
+  statusWord,
+  toolCalls,
+  toolCount,
+} from "./words.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
 export const TASK_SCHEME = "asyncagents-task";
@@ -55,10 +65,11 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.id = child.id;
   const below = belowWords(around.below, isAtWork(child));
   const doing = activity(child, now);
+  const ceiling = isTask(child) ? ceilingWord(child) : undefined;
   const who = [child.agent, isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
   // Views are narrow: what changes what a person does next comes first.
-  item.description = [below, ...marks(child), doing, ...who, ...numbers, elapsed(child, now)]
+  item.description = [below, ...marks(child), ceiling, doing, ...who, ...numbers, elapsed(child, now)]
     .filter(Boolean)
     .join(" · ");
   item.iconPath = childIcon(child);
@@ -71,6 +82,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       statusWord(child),
       below,
       ...marks(child),
+      ceiling,
       ...who,
       doing,
       ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),

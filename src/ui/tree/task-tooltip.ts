@@ -8,7 +8,18 @@ import { batchLabel } from "./batch-item.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import { batchMembers, descendants } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
-import { activity, costWord, countWord, elapsed, marks, statusWord, toolCalls, toolWords } from "./words.ts";
+import {
+  activity,
+  ceilingAmounts,
+  ceilingWord,
+  costWord,
+  countWord,
+  elapsed,
+  marks,
+  statusWord,
+  toolCalls,
+  toolWords,
+} from "./words.ts";
 
 /** The name of a fact and what is known of it. */
 type Fact = readonly [name: string, value: string | undefined];
@@ -65,6 +76,7 @@ export function batchTooltip(engine: Tasks, { parentSessionID, batchID }: BatchN
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
       [vscode.l10n.t("Tokens"), tokenWords(tokens)],
       [vscode.l10n.t("Cost with all below"), costWord(cost)],
+      ceilingFact(tasks.find(({ ceiling }) => ceiling?.scope === "batch")),
     ],
     [[vscode.l10n.t("Batch"), batchID]],
   ]);
@@ -100,7 +112,17 @@ function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
-    [vscode.l10n.t("Session told"), noticeWords(task.notice)],
+    [vscode.l10n.t("The conversation was told"), noticeWords(task.notice)],
+    ceilingFact(task),
+  ];
+}
+
+/** `85 % of its ceiling ($0.85 of $1.00)`. */
+function ceilingFact(task: Pick<Task, "ceiling"> = {}): Fact {
+  const words = ceilingWord(task);
+  return [
+    vscode.l10n.t("Used"),
+    words && task.ceiling && vscode.l10n.t("{0} ({1})", words, ceilingAmounts(task.ceiling)),
   ];
 }
 

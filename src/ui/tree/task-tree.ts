@@ -47,9 +47,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly running = new Set<ChildNode>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
+  /** Rows that were drawn with nothing below them. */
+  private readonly leaves = new Set<ChildNode>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
+  private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: readonly { dispose(): void }[];
   readonly onDidChangeTreeData = this.changes.event;
+  /** A row is to be open that had nothing below it before: left to itself, the editor keeps it closed. */
+  readonly onDidBecomeParent = this.parents.event;
 
   constructor(
     private readonly engine: Tasks,
@@ -90,6 +95,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.levels.clear();
     this.moved.clear();
     this.running.clear();
+    this.leaves.clear();
     this.changes.fire(undefined);
   }
 
@@ -133,6 +139,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       item.collapsibleState = isOpen
         ? vscode.TreeItemCollapsibleState.Expanded
         : vscode.TreeItemCollapsibleState.Collapsed;
+    if (element instanceof ChildNode) this.followChildren(element, item);
     return item;
   }
 
@@ -151,6 +158,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearTimeout(this.gathering);
     for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
+    this.parents.dispose();
   }
 
   private item(element: Node): vscode.TreeItem {
@@ -316,6 +324,12 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (isAtWork(child)) this.running.add(node);
     else this.running.delete(node);
     this.tick();
+  }
+
+  private followChildren(node: ChildNode, { collapsibleState }: vscode.TreeItem): void {
+    if (collapsibleState === vscode.TreeItemCollapsibleState.None) this.leaves.add(node);
+    else if (this.leaves.delete(node) && collapsibleState === vscode.TreeItemCollapsibleState.Expanded)
+      this.parents.fire(node);
   }
 
   private tick(): void {

@@ -35,6 +35,8 @@ export class TaskView implements vscode.Disposable {
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: readonly { dispose(): void }[];
   private pendingUpdate: NodeJS.Timeout | undefined;
+  /** Rows that are to be opened once someone can see them. */
+  private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
   /** Tells when the person opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
@@ -60,7 +62,12 @@ export class TaskView implements vscode.Disposable {
       visibility,
       view.onDidChangeVisibility(({ visible }) => {
         this.tree.setVisible(visible);
+        if (visible) this.openNew();
         visibility.fire(visible);
+      }),
+      this.tree.onDidBecomeParent((node) => {
+        this.toOpen.add(node);
+        this.openNew();
       }),
       vscode.window.registerFileDecorationProvider(new TaskDecorations()),
       folders.onDidChange(() => this.update()),
@@ -98,17 +105,25 @@ export class TaskView implements vscode.Disposable {
     return this.view.visible;
   }
 
-  /** Brings a task into sight without taking the focus, opening the view if need be. */
-  reveal(taskID: string): void {
+  /** Brings a task into sight, opening the view if need be; without taking the focus unless that is said. */
+  reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a row at the top only once it was told of it.
     this.tree.tellMoved();
     // A filter may hide the row, and it may be gone before the editor gets there.
-    this.view.reveal(this.tree.node(taskID), { focus: false, select: true }).then(undefined, () => undefined);
+    this.view.reveal(this.tree.node(taskID), { focus, select: true }).then(undefined, () => undefined);
   }
 
   dispose(): void {
     clearTimeout(this.pendingUpdate);
     for (const subscription of this.subscriptions) subscription.dispose();
+  }
+
+  private openNew(): void {
+    // A hidden view would be shown for it.
+    if (!this.view.visible) return;
+    const options = { focus: false, select: false, expand: true };
+    for (const node of this.toOpen) this.view.reveal(node, options).then(undefined, () => undefined);
+    this.toOpen.clear();
   }
 
   /** Many tasks can change within one moment; what is said here is about all of them. */

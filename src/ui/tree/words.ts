@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
+import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import type { ToolUse } from "../../engine/task.ts";
+import type { Task, ToolUse } from "../../engine/task.ts";
 import type { ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 
@@ -109,5 +110,29 @@ export function toolCalls({ toolCalls, progress }: Child): number {
 
 /** US dollars; undefined: none were spent. */
 export function costWord(cost: number): string | undefined {
-  return cost > 0 ? `$${cost.toFixed(cost < 0.01 ? 4 : 2)}` : undefined;
+  return cost > 0 ? dollars(cost) : undefined;
+}
+
+/** How near a task is to its ceiling; undefined: not near, or there is none. */
+export function ceilingWord({ ceiling }: Pick<Task, "ceiling">): string | undefined {
+  if (!ceiling) return undefined;
+  return ceiling.scope === "task"
+    ? vscode.l10n.t("{0} % of its ceiling", percentOf(ceiling))
+    : vscode.l10n.t("{0} % of its batch's ceiling", percentOf(ceiling));
+}
+
+/** `$0.85 of $1.00`. */
+export function ceilingAmounts({ measure, used, limit }: CeilingUse): string {
+  switch (measure) {
+    case "cost":
+      return vscode.l10n.t("{0} of {1}", dollars(used), dollars(limit));
+    case "tokens":
+      return vscode.l10n.t("{0} of {1} tokens", used.toLocaleString(), limit.toLocaleString());
+    case "minutes":
+      return vscode.l10n.t("{0} of {1}", formatDuration(used * 60_000), formatDuration(limit * 60_000));
+  }
+}
+
+function dollars(cost: number): string {
+  return `$${cost.toFixed(cost < 0.01 ? 4 : 2)}`;
 }

@@ -150,7 +150,7 @@ export class PanelPage {
         setTitle: () => undefined,
         openDocument: note("openDocument"),
       },
-      { locale: "en", strings: () => bundle.strings, describe: messageOf },
+      { locale: "en", strings: () => bundle.strings, describe: (error) => `${messageOf(error)} Try again.` },
       { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     );
   }

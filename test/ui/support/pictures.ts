@@ -1,5 +1,5 @@
 import type { Settings } from "../../vscode/host.ts";
-import type { Workbench } from "./workbench.ts";
+import type { Rectangle, Workbench } from "./workbench.ts";
 
 /** With these settings a window wears the theme that the system prefers, so that it changes under what is open. */
 export const systemTheme: Settings = {
@@ -11,21 +11,38 @@ export const systemTheme: Settings = {
 const CLASSES = { light: "vs", dark: "vs-dark" } as const;
 
 /** Takes a picture in the light and one in the dark theme of a window with {@link systemTheme}, and leaves it dark. */
-export async function takePictures(workbench: Workbench, name: string): Promise<void> {
+export async function takePictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
   // Where it was left, the mouse may call up a hover.
   await workbench.page.mouse.move(0, 0);
   for (const colorScheme of ["light", "dark"] as const) {
     await workbench.page.emulateMedia({ colorScheme });
     await workbench.page.locator(`.monaco-workbench.${CLASSES[colorScheme]}`).waitFor();
-    await workbench.screenshot(`${name}-${colorScheme}`);
+    await workbench.screenshot(`${name}-${colorScheme}`, clip);
   }
 }
 
 /** Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark. */
 export async function takeHighContrastPicture(workbench: Workbench, name: string): Promise<void> {
-  await workbench.page.emulateMedia({ forcedColors: "active" });
-  await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
-  await workbench.screenshot(`${name}-hc`);
-  await workbench.page.emulateMedia({ forcedColors: "none" });
+  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`);
+}
+
+/** Takes pictures in all four kinds of theme of a window with {@link systemTheme}, and leaves it dark. */
+export async function takeAllPictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
+  await takePictures(workbench, name, clip);
+  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, clip);
+  await takeContrastPicture(workbench, "light", "hc-light", `${name}-hc-light`, clip);
+}
+
+async function takeContrastPicture(
+  workbench: Workbench,
+  colorScheme: "dark" | "light",
+  className: string,
+  name: string,
+  clip?: Rectangle,
+): Promise<void> {
+  await workbench.page.emulateMedia({ forcedColors: "active", colorScheme });
+  await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
+  await workbench.screenshot(name, clip);
+  await workbench.page.emulateMedia({ forcedColors: "none", colorScheme: "dark" });
   await workbench.page.locator(`.monaco-workbench.${CLASSES.dark}`).waitFor();
 }

@@ -36,6 +36,14 @@ export interface WorkbenchOptions {
   readonly viewport?: { readonly width: number; readonly height: number };
 }
 
+/** A part of the window, in pixels. */
+export interface Rectangle {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
 /** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
 export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Workbench> {
   const userDirectory = tempDir("data");
@@ -235,11 +243,15 @@ export class Workbench {
     );
   }
 
-  /** Takes a picture into `test-results/screenshots`. */
-  async screenshot(name: string): Promise<void> {
+  /** Takes a picture, of a part of the window if given, into `test-results/screenshots`. */
+  async screenshot(name: string, clip?: Rectangle): Promise<void> {
     const directory = join(repository, "test-results", "screenshots");
     mkdirSync(directory, { recursive: true });
-    await this.page.screenshot({ path: join(directory, `${name}.png`), animations: "disabled" });
+    await this.page.screenshot({
+      path: join(directory, `${name}.png`),
+      animations: "disabled",
+      ...(clip && { clip }),
+    });
   }
 
   /** Takes a picture if the test failed; for `afterEach`. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 
+import { formatDuration } from "../../../src/engine/notice-text.ts";
 import { fill, Formatter } from "../../../src/webview/format.ts";
 
 describe("Formatter", () => {
@@ -10,13 +11,18 @@ describe("Formatter", () => {
       [-5, "0 ms"],
       [420, "420 ms"],
       [4_240, "4.2 s"],
-      [42_900, "42 s"],
-      [185_000, "3 min 05 s"],
-      [7_830_000, "2 h 10 min"],
+      [42_900, "43 s"],
+      [185_000, "3 m 5 s"],
+      [7_830_000, "2 h 10 m"],
     ];
     for (const [ms, text] of cases) assert.equal(format.duration(ms), text);
     assert.equal(format.elapsed(-1), "0 s");
-    assert.equal(format.elapsed(4_999), "4 s");
+    assert.equal(format.elapsed(4_999), "5 s");
+  });
+
+  it("writes longer durations as the tree does", () => {
+    for (const ms of [10_400, 59_499, 59_500, 60_000, 78_000, 3_599_600, 3_600_000, 7_380_000])
+      assert.equal(format.duration(ms), formatDuration(ms));
   });
 
   it("writes amounts of money that are small", () => {

@@ -216,7 +216,7 @@ describe("the output panel", function () {
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
         "Overloaded · 0 s · attempt 2",
       ],
-      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 min 30 s"],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
       [{ phase: "needs-answer" }, "Waits for your answer"],
       [{ phase: "needs-permission" }, "Waits for your permission"],
     ] as const) {
@@ -402,6 +402,23 @@ describe("the output panel", function () {
       await panel.page.getByRole("status").getByText("That request is no longer waiting.").waitFor();
       assert.equal(await card().count(), 0);
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
+    });
+
+    it("take nothing from the mouse while they move under it, and from the keyboard all the same", async () => {
+      await ask([permission, question]);
+      await panel.page.locator(".requests:not(.settling)").waitFor();
+      await panel.page.evaluate(`{
+        const cards = document.querySelector(".requests");
+        window.mouse = [];
+        new MutationObserver(() => {
+          mouse.push(getComputedStyle(cards).pointerEvents);
+          if (mouse.length === 1) [...cards.querySelectorAll("button")].at(-1).click();
+        }).observe(cards, { attributeFilter: ["class"] });
+      }`);
+      panel.setRequests([question]);
+      await replied("que_1", { type: "dismiss" });
+      await until("the mouse to count again", () => panel.page.evaluate("mouse.length > 1"));
+      assert.deepEqual(await panel.page.evaluate("mouse"), ["none", "auto"]);
     });
 
     it("show what would change, all of it on demand", async () => {

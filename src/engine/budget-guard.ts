@@ -1,0 +1,178 @@
+import {
+  batchIsFull,
+  exceeded,
+  hasMinutes,
+  hasNoRoom,
+  isNearlyUsed,
+  isUsedUp,
+  mostUsed,
+  mostUsedOf,
+  requireCeilings,
+  tokenSum,
+  type Taken,
+} from "./budget.ts";
+import { percentOf, type Budget, type CeilingUse } from "./ceiling.ts";
+import { messageOf } from "./errors.ts";
+import type { Disposable } from "./event.ts";
+import type { Clock, Logger } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import { isActive, shortID, type TaskError } from "./task.ts";
+import { totals } from "./totals.ts";
+import type { WorkTime } from "./work-time.ts";
+
+/** How often it is looked whether time is up, in milliseconds. */
+const LOOK_MS = 1_000;
+/** After a stop that failed, in milliseconds. */
+const RETRY_MS = 2_000;
+
+/** Sees to it that tasks and batches stay below their ceilings: warns when one is nearly used, and stops what used it up. */
+export class BudgetGuard implements Disposable {
+  /** The ceilings near which a task or batch was found before. */
+  private readonly found = new Set<string>();
+  private readonly stopping = new WeakSet<Entry>();
+  private readonly subscription: Disposable;
+  private timer: Disposable | undefined;
+  private connected = false;
+  private looksSoon = false;
+
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly work: WorkTime,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    private readonly budget: () => Budget,
+    /** Whether this process is connected and the one that writes. */
+    private readonly canAct: () => boolean,
+    /** Called with a task whose ceiling is nearly used: once for each ceiling, of a batch with one of its tasks. */
+    private readonly warn: (entry: Entry) => void,
+    private readonly stop: (entry: Entry, error: TaskError) => Promise<unknown>,
+  ) {
+    this.subscription = registry.onDidChangeSession(() => this.lookSoon());
+  }
+
+  /**
+   * The connection is there and the registry up to date, or the ceilings are others.
+   * @param isNews whether to warn of what is near a ceiling already: a window that was just loaded did so before
+   */
+  connect(isNews: boolean): void {
+    this.connected = true;
+    this.look(isNews);
+  }
+
+  disconnect(): void {
+    this.connected = false;
+    this.timer?.dispose();
+    this.timer = undefined;
+  }
+
+  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no ceiling can be read. */
+  requireRoom(parentSessionID: string, batchID: string): void {
+    const budget = this.budget();
+    requireCeilings(budget);
+    const use = this.useOfBatch(budget, parentSessionID, batchID);
+    if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
+  }
+
+  /** Throws a {@link Refusal} where a task has no room for another turn. */
+  requireRoomFor(entry: Entry): void {
+    requireCeilings(this.budget());
+    const use = this.useOf(entry);
+    if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
+  }
+
+  dispose(): void {
+    this.disconnect();
+    this.subscription.dispose();
+  }
+
+  /** Compares what is at work with the ceilings as they are now. */
+  private look(isNews = true): void {
+    this.looksSoon = false;
+    if (!this.connected) return;
+    this.timer?.dispose();
+    this.timer = undefined;
+    const active = this.registry.active();
+    if (active.length === 0) return;
+    const budget = this.budget();
+    if (hasMinutes(budget)) this.lookIn(LOOK_MS);
+    const batches = new Map<string, CeilingUse | undefined>();
+    for (const entry of active) {
+      const { parentSessionID, batchID } = entry.record;
+      const key = `${parentSessionID}/${batchID}`;
+      if (!batches.has(key)) batches.set(key, this.useOfBatch(budget, parentSessionID, batchID));
+      this.compare(entry, mostUsedOf([this.useOfTask(budget, entry), batches.get(key)]), isNews);
+    }
+  }
+
+  /** Many sessions can change in one moment. */
+  private lookSoon(): void {
+    if (this.looksSoon || !this.connected) return;
+    this.looksSoon = true;
+    void Promise.resolve().then(() => this.look());
+  }
+
+  private lookIn(delay: number): void {
+    this.timer?.dispose();
+    this.timer = this.clock.after(delay, () => this.look());
+  }
+
+  private compare(entry: Entry, use: CeilingUse | undefined, isNews: boolean): void {
+    const near = use && isNearlyUsed(use) ? use : undefined;
+    const { ceiling: before } = entry;
+    entry.ceiling = near;
+    if (!isShownAlike(before, near)) this.registry.progressed(entry);
+    if (!near) return;
+    if (isUsedUp(near)) return this.end(entry, near);
+    const { id, parentSessionID, batchID } = entry.record;
+    const whose = near.scope === "task" ? id : `${parentSessionID}/${batchID}`;
+    const key = `${whose} ${near.ceiling} ${near.limit}`;
+    if (this.found.has(key)) return;
+    this.found.add(key);
+    if (isNews) this.warn(entry);
+  }
+
+  private end(entry: Entry, use: CeilingUse): void {
+    if (!this.canAct() || this.stopping.has(entry)) return;
+    this.stopping.add(entry);
+    this.stop(entry, exceeded(use))
+      .catch((error: unknown) => {
+        this.logger.warn(
+          `Task ${shortID(entry.record.id)} could not be stopped at its ceiling: ${messageOf(error)}`,
+        );
+      })
+      .finally(() => {
+        this.stopping.delete(entry);
+        if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
+      });
+  }
+
+  private useOf(entry: Entry): CeilingUse | undefined {
+    const budget = this.budget();
+    const { parentSessionID, batchID } = entry.record;
+    return mostUsedOf([this.useOfTask(budget, entry), this.useOfBatch(budget, parentSessionID, batchID)]);
+  }
+
+  private useOfTask(budget: Budget, entry: Entry): CeilingUse | undefined {
+    return mostUsed(budget, "task", () => this.taken([entry]));
+  }
+
+  private useOfBatch(budget: Budget, parentSessionID: string, batchID: string): CeilingUse | undefined {
+    return mostUsed(budget, "batch", () => this.taken(this.registry.allOfBatch(parentSessionID, batchID)));
+  }
+
+  /** What is below the tasks costs for them; how long it worked is not added to their own time. */
+  private taken(entries: readonly Entry[]): Taken {
+    const now = this.clock.now();
+    const ids = entries.map(({ record }) => record.id);
+    const { cost, tokens } = totals(this.registry, ids, now);
+    const worked = entries.reduce((sum, entry) => sum + this.work.of(entry, now), 0);
+    return { cost, tokens: tokenSum(tokens), minutes: worked / 60_000 };
+  }
+}
+
+function isShownAlike(before: CeilingUse | undefined, after: CeilingUse | undefined): boolean {
+  if (!before || !after) return before === after;
+  return (
+    before.ceiling === after.ceiling && before.limit === after.limit && percentOf(before) === percentOf(after)
+  );
+}

@@ -1,0 +1,156 @@
+import type { Budget, CeilingMeasure, CeilingName, CeilingScope, CeilingUse } from "./ceiling.ts";
+import { Refusal } from "./errors.ts";
+import { english, sentence, type Text } from "./sentence.ts";
+import { shortID, type TaskError, type TokenUsage } from "./task.ts";
+
+/** From this part of a ceiling on people are warned. */
+const WARNED_FROM = 0.8;
+
+const CEILINGS: readonly Pick<CeilingUse, "ceiling" | "scope" | "measure">[] = [
+  { ceiling: "taskCost", scope: "task", measure: "cost" },
+  { ceiling: "taskTokens", scope: "task", measure: "tokens" },
+  { ceiling: "taskMinutes", scope: "task", measure: "minutes" },
+  { ceiling: "batchCost", scope: "batch", measure: "cost" },
+  { ceiling: "batchTokens", scope: "batch", measure: "tokens" },
+  { ceiling: "batchMinutes", scope: "batch", measure: "minutes" },
+];
+
+/** US dollars, tokens of all kinds, and minutes of work. */
+export type Taken = Readonly<Record<CeilingMeasure, number>>;
+
+/** The name of the error in which a task ends that reached a ceiling. */
+export const BUDGET_EXCEEDED = "BudgetExceeded";
+
+export function settingOf(ceiling: CeilingName): string {
+  return `asyncagents.budget.${ceiling}`;
+}
+
+/** Of the ceilings in this scope the one that is used most; undefined: there is none. `taken` is asked only where there is one. */
+export function mostUsed(budget: Budget, scope: CeilingScope, taken: () => Taken): CeilingUse | undefined {
+  const uses = ceilingsIn(budget, scope);
+  if (uses.length === 0) return undefined;
+  const amounts = taken();
+  return mostUsedOf(uses.map((use) => ({ ...use, used: amounts[use.measure] })));
+}
+
+export function mostUsedOf(uses: readonly (CeilingUse | undefined)[]): CeilingUse | undefined {
+  let most: CeilingUse | undefined;
+  for (const use of uses) if (use && (!most || shareOf(use) > shareOf(most))) most = use;
+  return most;
+}
+
+/** Whether time alone brings work nearer to a ceiling. */
+export function hasMinutes(budget: Budget): boolean {
+  return isCeiling(budget.taskMinutes) || isCeiling(budget.batchMinutes);
+}
+
+export function isNearlyUsed(use: CeilingUse): boolean {
+  return shareOf(use) >= WARNED_FROM;
+}
+
+export function isUsedUp({ used, limit }: CeilingUse): boolean {
+  return used >= limit;
+}
+
+export function tokenSum({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): number {
+  return input + output + reasoning + cacheRead + cacheWrite;
+}
+
+/** Throws a {@link Refusal} that names a ceiling which is no number over 0. */
+export function requireCeilings(budget: Budget): void {
+  for (const { ceiling } of CEILINGS) {
+    const value = budget[ceiling] ?? undefined;
+    if (value === undefined || isCeiling(value)) continue;
+    const setting = settingOf(ceiling);
+    throw new Refusal(
+      "invalid-argument",
+      value === 0
+        ? sentence(
+            "The ceiling {0} is 0, which would stop every task at once; leave it empty for none.",
+            setting,
+          )
+        : sentence(
+            "The ceiling {0} must be a number greater than 0; change it in the settings, or leave it empty for none.",
+            setting,
+          ),
+    );
+  }
+}
+
+/** How a task ends that reached a ceiling, its own or that of its batch. */
+export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskError {
+  const amount = english(amountText(measure, limit));
+  const reason =
+    scope === "task"
+      ? `Stopped at its ceiling of ${amount}.`
+      : `Stopped as its batch reached its ceiling of ${amount}.`;
+  return {
+    name: BUDGET_EXCEEDED,
+    message: `${reason} A person can raise it (${settingOf(ceiling)}), and then retry the task, or fork it to carry on.`,
+  };
+}
+
+/** Why nothing more may begin in a batch. */
+export function batchIsFull(batchID: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+  return new Refusal(
+    "over-budget",
+    sentence(
+      "The batch {0} has used {1} of its ceiling of {2} ({3}); raise it, or launch the task in another batch.",
+      batchID,
+      amountText(measure, used),
+      amountText(measure, limit),
+      settingOf(ceiling),
+    ),
+  );
+}
+
+/** Why a task may not be resumed. */
+export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit }: CeilingUse): Refusal {
+  const facts = [shortID(taskID), amountText(measure, used), amountText(measure, limit), settingOf(ceiling)];
+  return new Refusal(
+    "over-budget",
+    scope === "task"
+      ? sentence(
+          "Task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          ...facts,
+        )
+      : sentence(
+          "The batch of task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          ...facts,
+        ),
+  );
+}
+
+/** US dollars, with as many digits as small amounts need. */
+export function dollars(cost: number): string {
+  return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;
+}
+
+function amountText(measure: CeilingMeasure, amount: number): Text {
+  switch (measure) {
+    case "cost":
+      return dollars(amount);
+    case "tokens":
+      return sentence("{0} tokens", amount.toLocaleString("en"));
+    case "minutes": {
+      const minutes = amount < 1 ? Number(amount.toPrecision(1)) : Number(amount.toFixed(1));
+      return minutes === 1 ? sentence("1 minute") : sentence("{0} minutes", minutes);
+    }
+  }
+}
+
+function ceilingsIn(budget: Budget, scope: CeilingScope): readonly Omit<CeilingUse, "used">[] {
+  return CEILINGS.flatMap((one) => {
+    const limit = budget[one.ceiling];
+    return one.scope === scope && isCeiling(limit) ? [{ ...one, limit }] : [];
+  });
+}
+
+/** What makes no sense as a ceiling stops nothing; {@link requireCeilings} says so where something is to begin. */
+function isCeiling(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0;
+}
+
+function shareOf({ used, limit }: CeilingUse): number {
+  return used / limit;
+}

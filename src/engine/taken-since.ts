@@ -1,0 +1,63 @@
+import { spent, type Entry, type TaskRegistry } from "./registry.ts";
+import { isActive, type TokenUsage } from "./task.ts";
+import type { WorkTime } from "./work-time.ts";
+
+/** What tasks took that were at work at some time in a period. */
+export interface TakenSince {
+  readonly tasks: number;
+  /** Those included that were launched before: what they took until then is in the sums. */
+  readonly launchedBefore: number;
+  /** US dollars, with everything below them. */
+  readonly cost: number;
+  readonly tokens: TokenUsage;
+  /** Milliseconds of work, one task's added to the other's. */
+  readonly worked: number;
+}
+
+/** Sums over the tasks that were at work at some time since `time`, and everything below them: each session is looked at once. */
+export function takenSince(registry: TaskRegistry, work: WorkTime, time: number, now: number): TakenSince {
+  const counted = new Map<string, boolean>();
+  const counts = (id: string): boolean => {
+    let isCounted = counted.get(id);
+    if (isCounted === undefined) {
+      // First, as broken metadata can make a session its own ancestor.
+      counted.set(id, false);
+      const entry = registry.entry(id);
+      const parentID = registry.parentOf(id);
+      isCounted = (entry && wasAtWork(entry, time)) || (parentID !== undefined && counts(parentID));
+      counted.set(id, isCounted);
+    }
+    return isCounted;
+  };
+  let [tasks, launchedBefore, cost, worked] = [0, 0, 0, 0];
+  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  for (const session of registry.sessions()) {
+    if (!counts(session.id)) continue;
+    const entry = registry.entry(session.id);
+    const taken = entry ? spent(entry) : session;
+    cost += taken.cost;
+    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += taken.tokens[kind];
+    if (!entry || !wasAtWork(entry, time)) continue;
+    tasks++;
+    worked += work.of(entry, now);
+    if (entry.record.createdAt < time) launchedBefore++;
+  }
+  return { tasks, launchedBefore, cost, tokens, worked };
+}
+
+export function sumTaken(parts: readonly TakenSince[]): TakenSince {
+  let [tasks, launchedBefore, cost, worked] = [0, 0, 0, 0];
+  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  for (const part of parts) {
+    tasks += part.tasks;
+    launchedBefore += part.launchedBefore;
+    cost += part.cost;
+    worked += part.worked;
+    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += part.tokens[kind];
+  }
+  return { tasks, launchedBefore, cost, tokens, worked };
+}
+
+function wasAtWork({ record }: Entry, since: number): boolean {
+  return isActive(record) || (record.endedAt ?? record.createdAt) >= since;
+}

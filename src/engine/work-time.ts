@@ -1,0 +1,75 @@
+import type { Disposable, Event } from "./event.ts";
+import { timeOf } from "./ids.ts";
+import type { Clock } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { PendingRequest } from "./server-model.ts";
+import { isActive, isQueued } from "./task.ts";
+
+/** The waiting of one turn, in milliseconds. */
+interface Waiting {
+  /** When the turn began. */
+  readonly turn: number;
+  readonly total: number;
+  /** When the wait began that still goes on. */
+  readonly since: number | undefined;
+}
+
+/**
+ * How long tasks were at work: the time of their turns, without that in which something of them waited for a person.
+ * Of waits that were over before this process followed the task it knows what the record says.
+ */
+export class WorkTime implements Disposable {
+  private readonly waits = new WeakMap<Entry, Waiting>();
+  private readonly subscription: Disposable;
+
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly clock: Clock,
+    onDidChangeRequests: Event<void>,
+    private readonly openRequests: () => readonly PendingRequest[],
+    /** Called when a wait is over, with all that the present turn waited, in milliseconds. */
+    private readonly onWaited: (entry: Entry, waited: number) => void,
+  ) {
+    this.subscription = onDidChangeRequests(() => this.noteWaits());
+  }
+
+  /** Milliseconds of work in all turns until `now`. */
+  of(entry: Entry, now = this.clock.now()): number {
+    const { record } = entry;
+    const { startedAt, endedAt = startedAt, worked } = record;
+    if (!isActive(record)) return worked ?? Math.max(0, endedAt - startedAt);
+    if (isQueued(record)) return worked ?? 0;
+    const { total, since = now } = this.waiting(entry);
+    return (worked ?? 0) + Math.max(0, now - startedAt - total - Math.max(0, now - since));
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+  }
+
+  private noteWaits(): void {
+    const now = this.clock.now();
+    const begun = new Map<string, number>();
+    for (const { id, sessionID } of this.openRequests())
+      for (const above of [sessionID, ...this.registry.above(sessionID)])
+        begun.set(above, Math.min(begun.get(above) ?? now, timeOf(id, now)));
+    for (const entry of this.registry.active()) {
+      const { turn, total, since } = this.waiting(entry);
+      const began = begun.get(entry.record.id);
+      if (began !== undefined && since === undefined)
+        // A time before the turn was read from an ID that holds none.
+        this.waits.set(entry, { turn, total, since: began < turn ? now : began });
+      else if (began === undefined && since !== undefined) {
+        const waited = total + now - since;
+        this.waits.set(entry, { turn, total: waited, since: undefined });
+        this.onWaited(entry, waited);
+      }
+    }
+  }
+
+  private waiting(entry: Entry): Waiting {
+    const { startedAt: turn, waited = 0 } = entry.record;
+    const known = this.waits.get(entry);
+    return known?.turn === turn ? known : { turn, total: waited, since: undefined };
+  }
+}

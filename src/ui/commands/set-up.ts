@@ -1,0 +1,157 @@
+import * as vscode from "vscode";
+import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
+import { requireFolder } from "../folders/require-folder.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { translate } from "../translate.ts";
+import type { Command, CommandContext } from "./command.ts";
+
+const DOCUMENTATION = "https://opencode.ai/docs/#install";
+/** How OpenCode's own documentation has it installed. */
+const INSTALL_COMMAND =
+  process.platform === "win32"
+    ? "npm install -g opencode-ai"
+    : "curl -fsSL https://opencode.ai/install | bash";
+/** How long a shell may take to ask for its first command. */
+const SHELL_START_MS = 2_000;
+
+/** Finds OpenCode and connects to it; where it is not found, helps to get it. Returns its path or its address. */
+export const setUp: Command = {
+  async run(context, argument) {
+    const { url } = context.settings.server();
+    if (argument !== undefined) return url ?? context.findExecutable();
+    const place = url ?? (await findAsking(context));
+    if (place === undefined) return undefined;
+    await context.folders.opened;
+    if (isReady()) await requireFolder(context.folders).connector.connectAsking();
+    void tell(context, place);
+    return place;
+  },
+};
+
+/** Agents work on a folder, and on a trusted one alone. */
+function isReady(): boolean {
+  return (vscode.workspace.workspaceFolders?.length ?? 0) > 0 && vscode.workspace.isTrusted;
+}
+
+async function tell({ folders }: CommandContext, place: string): Promise<void> {
+  const state = folders.current?.connector.state;
+  if (state?.kind === "connected") {
+    const launch = vscode.l10n.t("Launch Task…");
+    const message = vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place);
+    if ((await vscode.window.showInformationMessage(message, launch)) === launch)
+      await vscode.commands.executeCommand("asyncagents.launch");
+  } else if (!isReady())
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t("OpenCode is here: {0}. Open a folder that you trust to launch tasks.", place),
+    );
+}
+
+/** Undefined: the person left without it. */
+async function findAsking(context: CommandContext): Promise<string | undefined> {
+  for (;;) {
+    try {
+      return await context.findExecutable();
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      if (!(await help(error.failure, context.settings.server().path))) return undefined;
+    }
+  }
+}
+
+interface Help extends vscode.QuickPickItem {
+  /** Resolves to whether OpenCode is to be looked for again. */
+  run(): Promise<boolean>;
+}
+
+async function help({ message }: ConnectionFailure, configuredPath: string | undefined): Promise<boolean> {
+  const ways: readonly Help[] = [
+    {
+      label: vscode.l10n.t("$(terminal) Install in a Terminal"),
+      detail: vscode.l10n.t("Writes the command there and leaves it to you to run it"),
+      run: installInTerminal,
+    },
+    {
+      label: vscode.l10n.t("$(copy) Copy the Command"),
+      detail: INSTALL_COMMAND,
+      run: async () => {
+        await vscode.env.clipboard.writeText(INSTALL_COMMAND);
+        return lookAgain(vscode.l10n.t("The command is copied. Look again once it has run."));
+      },
+    },
+    {
+      label: vscode.l10n.t("$(book) Read How to Install It"),
+      detail: DOCUMENTATION,
+      run: async () => {
+        await vscode.env.openExternal(vscode.Uri.parse(DOCUMENTATION, true));
+        return lookAgain(vscode.l10n.t("Look again once OpenCode is installed."));
+      },
+    },
+    {
+      label: vscode.l10n.t("$(folder-opened) Choose the Executable…"),
+      detail: vscode.l10n.t("It is installed, in a place where it was not looked for"),
+      run: chooseExecutable,
+    },
+    ...(configuredPath === undefined
+      ? []
+      : [
+          {
+            label: vscode.l10n.t("$(search) Look in the Usual Places"),
+            detail: vscode.l10n.t("Takes this path out of the settings: {0}", withoutIcons(configuredPath)),
+            run: () => setPath(undefined),
+          },
+        ]),
+    { label: vscode.l10n.t("$(refresh) Look Again"), run: async () => true },
+  ];
+  const way = await vscode.window.showQuickPick(ways, {
+    title: vscode.l10n.t("Set Up OpenCode"),
+    placeHolder: translate(message),
+    ignoreFocusOut: true,
+  });
+  return way ? way.run() : false;
+}
+
+async function installInTerminal(): Promise<boolean> {
+  const terminal = vscode.window.createTerminal({
+    name: vscode.l10n.t("Install OpenCode"),
+    iconPath: new vscode.ThemeIcon("terminal"),
+  });
+  terminal.show();
+  await isPrompting(terminal);
+  // Whether it is run is for the person to say.
+  terminal.sendText(INSTALL_COMMAND, false);
+  return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then look again."));
+}
+
+/** Resolves once its shell asks for a command, or might: what is sent before is shown twice. */
+async function isPrompting(terminal: vscode.Terminal): Promise<void> {
+  let settle = (): void => undefined;
+  const prompts = new Promise<void>((resolve) => (settle = resolve));
+  const timer = setTimeout(settle, SHELL_START_MS);
+  const subscription = vscode.window.onDidChangeTerminalShellIntegration((event) => {
+    if (event.terminal === terminal) settle();
+  });
+  await prompts;
+  clearTimeout(timer);
+  subscription.dispose();
+}
+
+async function lookAgain(message: string): Promise<boolean> {
+  const again = vscode.l10n.t("Look Again");
+  return (await vscode.window.showInformationMessage(message, again)) === again;
+}
+
+async function chooseExecutable(): Promise<boolean> {
+  const [file] =
+    (await vscode.window.showOpenDialog({
+      title: vscode.l10n.t("OpenCode's Executable"),
+      openLabel: vscode.l10n.t("Use This"),
+    })) ?? [];
+  return file ? setPath(file.fsPath) : true;
+}
+
+/** Undefined: takes it out of the settings. */
+async function setPath(path: string | undefined): Promise<boolean> {
+  const { Global } = vscode.ConfigurationTarget;
+  await vscode.workspace.getConfiguration("asyncagents").update("server.path", path, Global);
+  return true;
+}

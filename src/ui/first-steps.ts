@@ -1,0 +1,59 @@
+import type * as vscode from "vscode";
+import { isAtWork } from "../engine/subagent.ts";
+import type { ContextKeys } from "./context-keys.ts";
+import type { Tasks } from "./folders/engines.ts";
+import type { Folders } from "./folders/folders.ts";
+
+const DONE = "asyncagents.firstSteps";
+
+/** The steps of the walkthrough, in its order. */
+export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const;
+export type FirstStep = (typeof FIRST_STEPS)[number];
+
+/** Notes which steps of the walkthrough the person has done, on this machine and for good. */
+export class FirstSteps implements vscode.Disposable {
+  private readonly done: Set<FirstStep>;
+  private readonly subscriptions: readonly { dispose(): void }[];
+
+  constructor(
+    private readonly state: vscode.Memento,
+    private readonly keys: Pick<ContextKeys, "set">,
+    engine: Pick<Tasks, "onDidChange">,
+    folders: Pick<Folders, "follow">,
+    /** Whether the person can see the output of the task of this ID. */
+    isShown: (taskID: string) => boolean,
+  ) {
+    const kept = state.get<readonly string[]>(DONE, []);
+    this.done = new Set(FIRST_STEPS.filter((step) => kept.includes(step)));
+    for (const step of this.done) keys.set(`asyncagents.firstSteps.${step}`, true);
+    this.subscriptions = [
+      folders.follow(({ connector }) =>
+        connector.onDidChange(() => {
+          if (connector.state.kind === "connected") this.finish("connect");
+        }),
+      ),
+      engine.onDidChange(({ after }) => {
+        if (!after) return;
+        if (after.launchedBy === "agent") this.finish("agentTools");
+        else if (after.status === "completed") this.finish("launch");
+        if (after.resumeCount > 0 && !isAtWork(after) && isShown(after.id)) this.finish("resume");
+      }),
+    ];
+  }
+
+  finish(step: FirstStep): void {
+    if (this.done.has(step)) return;
+    this.done.add(step);
+    this.keys.set(`asyncagents.firstSteps.${step}`, true);
+    void this.state.update(DONE, [...this.done]);
+  }
+
+  /** The walkthrough is open: the editor ticks only what becomes true after it has read it for the first time. */
+  shown(): void {
+    this.keys.set("asyncagents.firstSteps.shown", true);
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+  }
+}

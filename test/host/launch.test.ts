@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { Refusal } from "../../src/engine/errors.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { CommandContext } from "../../src/ui/commands/command.ts";
+import { PartlyLaunched } from "../../src/ui/commands/launch-plan.ts";
+import { launchFromEditor } from "../../src/ui/commands/prompt-commands.ts";
+import type { ContextKeys } from "../../src/ui/context-keys.ts";
+import { setText } from "../../src/ui/prompt-editor/editor-text.ts";
+import { PromptEditors } from "../../src/ui/prompt-editor/prompt-editors.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
+
+describe("a batch of which some tasks are refused", () => {
+  const launched: string[] = [];
+  /** The prompts and agents that are refused. */
+  let refused: readonly string[];
+  let promptEditors: PromptEditors;
+  let document: vscode.TextDocument;
+
+  const memento: vscode.Memento = {
+    keys: () => [],
+    get: <T>(_: string, fallback?: T) => fallback as T,
+    update: async () => undefined,
+  };
+
+  /** What a launch needs, of which only the server's answers are made up. */
+  const context = (): CommandContext =>
+    ({
+      folders: {
+        opened: Promise.resolve(),
+        current: {
+          connector: { ensureConnected: async () => undefined },
+          session: { ensure: async () => "ses_parent" },
+        },
+      },
+      tasks: {
+        launch: async ({ prompt, agent = "" }: { prompt: string; agent?: string }) => {
+          if (refused.includes(prompt) || refused.includes(agent))
+            throw new Refusal("unavailable", "The server is gone.");
+          launched.push(`${agent}: ${prompt}`);
+          return record({}) as Task;
+        },
+      },
+      memory: { keepAgent: () => undefined },
+      promptEditors,
+      reveal: () => undefined,
+    }) as unknown as CommandContext;
+
+  async function launchAs(agents: readonly string[], splits: boolean, text: string): Promise<void> {
+    await promptEditors.open({ kind: "launch", plan: { agents, splits } }, text);
+    document = await until("the editor of the prompts", () => {
+      const open = vscode.window.activeTextEditor?.document;
+      return open?.getText() === text ? open : undefined;
+    });
+    await assert.rejects(launchFromEditor.run(context()), (error) => {
+      assert.ok(error instanceof PartlyLaunched);
+      assert.match(error.message, /tasks were launched, the others were not: The server is gone\.$/);
+      return true;
+    });
+  }
+
+  beforeEach(() => {
+    launched.splice(0);
+    promptEditors = new PromptEditors(memento, { set: () => undefined } as unknown as ContextKeys);
+  });
+
+  afterEach(async () => {
+    promptEditors.dispose();
+    await setText(document, "");
+    await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+  });
+
+  it("leaves in the editor the prompts that were not launched, and no other", async () => {
+    refused = ["Second", "Fourth"];
+    await launchAs(["general"], true, "First\n\n---\nSecond\n---\nThird\n---\nFourth");
+    assert.deepEqual(launched, ["general: First", "general: Third"]);
+    assert.equal(document.getText(), "Second\n\n---\n\nFourth");
+  });
+
+  it("goes on with the agents alone that did not get the prompt", async () => {
+    refused = ["plan"];
+    await launchAs(["general", "plan"], false, "Look\n---\ninto it");
+    assert.deepEqual(launched, ["general: Look\n---\ninto it"]);
+    assert.equal(document.getText(), "Look\n---\ninto it");
+    const target = promptEditors.target(document.uri);
+    assert.deepEqual(target?.kind === "launch" && target.plan.agents, ["plan"]);
+  });
+});

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { seatPath } from "../../src/bridge/writer-seat.ts";
+import type { Budget } from "../../src/engine/ceiling.ts";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { openSharedWindow } from "../support/windows.ts";
+
+/** A step that costs 40 cents, at a dollar for a million tokens, and goes on. */
+const USAGE = { prompt_tokens: 399_000, completion_tokens: 1_000, total_tokens: 400_000 };
+const STEP: ScriptStep = { usage: USAGE, tools: [{ name: "glob", args: { pattern: "*.none" } }] };
+
+describe("ceilings on a real server", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let parent: string;
+  const windows: { dispose(): void }[] = [];
+
+  before(async () => {
+    model = await startScriptedModel();
+    const { provider } = modelConfig(model) as {
+      provider: { fake: { models: Record<"m", { limit?: { context: number; output: number } }> } };
+    };
+    // Room for steps this large, or the server compacts the conversation.
+    Object.assign(provider.fake.models.m, {
+      cost: { input: 1, output: 1 },
+      limit: { context: 10_000_000, output: 10_000 },
+    });
+    // OpenCode lets a child session have no subagents of its own unless told.
+    server = await startOpenCode({ model, config: { provider, subagent_depth: 3 } });
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.dispose();
+  });
+
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function open(budget: Budget): Promise<EngineWindow> {
+    const window = await openWindow(server, { budget });
+    windows.push(window);
+    return window;
+  }
+
+  const input = (steps: readonly ScriptStep[], facts: Partial<LaunchInput> = {}): LaunchInput => ({
+    prompt: script(steps),
+    description: "Dear",
+    agent: "general",
+    parentSessionID: parent,
+    launchedBy: "person",
+    ...facts,
+  });
+
+  async function isIdle(): Promise<boolean> {
+    const statuses = (await (await server.fetch("/session/status")).json()) as object;
+    return Object.keys(statuses).length === 0;
+  }
+
+  it("a task is warned of and stopped in the middle of its turn, and its parent is told once why", async () => {
+    const window = await open({ taskCost: 1 });
+    const warnings: Task[] = [];
+    window.engine.onDidWarn((task) => warnings.push(task));
+    const held = { text: "Third.", gate: "dear", gateAfterText: true };
+    const { id } = await window.engine.launch(input([STEP, STEP, held, { text: "never" }]));
+    const last = await model.waitForRequest(
+      ({ sessionID, step }) => sessionID === id && step.gate === "dear",
+    );
+    // The cost of a step is told when it ends, while the turn goes on.
+    await until("the warning", () => warnings.length === 1);
+    assert.equal(warnings[0]?.ceiling?.used.toFixed(2), "0.80");
+    assert.equal(window.engine.get(id)?.status, "running");
+    const more = await window.engine.launch(input([STEP, STEP, STEP, { text: "never", gate: "over" }]));
+    const { status, error } = await ended(window, more.id);
+    assert.deepEqual([status, error?.name], ["error", "BudgetExceeded"]);
+    assert.match(error?.message ?? "", /ceiling of \$1\.00 .*|asyncagents\.budget\.taskCost/);
+    await until("its notice", async () => (await notices(server, parent)).length === 1);
+    const [notice] = await notices(server, parent);
+    assert.match(notice?.hidden ?? "", /Error \(BudgetExceeded\): Stopped at its ceiling of \$1\.00\./);
+    assert.equal(window.engine.get(id)?.status, "running");
+    assert.equal(last.aborted, false);
+    await window.engine.cancel(id, "agent");
+    await until("an idle server", isIdle);
+    assert.equal((await notices(server, parent)).length, 1);
+    assert.equal(window.engine.get(more.id)?.status, "error");
+  });
+
+  it("a subagent's steps count for the task, and its stream ends with it", async () => {
+    const window = await open({ taskCost: 1 });
+    const inner = script(
+      [STEP, STEP, STEP, { text: "inner", gate: "inner", gateAfterText: true }],
+      "Inner. ",
+    );
+    const args = { description: "inner", prompt: inner, subagent_type: "general" };
+    const { id } = await window.engine.launch(
+      input([{ tools: [{ name: "task", args }] }], { agent: "build" }),
+    );
+    const { error } = await ended(window, id);
+    assert.equal(error?.name, "BudgetExceeded");
+    await until("an idle server", isIdle);
+  });
+
+  it("minutes end a task whose model is silent", async () => {
+    const window = await open({ taskMinutes: 0.02 });
+    const { id } = await window.engine.launch(input([{ hang: true }]));
+    const { error } = await ended(window, id);
+    assert.match(error?.message ?? "", /^Stopped at its ceiling of 0\.02 minutes/);
+    await until("an idle server", isIdle);
+  });
+
+  it("a batch is stopped as one, those included that wait for a slot", async () => {
+    const window = await openWindow(server, { budget: { batchCost: 1 }, maxConcurrentTasks: 2 });
+    windows.push(window);
+    const batchID = "bat-dear";
+    const dear = [STEP, STEP, { text: "held", gate: "held-batch", gateAfterText: true }];
+    const tasks: Task[] = [];
+    for (const steps of [dear, dear, [{ text: "never asked" }]])
+      tasks.push(await window.engine.launch(input(steps, { batchID })));
+    const outcomes = await Promise.all(tasks.map(({ id }) => ended(window, id)));
+    assert.deepEqual(
+      outcomes.map(({ error }) => error?.name),
+      ["BudgetExceeded", "BudgetExceeded", "BudgetExceeded"],
+    );
+    assert.ok(!model.requests.some(({ sessionID }) => sessionID === tasks[2]?.id));
+    await until("the notices", async () => (await notices(server, parent)).length === 3);
+    await assert.rejects(window.engine.launch(input([], { batchID })), { code: "over-budget" });
+    await until("an idle server", isIdle);
+  });
+
+  it("of two windows one stops the task, and the other sees the same end", async () => {
+    const seat = seatPath(tempDir("state"), server.url, server.directory);
+    const [writer, reader] = [
+      await openSharedWindow(server, seat, { budget: { taskCost: 1 } }),
+      await openSharedWindow(server, seat, { budget: { taskCost: 1 } }),
+    ];
+    windows.push(writer, reader);
+    const { id } = await reader.commands.launch(input([STEP, STEP, STEP, { text: "never", gate: "two" }]));
+    for (const window of [writer, reader])
+      assert.equal((await ended(window, id)).error?.name, "BudgetExceeded");
+    await until("its delivery", () => reader.engine.get(id)?.notice.state === "delivered");
+    assert.equal((await notices(server, parent)).length, 1);
+    await assert.rejects(reader.commands.resume(id, "More."), { code: "wrong-status" });
+  });
+});

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import type { Task } from "../../src/engine/task.ts";
+import { createSession, openWindow, type EngineWindow } from "../support/engine.ts";
+import {
+  hermeticEnv,
+  hermeticHome,
+  modelConfig,
+  startOpenCode,
+  type OpenCodeServer,
+} from "../support/opencode.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+/** A step that costs 40 cents, at a dollar for a million tokens, and goes on. */
+const STEP: ScriptStep = {
+  text: "I look for the slow query.",
+  usage: { prompt_tokens: 399_000, completion_tokens: 1_000, total_tokens: 400_000 },
+  tools: [{ name: "glob", args: { pattern: "*.sql" } }],
+};
+
+describe("ceilings in a real editor", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let launcher: EngineWindow;
+  let parent: string;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel();
+    const folder = tempDir("work");
+    const { provider } = modelConfig(model) as { provider: { fake: { models: { m: object } } } };
+    // Room for steps this large, or the server compacts the conversation.
+    Object.assign(provider.fake.models.m, {
+      cost: { input: 1, output: 1 },
+      limit: { context: 10_000_000, output: 10_000 },
+    });
+    server = await startOpenCode({ model, directory: folder, password: null, config: { provider } });
+    parent = await createSession(server, "Make the login faster");
+    launcher = await openWindow(server, {}, undefined, undefined, "follows");
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyParent": false,
+        "asyncagents.budget.taskCost": 1,
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    launcher?.dispose();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const launch = (description: string, steps: readonly ScriptStep[]): Promise<Task> =>
+    launcher.engine.launch({
+      prompt: script(steps, "Find what slows the login. "),
+      description,
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+
+  const failed = (id: string): Promise<unknown> =>
+    until("the end of the task", () => launcher.engine.get(id)?.status === "error");
+
+  it("warns of a task that nearly used its ceiling, and shows it in row, panel and status bar", async () => {
+    const { id } = await launch("Find the slow query", [STEP, STEP, { ...STEP, gate: "third" }]);
+    const warning = workbench.notification("has used 80 % of its ceiling: $0.80 of $1.00");
+    await warning.waitFor();
+    const row = workbench.treeItem("Find the slow query").filter({ hasText: "80 % of its ceiling" });
+    await row.waitFor();
+    assert.match((await row.getAttribute("aria-label")) ?? "", /80 % of its ceiling/);
+    await takePictures(workbench, "budget-warning");
+    await takeHighContrastPicture(workbench, "budget-warning");
+
+    await warning.getByRole("button", { name: "Show Output" }).click();
+    await workbench.webviewFrame().getByText("80 % of its ceiling").waitFor();
+    await takePictures(workbench, "budget-panel");
+    await takeHighContrastPicture(workbench, "budget-panel");
+
+    await workbench
+      .statusBarItem("1")
+      .filter({ hasText: /^\s*1\s*$/ })
+      .first()
+      .hover();
+    const tooltip = workbench.page.locator(".workbench-hover", { hasText: "Today: 1 task" });
+    await tooltip.waitFor();
+    assert.match((await tooltip.textContent()) ?? "", /Today:\s1\stask,\s\$0\.80,\s800K\stokens/);
+    await workbench.screenshot("budget-status-dark");
+    await workbench.page.mouse.move(0, 0);
+
+    model.release("third");
+    await failed(id);
+    const end = "Stopped at its ceiling of $1.00.";
+    await workbench.webviewFrame().getByText(end).first().waitFor();
+    await workbench.treeItem("Find the slow query").filter({ hasNotText: "of its ceiling" }).waitFor();
+    await takePictures(workbench, "budget-stopped");
+  });
+
+  it("tells the person of a task that was stopped, what to do included", async () => {
+    await workbench.runCommand("View: Close All Editors");
+    const { id } = await launch("Read every file", [STEP, STEP, STEP, { text: "Never.", gate: "never" }]);
+    await failed(id);
+    const error = workbench.notification('Task "Read every file" failed: Stopped at its ceiling of $1.00.');
+    await error.waitFor();
+    await takePictures(workbench, "budget-failed");
+    await workbench.treeItem("Read every file").hover();
+    await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
+    await workbench.screenshot("budget-stopped-tooltip-dark");
+    await workbench.page.mouse.move(0, 0);
+  });
+
+  it("opens the setting from the warning", async () => {
+    await workbench.runCommand("Notifications: Clear All Notifications");
+    const { id } = await launch("Compare the indexes", [STEP, STEP, { ...STEP, gate: "setting" }]);
+    const warning = workbench.notification('Task "Compare the indexes" has used 80 %');
+    await warning.getByRole("button", { name: "Change Ceiling" }).click();
+    await workbench.page.locator(".settings-editor", { hasText: "Task Cost" }).waitFor();
+    await takePictures(workbench, "budget-setting");
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Cancel");
+    await until("its end", () => launcher.engine.get(id)?.status === "cancelled");
+    model.release("setting");
+  });
+
+  it("refuses to launch under a ceiling of 0, with the remedy", async () => {
+    await workbench.runCommand("Notifications: Clear All Notifications");
+    await workbench.changeSettings({ "asyncagents.budget.taskCost": 0 });
+    const before = launcher.engine.list(parent).length;
+    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Retry");
+    const refusal =
+      "The ceiling asyncagents.budget.taskCost is 0, which would stop every task at once; leave it empty";
+    await workbench.notification(refusal).waitFor();
+    assert.equal(launcher.engine.list(parent).length, before);
+  });
+});

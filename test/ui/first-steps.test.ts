@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { systemTheme, takeAllPictures, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const ANSWER = `The parser reads each file **twice**: once for its names, once for its types.
+
+1. Keep the tokens of the first pass in \`src/parser.ts\`.
+2. Let the second pass take them from there.
+
+That halves the time of the slowest suite.
+`;
+const PROMPT = "Find out why parsing is slow.";
+const FOLLOW_UP = "Now do what you propose.";
+const WINDOW = { width: 1440, height: 800 };
+/** The parts of it that the walkthrough shows are in `media/walkthrough`. */
+const QUICK_INPUT = { x: 412, y: 0, width: 618, height: 284 };
+const HANDED_OUT = ["Speed up the parser", "Cover it with tests", "Bring the README up to date"];
+
+/** What the model answers: an agent that is to share its work hands it out with the tools. */
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const prompt = lastUserText(messages);
+  if (prompt.includes(PROMPT)) return { text: ANSWER };
+  if (prompt.includes(FOLLOW_UP)) return { text: "Done: each file is read once." };
+  if (!prompt.includes("Share the work")) return { text: "Looking…", gate: "handed out" };
+  if (messages.at(-1)?.role === "tool") return { text: "Three agents are at it." };
+  const launch = (description: string) => ({
+    name: "asyncagents_task",
+    args: { description, prompt: `${description}.`, agent: "general" },
+  });
+  return { tools: HANDED_OUT.map(launch) };
+}
+
+/** From the empty view of a machine without OpenCode to agents that launch agents, by nothing but what is offered there. */
+describe("the first steps in a real editor", () => {
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: answer });
+    workbench = await startWorkbench({
+      env: { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() },
+      // Where there is room, the walkthrough shows its pictures.
+      viewport: WINDOW,
+      settings: {
+        ...systemTheme,
+        // Then what a terminal shows is in the page.
+        "terminal.integrated.gpuAcceleration": "off",
+        // What is told would lie over the pictures.
+        "asyncagents.notifyUser": "never",
+        // The agents of tasks are to have the tools.
+        "asyncagents.maxDepth": 2,
+      },
+    });
+    await workbench.openView();
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    model?.release("handed out");
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  const welcome = (text: string): Locator => workbench.page.locator(".welcome-view", { hasText: text });
+  const step = (title: string): Locator =>
+    workbench.page.locator(".getting-started-step", { hasText: title });
+  const isTicked = (title: string): Promise<void> => step(title).locator(".codicon.complete").waitFor();
+
+  async function showWalkthrough(): Promise<void> {
+    await workbench.runCommand("Async Agents: First Steps");
+    await step("Connect to OpenCode").waitFor();
+  }
+
+  it("[EXT-1] without OpenCode the empty view leads to what helps, and each way is offered", async () => {
+    await welcome("OpenCode was not found").waitFor({ timeout: 60_000 });
+    await takePictures(workbench, "first-steps-not-found");
+    await welcome("not found").getByRole("button", { name: "Set Up OpenCode" }).click();
+    await workbench.quickInput.shows("OpenCode was not found");
+    for (const way of [
+      "Install in a Terminal",
+      "Copy the Command",
+      "Read How",
+      "Choose the Executable",
+      "Look Again",
+    ])
+      await workbench.quickInput.items.filter({ hasText: way }).waitFor();
+    await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
+  });
+
+  it("the command is written into a terminal and left to the person to run", async () => {
+    await workbench.quickInput.choose("Install in a Terminal");
+    const rows = workbench.page.locator(".terminal-wrapper .xterm-rows");
+    await rows.filter({ hasText: "opencode.ai/install | bash" }).waitFor();
+    const told = workbench.notification("Press Enter in the terminal");
+    await told.waitFor();
+    await takePictures(workbench, "first-steps-install");
+    assert.doesNotMatch(await rows.innerText(), /bash\s*\n.*\S/);
+    await told.getByRole("button", { name: "Look Again" }).click();
+    await workbench.quickInput.shows("OpenCode was not found");
+  });
+
+  it("[EXT-1] an executable that is chosen is connected to, and the message says which", async () => {
+    await workbench.quickInput.choose("Choose the Executable");
+    await workbench.quickInput.shows("OpenCode's Executable");
+    await workbench.quickInput.type(openCodeBinary());
+    await workbench.quickInput.items.filter({ hasText: "opencode" }).waitFor();
+    await workbench.quickInput.widget.getByRole("button", { name: "Use This" }).click();
+    const told = workbench.notification("is connected:");
+    await told.waitFor({ timeout: 60_000 });
+    await told.filter({ hasText: openCodeBinary() }).waitFor();
+    await takePictures(workbench, "first-steps-connected");
+    await workbench.runCommand("Terminal: Kill All Terminals");
+    await workbench.runCommand("Notifications: Clear All Notifications");
+  });
+
+  it("the empty view leads to the walkthrough, where that step is ticked", async () => {
+    await welcome("No background tasks").locator("a", { hasText: "first steps" }).click();
+    await isTicked("Connect to OpenCode");
+    assert.equal(await workbench.page.locator(".getting-started-step .codicon.complete").count(), 1);
+    await step("Launch your first task").click();
+    await takeAllPictures(workbench, "first-steps-walkthrough");
+  });
+
+  it("[EXT-3] the first task is launched from there, and its row has the focus", async () => {
+    await welcome("No background tasks").getByRole("button", { name: "Launch Task" }).click();
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.type(PROMPT);
+    await takeAllPictures(workbench, "walkthrough-launch", { ...QUICK_INPUT, height: 128 });
+    await workbench.quickInput.accept();
+    await workbench.treeItem(PROMPT).and(workbench.page.locator(".focused")).waitFor();
+    assert.equal(
+      await workbench.page.evaluate("document.activeElement.closest('.part.sidebar') !== null"),
+      true,
+    );
+    await isTicked("Launch your first task");
+  });
+
+  it("[EXT-4] the next step is ticked once its output was read and it was resumed", async () => {
+    await workbench.page.keyboard.press("Enter");
+    const frame = workbench.webviewFrame();
+    const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
+    await box.fill(FOLLOW_UP);
+    await workbench.page.setViewportSize({ width: 1080, height: 520 });
+    await takeAllPictures(workbench, "walkthrough-resume", { x: 353, y: 69, width: 722, height: 418 });
+    await workbench.page.setViewportSize(WINDOW);
+    await box.press("Control+Enter");
+    await frame.getByText("each file is read once").waitFor();
+    await workbench.treeItem("(resumed)").waitFor();
+    await showWalkthrough();
+    await isTicked("Read the output, then resume");
+  });
+
+  it("[FLT-2] the last one is ticked once an agent launched a task; a row is open when the first comes below it", async () => {
+    await workbench.page.keyboard.press("Control+K");
+    await workbench.page.keyboard.press("a");
+    await workbench.page.keyboard.press("l");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter("Share the work among agents.");
+    for (const description of HANDED_OUT) await workbench.treeItem(description).waitFor({ timeout: 30_000 });
+    await isTicked("Let agents launch agents");
+    await workbench.page.mouse.move(350, 400);
+    await workbench.page.mouse.down();
+    await workbench.page.mouse.move(650, 400);
+    await workbench.page.mouse.up();
+    await takeAllPictures(workbench, "walkthrough-agentTools", { x: 48, y: 37, width: 600, height: 190 });
+  });
+
+  it("what was done stays done after a reload", async () => {
+    await workbench.reload();
+    await workbench.openView();
+    await showWalkthrough();
+    for (const title of ["Connect to OpenCode", "Let agents launch agents"]) await isTicked(title);
+  });
+});
+
+/** The machine's own OpenCode must not be found. */
+function pathWithoutOpenCode(): string {
+  return (process.env["PATH"] ?? "")
+    .split(":")
+    .filter((folder) => !folder.includes("node_modules"))
+    .join(":");
+}

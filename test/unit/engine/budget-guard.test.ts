@@ -1,0 +1,392 @@
+import assert from "node:assert/strict";
+import type { Budget } from "../../../src/engine/ceiling.ts";
+import { freshID } from "../../../src/engine/ids.ts";
+import type { LaunchInput } from "../../../src/engine/launcher.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { NO_TOKENS } from "./builders.ts";
+
+const MINUTE = 60_000;
+
+describe("the budget guard", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let parent: string;
+  let budget: Budget;
+  let concurrent: number;
+  const windows: MemoryWindow[] = [];
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    budget = {};
+    concurrent = 0;
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.kill();
+  });
+
+  async function open(
+    part: "writes" | "follows" = "writes",
+    onWarning: (task: Task) => void = () => undefined,
+  ): Promise<MemoryWindow> {
+    const settings = {
+      get budget() {
+        return budget;
+      },
+      get maxConcurrentTasks() {
+        return concurrent;
+      },
+    };
+    const window = memoryWindow(server, clock, settings, windows.length + 1);
+    windows.push(window);
+    window.engine.onDidWarn(onWarning);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.setWriting(part === "writes");
+    await window.engine.connect();
+    return window;
+  }
+
+  async function launch({ engine }: MemoryWindow, input: Partial<LaunchInput> = {}): Promise<string> {
+    const task = await engine.launch({
+      prompt: "Work.",
+      parentSessionID: parent,
+      launchedBy: "person",
+      ...input,
+    });
+    if (!task.queued) server.begin(task.id);
+    return task.id;
+  }
+
+  /** The server tells what a session has cost by now. */
+  async function spend(id: string, cost: number, output = 0): Promise<void> {
+    const session = server.known().find((one) => one.id === id);
+    assert.ok(session);
+    server.put({ ...session, cost, tokens: { ...NO_TOKENS, output } }, undefined);
+    await clock.advance(0);
+    await settled();
+  }
+
+  async function change({ engine }: MemoryWindow, next: Budget): Promise<void> {
+    budget = next;
+    await engine.settingsChanged();
+    await settled();
+  }
+
+  const task = ({ engine }: MemoryWindow, id: string): Task => {
+    const found = engine.get(id);
+    assert.ok(found);
+    return found;
+  };
+
+  const outcome = (window: MemoryWindow, id: string): string => {
+    const { status, error } = task(window, id);
+    return error ? `${status} ${error.name}` : status;
+  };
+
+  const calls = (call: string, sessionID?: string): number =>
+    server.journal.filter((entry) => entry.call === call && entry.sessionID === sessionID).length;
+
+  /** Notices in the parent's conversation. */
+  const told = (): number => server.stored(parent).filter(({ info }) => info.role === "user").length;
+
+  it("warns once at 80 %, shows how much is used from then on, and stops the task at 100 %", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const warnings: Task[] = [];
+    window.engine.onDidWarn((warned) => warnings.push(warned));
+    const id = await launch(window);
+    await spend(id, 0.79);
+    assert.equal(task(window, id).ceiling, undefined);
+    await spend(id, 0.8);
+    await spend(id, 0.9);
+    assert.deepEqual(
+      warnings.map(({ id, ceiling }) => [id, ceiling]),
+      [[id, { ceiling: "taskCost", scope: "task", measure: "cost", used: 0.8, limit: 1 }]],
+    );
+    assert.equal(task(window, id).ceiling?.used, 0.9);
+    assert.equal(outcome(window, id), "running");
+    server.write(id, "So far.");
+    await spend(id, 1);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.match(task(window, id).error?.message ?? "", /ceiling of \$1\.00.*asyncagents\.budget\.taskCost/);
+    assert.equal(task(window, id).ceiling, undefined);
+    assert.equal(calls("abort", id), 1);
+    assert.equal(told(), 1);
+    await clock.advance(MINUTE);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+    assert.deepEqual(window.log, []);
+  });
+
+  it("stores why it stopped before anyone is told: a window that opens after a crash reads the same", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    server.write(id, "So far.");
+    await spend(id, 2);
+    const calls = server.journal.map(({ call, sessionID }) => `${call} ${sessionID}`);
+    assert.ok(calls.lastIndexOf(`abort ${id}`) < calls.indexOf(`saveRecord ${id}`));
+    assert.ok(calls.indexOf(`saveRecord ${id}`) < calls.indexOf(`prompt ${parent}`));
+    const kept = server.known().find((session) => session.id === id)?.task;
+    assert.ok(kept?.kind === "task");
+    assert.equal(kept.record.error?.name, "BudgetExceeded");
+    window.kill();
+    assert.equal(outcome(await open(), id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+  });
+
+  it("tries again where a stop failed", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    const abort = server.abort.bind(server);
+    server.abort = () => Promise.reject(new Error("not now"));
+    await spend(id, 2);
+    assert.equal(outcome(window, id), "running");
+    assert.match(window.log.join(), /could not be stopped at its ceiling: not now/);
+    server.abort = abort;
+    await clock.advance(5_000);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+  });
+
+  it("counts all tokens, and what works below the task", async () => {
+    budget = { taskTokens: 100 };
+    const window = await open();
+    const id = await launch(window);
+    const below = (await server.createSession({ title: "Look", parentID: id, agent: "general" })).id;
+    await spend(id, 0, 60);
+    assert.equal(outcome(window, id), "running");
+    await server.prompt(below, { messageID: "msg_below", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(below);
+    await spend(below, 0, 40);
+    await clock.advance(0);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(calls("abort", below), 1);
+  });
+
+  it("counts minutes of work, not those in the queue or for a person", async () => {
+    budget = { taskMinutes: 10 };
+    concurrent = 1;
+    const window = await open();
+    const first = await launch(window);
+    const second = await launch(window);
+    server.ask(first);
+    await clock.advance(20 * MINUTE);
+    assert.equal(outcome(window, second), "running");
+    server.reply(first, "once");
+    server.finish(first, "Done.");
+    await settled();
+    await clock.advance(0);
+    assert.notEqual(task(window, second).queued, true);
+    server.begin(second);
+    await clock.advance(6 * MINUTE);
+    server.ask(second);
+    await clock.advance(60 * MINUTE);
+    assert.equal(outcome(window, second), "running");
+    server.reply(second, "once");
+    await clock.advance(3 * MINUTE);
+    assert.equal(task(window, second).ceiling?.ceiling, "taskMinutes");
+    await clock.advance(MINUTE - 1_000);
+    assert.equal(outcome(window, second), "running");
+    await clock.advance(2_000);
+    assert.equal(outcome(window, second), "error BudgetExceeded");
+    assert.equal(Math.round((task(window, second).worked ?? 0) / MINUTE), 10);
+    assert.equal(clock.pending, 0);
+  });
+
+  it("knows of a wait after a reload, be it over or not", async () => {
+    budget = { taskMinutes: 10 };
+    const first = await open();
+    const id = await launch(first);
+    await clock.advance(MINUTE);
+    server.ask(id);
+    await clock.advance(60 * MINUTE);
+    server.reply(id, "once");
+    await settled();
+    await clock.advance(MINUTE);
+    first.kill();
+    const second = await open();
+    assert.equal(outcome(second, id), "running");
+    await clock.advance(6 * MINUTE);
+    assert.equal(task(second, id).ceiling?.ceiling, "taskMinutes");
+    const asked = clock.now();
+    server.emit({
+      type: "request-asked",
+      request: {
+        type: "permission",
+        id: freshID("msg", asked, Math.random).replace("msg", "per"),
+        sessionID: id,
+        permission: "bash",
+        patterns: [],
+        always: [],
+        metadata: {},
+      },
+    });
+    const [request] = second.engine.pendingRequests(id);
+    assert.ok(request);
+    await clock.advance(60 * MINUTE);
+    second.kill();
+    server.apply({ type: "request-asked", request });
+    const third = await open();
+    await clock.advance(MINUTE);
+    assert.equal(outcome(third, id), "running");
+    await third.engine.answer(request, { type: "permission", reply: "once" });
+    await clock.advance(3 * MINUTE);
+    assert.equal(outcome(third, id), "error BudgetExceeded");
+  });
+
+  it("does not count the time in which something below waits for a person", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = await launch(window);
+    const below = (await server.createSession({ title: "Look", parentID: id, agent: "general" })).id;
+    await server.prompt(below, { messageID: "msg_below", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(below);
+    server.ask(below);
+    await clock.advance(60 * MINUTE);
+    assert.equal(outcome(window, id), "running");
+    server.reply(below, "once");
+    await clock.advance(11 * MINUTE);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
+
+  it("counts a ceiling over all turns, and refuses to resume a task that used it up", async () => {
+    const window = await open();
+    const id = await launch(window);
+    await spend(id, 0.9);
+    server.finish(id, "Done.");
+    await settled();
+    await change(window, { taskCost: 0.9 });
+    await assert.rejects(window.engine.resume(id, "More."), {
+      code: "over-budget",
+      message: /has used \$0\.90 of its ceiling of \$0\.90 \(asyncagents\.budget\.taskCost\); raise it/,
+    });
+    assert.equal(outcome(window, id), "completed");
+    await change(window, { taskCost: 1 });
+    await window.engine.resume(id, "More.");
+    server.begin(id);
+    await spend(id, 1.1);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
+
+  it("refuses to launch under a ceiling of 0, and stops nothing for one", async () => {
+    const window = await open();
+    const id = await launch(window);
+    await change(window, { taskCost: 0, batchMinutes: -1 });
+    await spend(id, 5);
+    assert.equal(outcome(window, id), "running");
+    await assert.rejects(launch(window), { code: "invalid-argument", message: /taskCost is 0, .* for none/ });
+    assert.equal(window.engine.list(parent).length, 1);
+  });
+
+  it("applies a changed ceiling to what runs at once, and warns of the new one", async () => {
+    budget = { taskCost: 10 };
+    const window = await open();
+    const warned: (number | undefined)[] = [];
+    window.engine.onDidWarn(({ ceiling }) => warned.push(ceiling?.limit));
+    const id = await launch(window);
+    await spend(id, 0.9);
+    await change(window, { taskCost: 1 });
+    assert.equal(task(window, id).ceiling?.limit, 1);
+    await change(window, { taskCost: 5 });
+    assert.equal(task(window, id).ceiling, undefined);
+    await change(window, { taskCost: 0.5 });
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.deepEqual(warned, [1]);
+  });
+
+  it("stops all that works or waits in a batch that used up its ceiling, and lets nothing more into it", async () => {
+    budget = { batchCost: 1 };
+    concurrent = 2;
+    const window = await open();
+    const warned: Task[] = [];
+    window.engine.onDidWarn((one) => warned.push(one));
+    const batchID = "bat-one";
+    const done = await launch(window, { batchID });
+    await spend(done, 0.3);
+    server.finish(done, "Done.");
+    await settled();
+    await window.engine.clear(done);
+    const ids = [await launch(window, { batchID }), await launch(window, { batchID })];
+    const queued = await launch(window, { batchID });
+    const other = await launch(window, { batchID: "bat-other" });
+    await spend(ids[0] ?? "", 0.55);
+    assert.equal(warned.length, 1);
+    assert.equal(task(window, ids[1] ?? "").ceiling?.ceiling, "batchCost");
+    await spend(ids[1] ?? "", 0.2);
+    await clock.advance(0);
+    for (const id of [...ids, queued]) assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(
+      server.journal.filter(
+        ({ call, sessionID, parts }) => call === "prompt" && sessionID === queued && parts === 0,
+      ).length,
+      0,
+    );
+    assert.equal(outcome(window, other), "running");
+    await assert.rejects(launch(window, { batchID }), { code: "over-budget", message: /another batch/ });
+    await assert.rejects(window.engine.retry(queued), { code: "over-budget" });
+  });
+
+  it("of two windows only the one that writes stops a task; both show how much is used", async () => {
+    budget = { taskCost: 1 };
+    const reader = await open("follows");
+    const writer = await open();
+    const id = await launch(writer);
+    await spend(id, 0.85);
+    assert.equal(task(reader, id).ceiling?.used, 0.85);
+    await writer.engine.setWriting(false);
+    await spend(id, 1.5);
+    assert.equal(outcome(reader, id), "running");
+    assert.equal(calls("abort", id), 0);
+    await reader.engine.setWriting(true);
+    await clock.advance(0);
+    assert.equal(outcome(reader, id), "error BudgetExceeded");
+    assert.equal(outcome(writer, id), "error BudgetExceeded");
+    assert.equal(calls("abort", id), 1);
+    assert.equal(told(), 1);
+  });
+
+  it("does not warn again in a window that was loaded anew", async () => {
+    budget = { taskCost: 1 };
+    const before = await open();
+    const id = await launch(before);
+    await spend(id, 0.85);
+    before.kill();
+    const warned: Task[] = [];
+    const after = await open("writes", (one) => warned.push(one));
+    await spend(id, 0.9);
+    assert.equal(task(after, id).ceiling?.used, 0.9);
+    assert.deepEqual(warned, []);
+  });
+
+  it("sums what tasks took that worked since a time, whatever is below them", async () => {
+    const window = await open();
+    const yesterday = await launch(window);
+    await spend(yesterday, 1, 10);
+    await clock.advance(MINUTE);
+    server.finish(yesterday, "Done.");
+    await settled();
+    await clock.advance(60 * MINUTE);
+    const overnight = await launch(window);
+    await clock.advance(30 * MINUTE);
+    const midnight = clock.now();
+    const today = await launch(window, { parentSessionID: overnight });
+    await spend(today, 0.5, 5);
+    await spend(overnight, 0.25, 1);
+    const below = async (above: string, cost: number): Promise<void> =>
+      spend((await server.createSession({ title: "Look", parentID: above, agent: "general" })).id, cost, 1);
+    await below(today, 0.125);
+    await below(yesterday, 8);
+    await clock.advance(10 * MINUTE);
+    const { tokens, worked, ...rest } = await window.engine.takenSince(midnight);
+    assert.deepEqual(rest, { tasks: 2, launchedBefore: 1, cost: 0.875 });
+    assert.equal(tokens.output, 7);
+    assert.equal(worked / MINUTE, 50);
+  });
+});
