@@ -191,8 +191,8 @@ export class TurnWatcher implements Disposable {
     const now = this.clock.now();
     if (entry.lastError) {
       if (!(await this.isIdle(entry, source))) return undefined;
-      if (source === "hint" && this.arrived.get(entry) !== entry.record.promptMessageID) {
-        // That the prompt is there may be told after what went wrong with its files.
+      if (source === "hint") {
+        // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
