@@ -13,6 +13,7 @@ import { Engines } from "./ui/folders/engines.ts";
 import { Folders } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
 import { channelLogger } from "./ui/log.ts";
+import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications } from "./ui/notifications.ts";
 import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
@@ -112,6 +113,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   own(new RequestNotifications(commandContext, isShown));
+  own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
   own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
 
