@@ -296,6 +296,6 @@ export function endOf(turn: EndedTurn): TaskEvent {
   }
 }
 
-function failed(at: number, { name, message, sentence }: TaskError, finalMessageID?: string): TaskEvent {
-  return { type: "turn-failed", at, error: { name, message, sentence }, finalMessageID };
+function failed(at: number, error: TaskError, finalMessageID?: string): TaskEvent {
+  return { type: "turn-failed", at, error, finalMessageID };
 }
