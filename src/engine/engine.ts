@@ -620,6 +620,9 @@ export class TaskEngine implements Disposable {
   }
 
   dispose(): void {
+    // What is still under way begins nothing any more.
+    this.connected = false;
+    this.attempt++;
     for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
     this.guard?.dispose();
@@ -776,6 +779,12 @@ export class TaskEngine implements Disposable {
   /** The one way in which a task's turn ends: the record first, then the parent is told. */
   private async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
+    if (event.type === "cancelled" && by === undefined) {
+      const { at, finalMessageID } = event;
+      const error = this.guard?.reachedBy(entry, at);
+      // It was aborted at its ceiling by a process that was cut off before it could store that.
+      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
+    }
     const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const notice: NoticeState =
