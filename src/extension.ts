@@ -14,6 +14,7 @@ import type { Folder } from "./ui/folders/folder.ts";
 import { Folders, type OpenFolder } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
 import { channelLogger } from "./ui/log.ts";
+import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications } from "./ui/notifications.ts";
 import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
@@ -113,6 +114,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   own(new RequestNotifications(commandContext, isShown));
+  own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
   own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
 

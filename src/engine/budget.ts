@@ -1,4 +1,11 @@
-import type { Budget, CeilingMeasure, CeilingName, CeilingScope, CeilingUse } from "./ceiling.ts";
+import {
+  BUDGET_EXCEEDED,
+  type Budget,
+  type CeilingMeasure,
+  type CeilingName,
+  type CeilingScope,
+  type CeilingUse,
+} from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
 import { english, sentence, type Text } from "./sentence.ts";
 import { shortID, type TaskError, type TokenUsage } from "./task.ts";
@@ -17,9 +24,6 @@ const CEILINGS: readonly Pick<CeilingUse, "ceiling" | "scope" | "measure">[] = [
 
 /** US dollars, tokens of all kinds, and minutes of work. */
 export type Taken = Readonly<Record<CeilingMeasure, number>>;
-
-/** The name of the error in which a task ends that reached a ceiling. */
-export const BUDGET_EXCEEDED = "BudgetExceeded";
 
 export function settingOf(ceiling: CeilingName): string {
   return `asyncagents.budget.${ceiling}`;

@@ -26,6 +26,7 @@ import { Serial } from "./serial.ts";
 import {
   sessionOf,
   type AgentInfo,
+  type Message,
   type PendingRequest,
   type RequestAnswer,
   type ServerEvent,
@@ -410,8 +411,8 @@ export class TaskEngine implements Disposable {
           STATUS_WORDS[record.status],
         ),
       );
-    const prompt = await this.prompt(record.id);
-    if (prompt === undefined)
+    const message = await this.promptMessage(record);
+    if (!message)
       throw new Refusal(
         "session-gone",
         sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(record.id)),
@@ -420,7 +421,8 @@ export class TaskEngine implements Disposable {
     const { forkedFrom, forkOptions } = record;
     const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
     return this.launch({
-      prompt,
+      prompt: answerText(message),
+      files: message.parts.filter((part) => part.type === "file"),
       description,
       agent,
       model,
@@ -576,8 +578,7 @@ export class TaskEngine implements Disposable {
 
   /** What the task was last asked; undefined: no longer there. */
   async prompt(taskID: string): Promise<string | undefined> {
-    const { record } = this.registry.find(taskID);
-    const message = await this.ports.server.message(record.id, record.promptMessageID);
+    const message = await this.promptMessage(this.registry.find(taskID).record);
     return message && answerText(message);
   }
 
@@ -619,6 +620,9 @@ export class TaskEngine implements Disposable {
   }
 
   dispose(): void {
+    // What is still under way begins nothing any more.
+    this.connected = false;
+    this.attempt++;
     for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
     this.guard?.dispose();
@@ -635,6 +639,10 @@ export class TaskEngine implements Disposable {
   /** The prompts of a conversation that a fork can start from, oldest first. */
   async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
     return (await this.forks()).starts(sourceSessionID);
+  }
+
+  private promptMessage({ id, promptMessageID }: TaskRecord): Promise<Message | undefined> {
+    return this.ports.server.message(id, promptMessageID);
   }
 
   private async loadForks(): Promise<ForkBuilder> {
@@ -771,6 +779,12 @@ export class TaskEngine implements Disposable {
   /** The one way in which a task's turn ends: the record first, then the parent is told. */
   private async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
+    if (event.type === "cancelled" && by === undefined) {
+      const { at, finalMessageID } = event;
+      const error = this.guard?.reachedBy(entry, at);
+      // It was aborted at its ceiling by a process that was cut off before it could store that.
+      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
+    }
     const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const notice: NoticeState =

@@ -197,7 +197,7 @@ export class MemoryServer implements AgentServer {
   }
 
   async prompt(sessionID: string, prompt: Prompt): Promise<void> {
-    const { messageID, agent, model, parts, noReply = false } = prompt;
+    const { messageID, agent, model, parts, files = [], noReply = false } = prompt;
     this.journal.push({ call: "prompt", sessionID, messageID, parts: parts.length });
     this.require(sessionID, `POST /session/${sessionID}/prompt_async`);
     if (!(await this.agents()).some(({ name }) => name === agent)) {
@@ -208,6 +208,8 @@ export class MemoryServer implements AgentServer {
     }
     this.storeMessage({ role: "user", id: messageID, sessionID, created: this.now(), agent, model });
     for (const part of parts) this.storePart(this.promptPart(sessionID, messageID, part));
+    for (const file of files)
+      this.storePart({ ...file, id: this.id("prt"), sessionID, messageID, type: "file" });
     const turn = this.turns.get(sessionID);
     if (noReply || this.isAnswered(sessionID)) return;
     if (!turn) this.take(sessionID);

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
+import type { Subject } from "../editor/subject.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
@@ -11,7 +12,7 @@ import { pickModel, usualModel } from "./pick-model.ts";
 
 const EXCERPT_LENGTH = 80;
 
-type Option = "on" | "agents" | "model" | "fork" | "editor" | "sections";
+type Option = "on" | "subject" | "agents" | "model" | "fork" | "editor" | "sections";
 
 export interface OptionsQuestion extends Step {
   readonly plan: LaunchPlan;
@@ -51,6 +52,9 @@ export async function askOptions(context: LaunchContext, question: OptionsQuesti
       case "fork":
         plan = { ...plan, fork: plan.fork ? undefined : forkOfActive(context) };
         break;
+      case "subject":
+        plan = { ...plan, leavesOutSubject: !plan.leavesOutSubject };
+        break;
       case "agents": {
         const step = { title: vscode.l10n.t("Launch Task: Agents"), canGoBack: true };
         const agents = await pickAgents(context, step, plan.agents);
@@ -71,7 +75,7 @@ function optionChoices(
   { folder }: LaunchContext,
   { plan, prompts, canMove }: OptionsQuestion,
 ): readonly Choice<Option>[] {
-  const { agents, model, fork } = plan;
+  const { agents, model, fork, subject } = plan;
   const write: Choice<Option> = { label: vscode.l10n.t("$(edit) Write in an Editor"), value: "editor" };
   const sections: Choice<Option> = {
     label: vscode.l10n.t("$(run-all) Several Prompts in an Editor"),
@@ -95,9 +99,25 @@ function optionChoices(
       description: model ? modelText(model) : usualModel(),
       value: "model",
     },
+    ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
     ...(folder.session.session ? [forked] : []),
     ...(canMove ? [write, sections] : []),
   ];
+}
+
+function subjectChoice({ title }: Subject, isLeftOut: boolean): Choice<Option> {
+  const name = withoutIcons(title);
+  return isLeftOut
+    ? {
+        label: vscode.l10n.t("$(circle-slash) Without {0}", name),
+        description: vscode.l10n.t("off: the prompt goes alone"),
+        value: "subject",
+      }
+    : {
+        label: vscode.l10n.t("$(check) With {0}", name),
+        description: vscode.l10n.t("on: it goes with the prompt"),
+        value: "subject",
+      };
 }
 
 function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): Choice<Option> {

@@ -1,6 +1,7 @@
 import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
 import type { Task } from "../../engine/task.ts";
+import { promptOn, type Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { folderNamed } from "./pick-folder.ts";
@@ -34,7 +35,11 @@ export const launchFromView: Command = {
 };
 
 /** Launches under the active session, which is created if there is none. */
-export async function launchTask(context: CommandContext, input: LaunchArguments): Promise<Task> {
+export async function launchTask(
+  context: CommandContext,
+  input: LaunchArguments,
+  subject?: Subject,
+): Promise<Task> {
   const { session } = await connectedFolder(
     context.folders,
     input.folder === undefined ? undefined : folderNamed(context.folders, input.folder),
@@ -45,7 +50,8 @@ export async function launchTask(context: CommandContext, input: LaunchArguments
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
   const parentSessionID = await session.ensure();
   return context.tasks.launch({
-    prompt,
+    prompt: promptOn(subject, prompt),
+    files: subject?.files,
     description,
     agent,
     model,

@@ -4,7 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
-import { showError } from "../human-error.ts";
+import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";
@@ -17,7 +17,7 @@ import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
   run: (context, uri) =>
-    showingErrors(context, () => {
+    showingErrors(context.logger, () => {
       const document = findDocument(uri);
       return handOver(context, document, requireTarget(context, document));
     }),
@@ -25,7 +25,7 @@ export const launchPrompt: Command = {
 
 export const promptOptions: Command = {
   run: (context, uri) =>
-    showingErrors(context, async () => {
+    showingErrors(context.logger, async () => {
       const document = findDocument(uri);
       const target = requireTarget(context, document);
       if (target.kind === "resume") return;
@@ -148,13 +148,4 @@ function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDo
     "invalid-argument",
     sentence("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
   );
-}
-
-/** The editor hands these commands a document, which makes them look as if a program ran them. */
-async function showingErrors({ logger }: CommandContext, run: () => Promise<unknown>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    void showError(error, logger);
-  }
 }
