@@ -62,7 +62,7 @@ export async function launchPlan(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  const { session } = await connectedFolder(context.folders, context.folder);
+  const { session, tasks: commands } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);
@@ -70,7 +70,7 @@ export async function launchPlan(
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
   const { tasks, refused, failure } = await launchTogether(inputs, (input, batchID) =>
-    context.tasks.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
+    commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
   );
   if (!failure) return tasks;
   throw new PartlyLaunched(

@@ -4,6 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
+import { folderGone } from "../folders/require-folder.ts";
 import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
@@ -99,12 +100,7 @@ function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | u
   if (plan.folder === undefined) return undefined;
   const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
   if (folder) return folder;
-  throw new Refusal(
-    "unavailable",
-    sentence(
-      "The folder that this prompt is for is no longer in the workspace. Add it again, or copy the text into another launch.",
-    ),
-  );
+  throw folderGone();
 }
 
 /** Leaves in the editor what was not launched, unless it was changed meanwhile. */

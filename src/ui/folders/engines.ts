@@ -52,6 +52,8 @@ export class Engines implements Disposable {
       return {
         dispose: () => {
           for (const subscription of subscriptions) subscription.dispose();
+          // What it waited for can be answered here no more.
+          this.requestChanges.fire();
         },
       };
     });

@@ -77,9 +77,9 @@ export class Folders implements Disposable {
     return this.all.find(({ engine }) => engine.session(sessionID) !== undefined);
   }
 
-  /** Makes a folder the current one. */
+  /** Makes a folder the current one, unless it went meanwhile. */
   use(folder: Folder | undefined): void {
-    if (!folder) return;
+    if (!folder || !this.all.includes(folder)) return;
     this.used = folder;
     this.tellCurrent();
   }

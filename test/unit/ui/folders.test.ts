@@ -3,19 +3,21 @@ import type * as vscode from "vscode";
 import { ActiveSession } from "../../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
+import { connectedFolder } from "../../../src/ui/folders/connected-folder.ts";
 import { Engines } from "../../../src/ui/folders/engines.ts";
 import { FolderState } from "../../../src/ui/folders/folder-state.ts";
 import { Limit } from "../../../src/ui/folders/limit.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../../support/folders.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
+import { until } from "../../support/wait.ts";
 
 /** A folder with its own server, and how many running tasks. */
 class MemoryFolder {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   tasks: readonly string[] = [];
-  private readonly server: MemoryServer;
+  readonly server: MemoryServer;
 
   constructor(name: string) {
     this.server = new MemoryServer({ name });
@@ -106,6 +108,22 @@ describe("the folders of a workspace", () => {
     workspace.remove("c");
     assert.equal(folders.current, undefined);
     assert.deepEqual(told, ["a", "b", "a", "c", undefined]);
+  });
+
+  it("one that went while a person chose it is neither used nor connected", async () => {
+    const { folders } = workspace;
+    for (const name of ["a", "b"]) await add(name);
+    await workspace.open();
+    const chosen = workspace.get("b");
+    workspace.remove("b");
+    folders.use(chosen);
+    assert.equal(folders.current?.name, "a");
+    await assert.rejects(
+      connectedFolder(folders, chosen),
+      (error) => error instanceof Refusal && /no longer in the workspace/.test(error.message),
+    );
+    assert.equal(await connectedFolder(folders), workspace.get("a"));
+    assert.ok(!workspace.journal.includes("connect b"));
   });
 
   it("what follows them follows each from its coming to its going", async () => {
@@ -202,6 +220,19 @@ describe("the folders of a workspace", () => {
       await a.engine.cancel(a.tasks[0] ?? "");
       assert.deepEqual(told, b.tasks);
       assert.equal(engines.get(a.tasks[0] ?? ""), undefined);
+    });
+
+    it("what waits for the person in a folder waits no more once it goes", async () => {
+      await add("a");
+      const { server, engine, tasks } = await add("b", 1);
+      const id = tasks[0] ?? "";
+      await workspace.open();
+      server.ask(id);
+      await until("the request", () => engine.pendingRequests(id).length === 1);
+      const open: number[] = [];
+      engines.onDidChangeRequests(() => open.push(engines.openRequests().length));
+      workspace.remove("b");
+      assert.deepEqual(open, [0]);
     });
 
     it("can be waited for together", async () => {
