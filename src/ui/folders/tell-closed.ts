@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import { messageOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Task } from "../../engine/task.ts";
+import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import type { Folder } from "./folder.ts";
 import type { OpenFolder } from "./folders.ts";
@@ -27,11 +27,12 @@ export async function tellClosed(
   } else if (choice === stop) {
     const folder = openFolder({ uri, name, index: -1 });
     try {
-      // Where no server is found any more, nothing works.
       await folder.connector.adopt();
-      await Promise.all(atWork.map(({ id }) => folder.tasks.cancel(id)));
+      // Where no server is found any more, nothing works.
+      if (folder.connector.state.kind !== "disconnected")
+        await Promise.all(atWork.map(({ id }) => folder.tasks.cancel(id)));
     } catch (error) {
-      logger.warn(`The tasks of ${name} were not cancelled: ${messageOf(error)}`);
+      void showError(error, logger);
     } finally {
       folder.dispose();
     }
