@@ -7,7 +7,7 @@ const NAME = "templates";
 /** The templates of the person and of the workspace; the workspace's own come first where both have the same name. */
 export function templateList(): TemplateList {
   const settings = vscode.workspace.getConfiguration(SECTION).inspect<unknown>(NAME);
-  return readTemplates([settings?.globalValue, settings?.workspaceValue, settings?.workspaceFolderValue]);
+  return readTemplates([settings?.globalValue, settings?.workspaceValue]);
 }
 
 /** Keeps a prompt among the person's own templates. */
