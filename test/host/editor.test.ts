@@ -12,6 +12,7 @@ const EXTENSION = "async-agents.opencode-async-agents";
 const PICTURE =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const MEGABYTE = 1024 * 1024;
+const LINE = new vscode.Range(0, 0, 0, 6);
 
 describe("launching on what is in the editor, from code", () => {
   const model = ModelClient.fromEnv();
@@ -129,6 +130,12 @@ describe("launching on what is in the editor, from code", () => {
     await assert.rejects(launch("launchOnFile", many, prompt), /51 files are chosen, and 50 go/);
     writeFileSync(at("huge.png").fsPath, Buffer.alloc(11 * MEGABYTE));
     await assert.rejects(launch("launchOnFile", at("huge.png"), prompt), /larger than 10 MB/);
+    // What is neither is not opened: a pipe that nobody writes to would be waited for.
+    if (process.platform !== "win32")
+      await assert.rejects(
+        launch("launchOnFile", vscode.Uri.file("/dev/null"), prompt),
+        /“\/dev\/null” is not a file on this machine/,
+      );
     await assert.rejects(launch("launchOnChange", prompt), /no Git repository/);
     await assert.rejects(launch("launchOnFile", at("sum.py"), { prompt: " " }), /prompt is empty/);
     await assert.rejects(launch("launchOnFile", at("sum.py"), { prompt: "x", model: 7 }), /"model" must be/);
@@ -167,5 +174,12 @@ describe("launching on what is in the editor, from code", () => {
     assert.match(await told(await launch("launchOnProblem", { prompt: "Mend." })), /sum\.py:20:1: error/);
     editor.selection = new vscode.Selection(0, 0, 0, 0);
     await assert.rejects(launch("launchOnProblem", { prompt: "Mend." }), /no problem in sum\.py/);
+  });
+
+  it("of very many problems the first are named, and how many more there are", async () => {
+    const many = Array.from({ length: 1_000 }, (_, at) => new vscode.Diagnostic(LINE, `Problem ${at + 1}.`));
+    const text = await told(await launch("launchOnProblem", at("sum.py"), many, { prompt: "Mend all." }));
+    assert.match(text, /Problem 100\.\n… and 900 more problems/);
+    assert.doesNotMatch(text, /Problem 101\./);
   });
 });

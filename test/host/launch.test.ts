@@ -25,15 +25,10 @@ describe("a batch of which some tasks are refused", () => {
   };
 
   /** What a launch needs, of which only the server's answers are made up. */
-  const context = (): CommandContext =>
-    ({
-      folders: {
-        opened: Promise.resolve(),
-        current: {
-          connector: { ensureConnected: async () => undefined },
-          session: { ensure: async () => "ses_parent" },
-        },
-      },
+  const context = (): CommandContext => {
+    const folder = {
+      connector: { ensureConnected: async () => undefined },
+      session: { ensure: async () => "ses_parent" },
       tasks: {
         launch: async ({ prompt, agent = "" }: { prompt: string; agent?: string }) => {
           if (refused.includes(prompt) || refused.includes(agent))
@@ -42,10 +37,14 @@ describe("a batch of which some tasks are refused", () => {
           return record({}) as Task;
         },
       },
+    };
+    return {
+      folders: { opened: Promise.resolve(), all: [folder], current: folder },
       memory: { keepAgent: () => undefined },
       promptEditors,
       reveal: () => undefined,
-    }) as unknown as CommandContext;
+    } as unknown as CommandContext;
+  };
 
   async function launchAs(agents: readonly string[], splits: boolean, text: string): Promise<void> {
     await promptEditors.open({ kind: "launch", plan: { agents, splits } }, text);

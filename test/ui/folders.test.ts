@@ -124,6 +124,18 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
   });
 
+  it("a file goes by its whole path, which an agent finds from any folder", async () => {
+    await workbench.runCommand("Async Agents: Launch Agent on File");
+    await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — web`);
+    await workbench.quickInput.choose("Another Folder…");
+    await workbench.quickInput.choose("api");
+    await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — api`);
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.enter("Compare them.");
+    const { body } = await model.waitForRequest(({ body }) => JSON.stringify(body).includes("Compare them."));
+    assert.ok(JSON.stringify(body).includes(`Compare them.\\n\\n${join(root, "web", "notes.md")}`));
+  });
+
   it("a folder that is added gets a row, and no server", async () => {
     await workbench.runCommand("Workspaces: Add Folder to Workspace");
     await workbench.quickInput.choose("docs");

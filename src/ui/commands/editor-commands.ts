@@ -54,7 +54,14 @@ export const launchOnProblem: Command = {
 /** About what differs from the last commit: in the files of a row of source control, else in all of the repository. */
 export const launchOnChange: Command = {
   run: (context, ...args) =>
-    launchOn(context, args, (given) => changeSubject(distinct(given.flatMap(urisIn)), repositoryIn(given))),
+    launchOn(context, args, (given) => {
+      const edited = vscode.window.activeTextEditor?.document.uri;
+      const places = [repositoryIn(given), edited, context.folders.current?.uri];
+      return changeSubject(
+        distinct(given.flatMap(urisIn)),
+        places.filter((place) => place !== undefined),
+      );
+    }),
 };
 
 /** Begins with a template: the one of this name, else one that is chosen. */

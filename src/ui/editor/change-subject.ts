@@ -4,7 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { DocumentText } from "./document-text.ts";
 import { FILE_COUNT, fileText } from "./file-subject.ts";
 import { changedFiles, repositoryOf, type GitRepository } from "./git.ts";
-import { placeOf, QUOTE_LENGTH } from "./place.ts";
+import { placeOf, QUOTE_LENGTH, titleOf } from "./place.ts";
 import { fenced } from "./quotation.ts";
 import type { Subject } from "./subject.ts";
 
@@ -12,11 +12,15 @@ import type { Subject } from "./subject.ts";
 const NAMED_PATHS = 100;
 
 /**
- * What differs from the last commit: in these files, else in all of the repository. A diff that is too long for a prompt
- * is left to the agent, which is told how to read it. Throws a {@link Refusal} where nothing differs.
+ * What differs from the last commit: in these files, else in all of the repository that one of `places` is in. A diff
+ * that is too long for a prompt is left to the agent, which is told how to read it. Throws a {@link Refusal} where
+ * nothing differs.
  */
-export async function changeSubject(given: readonly vscode.Uri[], root?: vscode.Uri): Promise<Subject> {
-  const repository = await repositoryOf(given[0] ?? root ?? vscode.window.activeTextEditor?.document.uri);
+export async function changeSubject(
+  given: readonly vscode.Uri[],
+  places: readonly vscode.Uri[],
+): Promise<Subject> {
+  const repository = await repositoryOf([...given, ...places]);
   const wanted = new Set(given.map(String));
   const uris = changedFiles(repository).filter((uri) => given.length === 0 || wanted.has(uri.toString()));
   const [first] = uris;
@@ -25,19 +29,18 @@ export async function changeSubject(given: readonly vscode.Uri[], root?: vscode.
       "invalid-argument",
       sentence("Nothing differs from the last commit; change something first."),
     );
-  const places = uris.map((uri) => placeOf(uri));
+  const named = uris.slice(0, NAMED_PATHS).map((uri) => placeOf(uri));
   const title =
     uris.length === 1
-      ? vscode.l10n.t("the change in {0}", placeOf(first))
+      ? vscode.l10n.t("the change in {0}", titleOf(first))
       : vscode.l10n.t("the changes in {0} files", uris.length);
-  const variables = { file: places.join(", ") };
+  const variables = { file: named.join(", ") };
   const content = uris.length > FILE_COUNT ? undefined : await readChanges(repository, uris);
   if (content) return { ...content, title, variables };
-  const named = places.slice(0, NAMED_PATHS).join("\n");
-  const others = places.length > NAMED_PATHS ? `\n… and ${places.length - NAMED_PATHS} more files` : "";
+  const others = uris.length > NAMED_PATHS ? `\n… and ${uris.length - NAMED_PATHS} more files` : "";
   return {
     title,
-    text: `The changes since the last commit, to be read with \`git diff HEAD\`, in:\n${named}${others}`,
+    text: `The changes since the last commit, to be read with \`git diff HEAD\`, in:\n${named.join("\n")}${others}`,
     files: [],
     note: vscode.l10n.t("The diff is too long for a prompt: the agent reads it by itself."),
     variables,

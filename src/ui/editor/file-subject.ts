@@ -5,7 +5,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
 import { documentText, type DocumentText } from "./document-text.ts";
-import { fileOf, isOnDisk, openDocument, placeOf, textFile } from "./place.ts";
+import { fileOf, isOnDisk, openDocument, placeOf, textFile, titleOf } from "./place.ts";
 import type { Subject } from "./subject.ts";
 
 /** Files that go with one prompt at the most. */
@@ -43,7 +43,7 @@ export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject>
   const texts = await Promise.all(uris.map(fileText));
   const places = uris.map((uri) => placeOf(uri));
   return {
-    title: uris.length === 1 ? placeOf(first) : vscode.l10n.t("{0} files", uris.length),
+    title: uris.length === 1 ? titleOf(first) : vscode.l10n.t("{0} files", uris.length),
     text: texts.map(({ text }) => text).join("\n"),
     files: texts.flatMap(({ files }) => files),
     note: texts.find(({ note }) => note)?.note,
@@ -62,10 +62,11 @@ export async function fileText(uri: vscode.Uri): Promise<DocumentText> {
 
 async function promptFile(uri: vscode.Uri): Promise<PromptFile> {
   const name = placeOf(uri);
-  if (uri.scheme !== "file")
-    throw new Refusal("invalid-argument", sentence("“{0}” is not a file on this machine.", name));
+  if (uri.scheme !== "file") throw noFile(name);
   const { type, size } = await stat(uri, name);
   if (type & vscode.FileType.Directory) return fileOf(uri, "application/x-directory");
+  // Reading a pipe or device may never end.
+  if (!(type & vscode.FileType.File)) throw noFile(name);
   const mime = MEDIA[extname(uri.fsPath).toLowerCase()];
   if (mime === undefined) {
     if (await isText(uri, name)) return textFile(uri);
@@ -80,6 +81,10 @@ async function promptFile(uri: vscode.Uri): Promise<PromptFile> {
       sentence("“{0}” is larger than 10 MB; choose a smaller picture or PDF.", name),
     );
   return fileOf(uri, mime);
+}
+
+function noFile(name: string): Refusal {
+  return new Refusal("invalid-argument", sentence("“{0}” is not a file on this machine.", name));
 }
 
 async function stat(uri: vscode.Uri, name: string): Promise<vscode.FileStat> {

@@ -24,10 +24,10 @@ interface GitApi {
   getRepository(uri: vscode.Uri): GitRepository | null;
 }
 
-/** The repository of a file; without one the first that is open. */
-export async function repositoryOf(uri: vscode.Uri | undefined): Promise<GitRepository> {
+/** The repository of the first of these that is in one; else the first that is open. */
+export async function repositoryOf(uris: readonly vscode.Uri[]): Promise<GitRepository> {
   const git = await gitApi();
-  const repository = (uri && git?.getRepository(uri)) ?? git?.repositories[0];
+  const [repository = git?.repositories[0]] = uris.flatMap((uri) => git?.getRepository(uri) ?? []);
   if (repository) return repository;
   throw new Refusal(
     "invalid-argument",

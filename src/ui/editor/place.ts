@@ -17,18 +17,33 @@ export function linesOf({ start, end }: vscode.Range): Lines {
   return { first: start.line + 1, last: last + 1 };
 }
 
-/** Where something is, as an agent finds it: `src/login.ts:3-9`. A file outside of the workspace by its whole path. */
+/**
+ * Where something is, as an agent finds it: `src/login.ts:3-9`. By its whole path what is outside of the workspace, and
+ * where there are several folders: the agent may work in another one.
+ */
 export function placeOf(uri: vscode.Uri, lines?: Lines): string {
-  const path = pathOf(uri);
+  const isOneFolder = vscode.workspace.workspaceFolders?.length === 1;
+  return withLines(isOneFolder ? shortPath(uri) : wholePath(uri), lines);
+}
+
+/** The same for people: of several folders the name is enough. */
+export function titleOf(uri: vscode.Uri, lines?: Lines): string {
+  return withLines(shortPath(uri), lines);
+}
+
+function shortPath(uri: vscode.Uri): string {
+  return vscode.workspace.getWorkspaceFolder(uri) ? vscode.workspace.asRelativePath(uri) : wholePath(uri);
+}
+
+function wholePath(uri: vscode.Uri): string {
+  if (uri.scheme === "untitled") return uri.path;
+  return uri.scheme === "file" ? uri.fsPath : uri.toString(true);
+}
+
+function withLines(path: string, lines: Lines | undefined): string {
   if (!lines) return path;
   const { first, last } = lines;
   return first === last ? `${path}:${first}` : `${path}:${first}-${last}`;
-}
-
-function pathOf(uri: vscode.Uri): string {
-  if (uri.scheme === "untitled") return uri.path;
-  if (vscode.workspace.getWorkspaceFolder(uri)) return vscode.workspace.asRelativePath(uri, false);
-  return uri.scheme === "file" ? uri.fsPath : uri.toString(true);
 }
 
 /** A text file, or some of its lines, for the server to read. */

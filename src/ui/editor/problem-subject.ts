@@ -2,11 +2,13 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { documentText } from "./document-text.ts";
-import { placeOf } from "./place.ts";
+import { placeOf, titleOf } from "./place.ts";
 import type { Subject } from "./subject.ts";
 
 /** Lines that are shown before and after a problem. */
 const LINES_AROUND = 10;
+/** Problems that a prompt names; the agent finds the others. */
+const NAMED_PROBLEMS = 100;
 const SEVERITIES = ["error", "warning", "information", "hint"] as const;
 
 /** Problems of one file, with the lines around them. Throws a {@link Refusal} where there are none. */
@@ -25,13 +27,13 @@ export function problemSubject(
     0,
   );
   const { text, files, note } = documentText(document, around);
-  const lines = problems.map((each) => problemLine(uri, each)).join("\n");
-  const place = placeOf(uri, { first: first.range.start.line + 1, last: first.range.start.line + 1 });
+  const lines = problemLines(uri, problems);
+  const place = titleOf(uri, { first: first.range.start.line + 1, last: first.range.start.line + 1 });
   return {
     title:
       problems.length === 1
         ? vscode.l10n.t("the problem in {0}", place)
-        : vscode.l10n.t("{0} problems in {1}", problems.length, placeOf(uri)),
+        : vscode.l10n.t("{0} problems in {1}", problems.length, titleOf(uri)),
     text: files.length > 0 ? lines : `${lines}\n\n${text}`,
     files,
     note,
@@ -44,8 +46,14 @@ export function problemsIn(uri: vscode.Uri, range: vscode.Range): readonly vscod
   return vscode.languages.getDiagnostics(uri).filter((each) => each.range.intersection(range) !== undefined);
 }
 
-/** As compilers write them: `src/login.ts:3:5: error ts(2322): …`. */
-export function problemLine(uri: vscode.Uri, problem: vscode.Diagnostic): string {
+/** As compilers write them, one below the other: `src/login.ts:3:5: error ts(2322): …`. */
+export function problemLines(uri: vscode.Uri, problems: readonly vscode.Diagnostic[]): string {
+  const lines = problems.slice(0, NAMED_PROBLEMS).map((each) => problemLine(uri, each));
+  const others = problems.length - lines.length;
+  return [...lines, ...(others > 0 ? [`… and ${others} more problems`] : [])].join("\n");
+}
+
+function problemLine(uri: vscode.Uri, problem: vscode.Diagnostic): string {
   const { range, severity, source = "", message } = problem;
   const { line, character } = range.start;
   const code = typeof problem.code === "object" ? problem.code.value : problem.code;

@@ -3,8 +3,8 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Variables } from "../templates/template.ts";
 import { documentText, lengthOf } from "./document-text.ts";
-import { linesOf, placeOf, QUOTE_LENGTH } from "./place.ts";
-import { problemLine, problemsIn } from "./problem-subject.ts";
+import { linesOf, placeOf, QUOTE_LENGTH, titleOf } from "./place.ts";
+import { problemLines, problemsIn } from "./problem-subject.ts";
 import { codeSpan, fenced } from "./quotation.ts";
 import type { Subject } from "./subject.ts";
 
@@ -23,7 +23,7 @@ export function selectionSubject({ document, range }: Selected): Subject {
   const words = files.length > 0 && range.isSingleLine ? document.getText(range) : "";
   const isPart = words.trim() !== "" && words.trim() !== document.lineAt(range.start.line).text.trim();
   return {
-    title: placeOf(document.uri, linesOf(range)),
+    title: titleOf(document.uri, linesOf(range)),
     text: isPart && words.length <= QUOTE_LENGTH ? `${text}: ${codeSpan(words)}` : text,
     files,
     note,
@@ -32,7 +32,7 @@ export function selectionSubject({ document, range }: Selected): Subject {
 }
 
 /** What the variables of templates stand for at a place. */
-export function variablesOf({ document, range }: Selected): Variables {
+function variablesOf({ document, range }: Selected): Variables {
   const { uri, languageId } = document;
   const problems = problemsIn(uri, range);
   const isLong = lengthOf(document, range) > QUOTE_LENGTH;
@@ -41,7 +41,7 @@ export function variablesOf({ document, range }: Selected): Variables {
   return {
     file: placeOf(uri),
     ...(range.isEmpty ? {} : { selection }),
-    ...(problems.length > 0 && { problem: problems.map((each) => problemLine(uri, each)).join("\n") }),
+    ...(problems.length > 0 && { problem: problemLines(uri, problems) }),
   };
 }
 

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
-import { linesOf, placeOf } from "../editor/place.ts";
+import { lengthOf } from "../editor/document-text.ts";
+import { linesOf, placeOf, QUOTE_LENGTH } from "../editor/place.ts";
 import { fenced } from "../editor/quotation.ts";
 
 /** What the active editor shows, as an agent finds it: `src/login.ts:10-20`. Undefined: no file of the workspace. */
@@ -10,14 +11,18 @@ export function referenceToEditor(): string | undefined {
   return placeOf(document.uri, selection.isEmpty ? undefined : linesOf(selection));
 }
 
-/** The selection of the active editor as a quotation that says where it is from; empty: nothing is selected. */
+/**
+ * The selection of the active editor as a quotation that says where it is from; of one that is too long for a prompt the
+ * place alone. Empty: nothing is selected, or it has no place.
+ */
 export function quotedSelection(): string {
   const editor = vscode.window.activeTextEditor;
   if (!editor || editor.selection.isEmpty) return "";
-  const text = editor.document.getText(editor.selection);
-  const reference = referenceToEditor();
-  const source = reference === undefined ? "" : `${reference}\n\n`;
-  return `\n\n${source}${fenced(text, editor.document.languageId)}\n`;
+  const { document, selection } = editor;
+  const isLong = lengthOf(document, selection) > QUOTE_LENGTH;
+  const quotation = isLong ? undefined : fenced(document.getText(selection), document.languageId);
+  const parts = [referenceToEditor(), quotation].filter((part) => part !== undefined);
+  return parts.length > 0 ? `\n\n${parts.join("\n\n")}\n` : "";
 }
 
 /** Puts a text in the place of all that is in the document. */
