@@ -9,13 +9,13 @@ import { humanMessage } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { BACK } from "../quick-input.ts";
-import type { Step } from "./ask-choice.ts";
-import { askOptions } from "./ask-options.ts";
+import { askOptions, type OptionsAnswer } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, LaunchContext } from "./command.ts";
-import { reviewFork, type ForkPlan } from "./fork-review.ts";
-import { confirmCount, launchPlan, PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
-import { OTHER_FOLDER, pickAgent, pickAgentOrFolder, pickAgents } from "./pick-agent.ts";
+import type { ForkPlan } from "./fork-review.ts";
+import { PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
+import { agentStep, launchReviewed, type Asked } from "./launch-reviewed.ts";
+import { OTHER_FOLDER, pickAgentOrFolder } from "./pick-agent.ts";
 import { pickFolder } from "./pick-folder.ts";
 import { pickPrompt } from "./pick-prompt.ts";
 
@@ -42,17 +42,6 @@ export async function launchAsking(context: CommandContext, subject?: Subject): 
   }
 }
 
-function agentStep({ folders, folder }: LaunchContext, subject?: Subject): Step {
-  const title = subject
-    ? vscode.l10n.t("Launch on {0}: Agent", subject.title)
-    : vscode.l10n.t("Launch Task: Agent");
-  return {
-    title: folderTitle(folders, folder, title),
-    step: 1,
-    totalSteps: 2,
-  };
-}
-
 /** The folder that the person chooses, connected; the present one if they change their mind. */
 async function otherFolder({ folders, folder }: LaunchContext): Promise<Folder> {
   const picked = await pickFolder(folders, folder);
@@ -75,97 +64,83 @@ interface PromptStep {
   readonly followsAgent: boolean;
 }
 
-/** What became of a step: tasks, the way back, or undefined where the person left; and what was chosen meanwhile. */
-interface Asked {
-  readonly plan: LaunchPlan;
-  readonly result: readonly Task[] | typeof BACK | undefined;
-}
-
+/** Asks for a prompt until it was used, or the person goes elsewhere. */
 async function askPromptFor(
   context: LaunchContext,
-  { plan, draft, followsAgent }: PromptStep,
+  { plan: given, draft, followsAgent }: PromptStep,
 ): Promise<Asked> {
-  const { memory, promptEditors, logger } = context;
+  const { memory } = context;
+  const step = followsAgent ? 2 : 1;
   let problem: string | undefined;
   /** What was put into the box last. */
   let inserted: string | undefined;
-  for (let current = plan; ;) {
-    const step = followsAgent ? 2 : 1;
+  for (let plan = given; ;) {
     const answer = await askPrompt(memory, {
-      ...promptTexts(context, current),
+      ...promptTexts(context, plan),
       step,
-      totalSteps: current.fork ? step + 1 : step,
+      totalSteps: plan.fork ? step + 1 : step,
       canGoBack: followsAgent,
       draft,
       problem,
       hasOptions: true,
     });
-    problem = undefined;
-    if (!answer) return { plan: current, result: undefined };
-    let { goes, text }: { goes: string | undefined; text: string } = answer;
-    if (goes === "back") return { plan: current, result: BACK };
+    if (!answer) return { plan, result: undefined };
+    let { goes, text } = answer;
+    if (goes === "back") return { plan, result: BACK };
     if (goes === "templates") {
-      const variables = subjectOf(current)?.variables ?? editorVariables();
-      const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
-      try {
-        const picked = await pickPrompt(memory, { title, canGoBack: true }, variables);
-        if (!picked) return { plan: current, result: undefined };
-        if (picked === BACK) continue;
-        if (picked.agent !== undefined) current = { ...current, agents: [picked.agent] };
-        text = text === inserted ? picked.text : joined(text, picked.text);
-      } catch (error) {
-        problem = humanMessage(error);
-        continue;
-      }
+      const written = await addWritten(context, plan, text, inserted);
+      if (!written) return { plan, result: undefined };
+      ({ plan, text, problem } = written);
       if (isOneLine(text)) {
         memory.keepDraft(draft, text);
-        inserted = text;
+        if (text !== answer.text) inserted = text;
         continue;
       }
       // The box takes one line only.
       goes = "options";
     }
-    const prompts = text.trim() === "" ? [] : [text];
-    if (goes === "options") {
-      const title = optionsTitle(context);
-      const asked = await askOptions(context, {
-        title,
-        canGoBack: true,
-        plan: current,
-        prompts,
-        canMove: true,
-      });
-      ({ plan: current, goes } = asked);
-      if (goes === undefined) return { plan: current, result: undefined };
-      if (goes === "back" || (goes === "on" && prompts.length === 0)) continue;
-    }
-    if (goes === "editor" || goes === "sections") {
-      const target = {
-        ...current,
-        folder: context.folder.uri.toString(),
-        splits: goes === "sections" || current.splits,
-      };
-      const content = text || (subjectOf(target) ? "" : quotedSelection());
-      await promptEditors.open({ kind: "launch", plan: target }, content);
-      memory.dropDraft(draft, answer.text);
-      return { plan: current, result: undefined };
-    }
-    try {
-      const asked = await launchReviewed(context, current, prompts, { step: step + 1, totalSteps: step + 1 });
-      current = asked.plan;
-      if (asked.result === BACK) continue;
-      if (asked.result) memory.dropDraft(draft, answer.text);
-      return asked;
-    } catch (error) {
-      logger.error("The task was not launched.", error);
-      if (error instanceof PartlyLaunched) current = { ...current, agents: error.agents };
-      problem = humanMessage(error);
-    }
+    const asked = await useText(context, plan, text, goes, step + 1);
+    if (asked.result && asked.result !== BACK) memory.dropDraft(draft, answer.text);
+    if (asked.result !== BACK) return asked;
+    ({ plan, problem } = asked);
   }
 }
 
-function optionsTitle({ folders, folder }: LaunchContext): string {
-  return folderTitle(folders, folder, vscode.l10n.t("Launch Task: Options"));
+/** A prompt with what was written before, and who is to do it; or why it was not added. */
+interface Written {
+  readonly plan: LaunchPlan;
+  readonly text: string;
+  readonly problem?: string | undefined;
+}
+
+/** Adds a template or a recent prompt to what was typed, or puts it in the place of the one before. Undefined: the person left. */
+async function addWritten(
+  { memory }: LaunchContext,
+  plan: LaunchPlan,
+  typed: string,
+  inserted: string | undefined,
+): Promise<Written | undefined> {
+  const variables = subjectOf(plan)?.variables ?? editorVariables();
+  const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
+  try {
+    const picked = await pickPrompt(memory, { title, canGoBack: true }, variables);
+    if (!picked) return undefined;
+    if (picked === BACK) return { plan, text: typed };
+    const text = typed === inserted ? picked.text : joined(typed, picked.text);
+    return { plan: picked.agent === undefined ? plan : { ...plan, agents: [picked.agent] }, text };
+  } catch (error) {
+    return { plan, text: typed, problem: humanMessage(error) };
+  }
+}
+
+/** What was typed is never lost. */
+function joined(typed: string, text: string): string {
+  if (typed.trim() === "") return text;
+  return `${typed.trimEnd()}${isOneLine(text) ? " " : "\n\n"}${text}`;
+}
+
+function isOneLine(text: string): boolean {
+  return !/[\r\n]/.test(text.trim());
 }
 
 function promptTexts(
@@ -199,59 +174,47 @@ function promptTexts(
   };
 }
 
-/** What was typed is never lost. */
-function joined(typed: string, text: string): string {
-  if (typed.trim() === "") return text;
-  return `${typed.trimEnd()}${isOneLine(text) ? " " : "\n\n"}${text}`;
-}
-
-function isOneLine(text: string): boolean {
-  return !/[\r\n]/.test(text.trim());
-}
-
-/** Asks what is still open before prompts are launched: agents, what a fork inherits, a great number. */
-export async function launchReviewed(
+/** Launches a text, or opens it in an editor; by way of the options, where it goes there. */
+async function useText(
   context: LaunchContext,
   plan: LaunchPlan,
-  prompts: readonly string[],
-  steps: Omit<Step, "title"> = {},
+  text: string,
+  goes: "on" | "options" | "editor",
+  step: number,
 ): Promise<Asked> {
-  let current = plan;
-  if (current.agents.length === 0) {
-    const { title } = agentStep(context);
-    const agents = current.splits
-      ? await pickAgents(context, { title, ...steps }, [], batchTitle(context, prompts.length))
-      : await pickAgent(context, { title, ...steps });
-    if (agents === undefined || agents === BACK) return { plan: current, result: agents };
-    current = { ...current, agents: typeof agents === "string" ? [agents] : agents };
+  const prompts = text.trim() === "" ? [] : [text];
+  const question = { title: optionsTitle(context), canGoBack: true, plan, prompts, canMove: true };
+  const chosen = goes === "options" ? await askOptions(context, question) : { plan, goes };
+  if (chosen.goes !== "on") return leaveFor(context, { ...chosen, goes: chosen.goes }, text);
+  if (prompts.length === 0) return { plan: chosen.plan, result: BACK };
+  try {
+    return await launchReviewed(context, chosen.plan, prompts, { step, totalSteps: step });
+  } catch (error) {
+    context.logger.error("The task was not launched.", error);
+    const { agents } = error instanceof PartlyLaunched ? error : chosen.plan;
+    return { plan: { ...chosen.plan, agents }, result: BACK, problem: humanMessage(error) };
   }
-  if (current.fork) {
-    const step = { title: vscode.l10n.t("Fork: {0}", current.fork.title), ...steps, canGoBack: true };
-    const reviewed = await reviewFork(context, { ...current, fork: current.fork }, step);
-    if (!reviewed) return { plan: current, result: undefined };
-    current = reviewed.plan;
-    if (reviewed.goes === "back") return { plan: current, result: BACK };
-  }
-  if (!(await confirmCount(prompts.length * current.agents.length)))
-    return { plan: current, result: undefined };
-  const tasks = await launchPlan(context, current, prompts);
-  const [agent = ""] = current.agents;
-  if (!current.fork) context.memory.keepAgent(agent);
-  context.memory.keepPrompts(prompts);
-  if (tasks[0]) context.reveal(tasks[0].id);
-  return { plan: current, result: tasks };
 }
 
-/** Says what so many prompts come to with so many agents. */
-function batchTitle({ folders, folder }: LaunchContext, promptCount: number): (agentCount: number) => string {
-  return (agentCount) => {
-    const count = promptCount * agentCount;
-    return folderTitle(
-      folders,
-      folder,
-      count === 1 ? vscode.l10n.t("Launch Batch: 1 Task") : vscode.l10n.t("Launch Batch: {0} Tasks", count),
-    );
-  };
+/** Goes where the person wants to instead of launching a text. */
+async function leaveFor(
+  { promptEditors, folder }: LaunchContext,
+  { plan, goes }: { readonly plan: LaunchPlan; readonly goes: Exclude<OptionsAnswer["goes"], "on"> },
+  text: string,
+): Promise<Asked> {
+  if (goes === undefined) return { plan, result: undefined };
+  if (goes === "back") return { plan, result: BACK };
+  const splits = goes === "sections" || plan.splits;
+  const target = { ...plan, folder: folder.uri.toString(), splits };
+  await promptEditors.open(
+    { kind: "launch", plan: target },
+    text || (subjectOf(plan) ? "" : quotedSelection()),
+  );
+  return { plan, result: [] };
+}
+
+function optionsTitle({ folders, folder }: LaunchContext): string {
+  return folderTitle(folders, folder, vscode.l10n.t("Launch Task: Options"));
 }
 
 /**
@@ -264,7 +227,6 @@ export async function launchTextAsking(
   { agents = [], canMove = false }: { readonly agents?: readonly string[]; readonly canMove?: boolean } = {},
 ): Promise<Task | undefined> {
   let folder = await connectedFolder(context.folders);
-  const prompts = [text];
   for (let plan: LaunchPlan = { agents }, isAsked = agents.length > 0; ; isAsked = false) {
     const asking = { ...context, folder };
     const agent = isAsked ? agents[0] : await pickAgentOrFolder(asking, agentStep(asking), plan.agents[0]);
@@ -273,27 +235,26 @@ export async function launchTextAsking(
       continue;
     }
     if (agent === undefined || agent === BACK) return undefined;
-    plan = { ...plan, agents: [agent] };
-    const title = optionsTitle(asking);
-    const options = { title, step: 2, totalSteps: 2, canGoBack: true, prompts, canMove };
-    for (let isBack = false; !isBack;) {
-      const chosen = await askOptions(asking, { ...options, plan });
-      if (chosen.goes === undefined) return undefined;
-      ({ plan } = chosen);
-      isBack = chosen.goes === "back";
-      if (isBack) continue;
-      if (chosen.goes === "editor" || chosen.goes === "sections") {
-        const target = {
-          ...plan,
-          folder: folder.uri.toString(),
-          splits: chosen.goes === "sections" || plan.splits,
-        };
-        await context.promptEditors.open({ kind: "launch", plan: target }, text);
-        return undefined;
-      }
-      const asked = await launchReviewed(asking, plan, prompts);
-      if (asked.result !== BACK) return asked.result?.[0];
-      ({ plan } = asked);
-    }
+    const asked = await confirmText(asking, { ...plan, agents: [agent] }, text, canMove);
+    if (asked.result !== BACK) return asked.result?.[0];
+    ({ plan } = asked);
+  }
+}
+
+/** Shows what is to be launched of a text until it was used, or the person goes elsewhere. */
+async function confirmText(
+  context: LaunchContext,
+  given: LaunchPlan,
+  text: string,
+  canMove: boolean,
+): Promise<Asked> {
+  const prompts = [text];
+  const step = { title: optionsTitle(context), step: 2, totalSteps: 2, canGoBack: true };
+  for (let plan = given; ;) {
+    const { goes, ...chosen } = await askOptions(context, { ...step, plan, prompts, canMove });
+    if (goes !== "on") return leaveFor(context, { ...chosen, goes }, text);
+    const asked = await launchReviewed(context, chosen.plan, prompts);
+    if (asked.result !== BACK) return asked;
+    ({ plan } = asked);
   }
 }

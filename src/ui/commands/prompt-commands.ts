@@ -12,8 +12,9 @@ import { joinSections, splitSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { launchReviewed, launchTextAsking } from "./launch-flow.ts";
+import { launchTextAsking } from "./launch-flow.ts";
 import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
+import { launchReviewed } from "./launch-reviewed.ts";
 
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
