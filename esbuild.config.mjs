@@ -23,38 +23,42 @@ const node = {
   mainFields: ["module", "main"],
 };
 
-const LATER = "later";
-
 /**
- * Puts all that is imported dynamically into one chunk. Left to itself, the bundler makes one of each import and of each
+ * Puts what is imported dynamically into two chunks: what works on folders, which every window needs, and what a person
+ * sees and does, which is needed when they do. Left to itself, the bundler makes one of each import and of each
  * combination that shares code, and the editor reads them one after the other at the start of a window.
  */
-const oneChunkForLater = {
-  name: "one-chunk-for-later",
+const laterChunks = {
+  name: "later-chunks",
   setup(setup) {
     const dynamicImport = /\bimport\("(\.[^"]+)"\)/g;
-    const files = new Map();
+    const chunks = { work: new Map(), ui: new Map() };
+    const chunkOf = (file) => (file.startsWith(resolve("src/ui")) ? "ui" : "work");
     const nameOf = (file) => {
+      const files = chunks[chunkOf(file)];
       if (!files.has(file)) files.set(file, `later${files.size}`);
       return files.get(file);
     };
-    // The whole of the source is read first, as the chunk is made of what all of it imports.
+    // The whole of the source is read first, as a chunk is made of what all of it imports.
     setup.onStart(() => {
       const sources = readdirSync("src", { recursive: true }).filter((file) => file.endsWith(".ts"));
       for (const file of sources.map((path) => join("src", path)))
         for (const [, path] of readFileSync(file, "utf8").matchAll(dynamicImport))
           nameOf(resolve(dirname(file), path));
     });
-    setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path: file }) => {
-      const contents = readFileSync(file, "utf8").replace(
-        dynamicImport,
-        (_, path) => `import("${LATER}").then((later) => later.${nameOf(resolve(dirname(file), path))})`,
-      );
+    setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path: importer }) => {
+      const contents = readFileSync(importer, "utf8").replace(dynamicImport, (_, path) => {
+        const file = resolve(dirname(importer), path);
+        return `import("later:${chunkOf(file)}").then((later) => later.${nameOf(file)})`;
+      });
       return { contents, loader: "ts" };
     });
-    setup.onResolve({ filter: /^later$/ }, () => ({ path: LATER, namespace: LATER }));
-    setup.onLoad({ filter: /^later$/, namespace: LATER }, () => ({
-      contents: [...files]
+    setup.onResolve({ filter: /^later:/ }, ({ path }) => ({
+      path: path.slice("later:".length),
+      namespace: "later",
+    }));
+    setup.onLoad({ filter: /^/, namespace: "later" }, ({ path: chunk }) => ({
+      contents: [...chunks[chunk]]
         .map(([file, name]) => `export * as ${name} from ${JSON.stringify(file)};`)
         .join("\n"),
       resolveDir: ".",
@@ -66,7 +70,7 @@ const bundles = [
   {
     // What is not needed at the start is in a chunk that is loaded when it is.
     ...node,
-    plugins: [oneChunkForLater],
+    plugins: [laterChunks],
     format: "esm",
     splitting: true,
     external: ["vscode"],
