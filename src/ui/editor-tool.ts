@@ -74,8 +74,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
 
   private async run(input: unknown, signal: AbortSignal): Promise<string> {
     const { folders, known, commands } = this.context;
-    const confirmed = folders.all.find((folder) => folder === this.confirmed?.folder);
-    const { session } = await connectedFolder(folders, confirmed);
+    const { session } = await connectedFolder(folders, this.confirmed?.folder);
     // Whoever only looks for tasks must not leave a session behind.
     const sessionID = this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? "");
     if (this.name === "asyncagents_clear" && this.confirmed && this.confirmed.sessionID !== session.id)
