@@ -5,6 +5,7 @@ import type { LaunchInput } from "../engine/launcher.ts";
 import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import type { PromptFile } from "../engine/server-model.ts";
 import type { ModelRef, Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { blockingTime } from "../engine/waiting.ts";
@@ -37,8 +38,14 @@ const forkRequest = z.strictObject({
   maxToolResultChars: z.optional(z.number()),
   maxTokens: z.optional(z.number()),
 } satisfies Fields<ForkRequest>);
+const promptFile = z.strictObject({
+  url: z.string(),
+  mime: z.string(),
+  filename: z.optional(z.string()),
+} satisfies Fields<PromptFile>);
 const launchInput = z.strictObject({
   prompt: z.string(),
+  files: z.optional(z.array(promptFile)),
   description: z.optional(z.string()),
   agent: z.optional(z.string()),
   model: z.optional(model),

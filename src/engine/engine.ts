@@ -26,6 +26,7 @@ import { Serial } from "./serial.ts";
 import {
   sessionOf,
   type AgentInfo,
+  type Message,
   type PendingRequest,
   type RequestAnswer,
   type ServerEvent,
@@ -412,8 +413,8 @@ export class TaskEngine implements Disposable {
           STATUS_WORDS[record.status],
         ),
       );
-    const prompt = await this.prompt(record.id);
-    if (prompt === undefined)
+    const message = await this.promptMessage(record);
+    if (!message)
       throw new Refusal(
         "session-gone",
         sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(record.id)),
@@ -422,7 +423,8 @@ export class TaskEngine implements Disposable {
     const { forkedFrom, forkOptions } = record;
     const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
     return this.launch({
-      prompt,
+      prompt: answerText(message),
+      files: message.parts.filter((part) => part.type === "file"),
       description,
       agent,
       model,
@@ -578,8 +580,7 @@ export class TaskEngine implements Disposable {
 
   /** What the task was last asked; undefined: no longer there. */
   async prompt(taskID: string): Promise<string | undefined> {
-    const { record } = this.registry.find(taskID);
-    const message = await this.ports.server.message(record.id, record.promptMessageID);
+    const message = await this.promptMessage(this.registry.find(taskID).record);
     return message && answerText(message);
   }
 
@@ -640,6 +641,10 @@ export class TaskEngine implements Disposable {
   /** The prompts of a conversation that a fork can start from, oldest first. */
   async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
     return (await this.forks()).starts(sourceSessionID);
+  }
+
+  private promptMessage({ id, promptMessageID }: TaskRecord): Promise<Message | undefined> {
+    return this.ports.server.message(id, promptMessageID);
   }
 
   private async loadForks(): Promise<ForkBuilder> {

@@ -9,7 +9,7 @@ import { ServerFailure, type AgentServer, type Clock, type Logger, type NewSessi
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
-import type { PermissionRule } from "./server-model.ts";
+import type { PermissionRule, PromptFile } from "./server-model.ts";
 import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
 
 /** Longest description kept, and longest one made from a prompt, in characters. */
@@ -22,6 +22,7 @@ const BATCH_ID_LENGTH = 100;
 
 export interface LaunchInput {
   readonly prompt: string;
+  readonly files?: readonly PromptFile[] | undefined;
   /** What the task is about, for people; by default the prompt's first line. */
   readonly description?: string | undefined;
   readonly agent?: string | undefined;
@@ -209,24 +210,30 @@ export class Launcher {
   /** Gives a new task its prompt; a fork gets its conversation first, which is not waited for. */
   private async handOver(
     entry: Entry,
-    { prompt, fork }: LaunchInput,
+    { prompt, files, fork }: LaunchInput,
     startsNow: boolean,
     opening: ForkOpening | undefined,
   ): Promise<void> {
     const handOver = fork
-      ? this.forkHandOver.run(entry, { request: fork, opening, prompt, startsNow })
-      : this.handOverPrompt(entry, prompt, startsNow);
+      ? this.forkHandOver.run(entry, { request: fork, opening, prompt, files, startsNow })
+      : this.handOverPrompt(entry, prompt, files, startsNow);
     const settled = handOver.finally(() => this.onSettled());
     if (!fork) await settled;
   }
 
   /** The task's queue is held until it is decided whether the prompt arrived: nothing else may end it meanwhile. */
-  private handOverPrompt(entry: Entry, text: string, startsNow: boolean): Promise<void> {
+  private handOverPrompt(
+    entry: Entry,
+    text: string,
+    files: LaunchInput["files"],
+    startsNow: boolean,
+  ): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
+    entry.handedOverAt = this.ports.clock.now();
     return entry.serial.run(async () => {
       try {
-        await server.prompt(id, { messageID, agent, model, parts: [{ text }], noReply: !startsNow });
+        await server.prompt(id, { messageID, agent, model, parts: [{ text }], files, noReply: !startsNow });
       } catch (error) {
         const arrived = await hasArrived(server, id, messageID);
         if (arrived) return;

@@ -4,7 +4,7 @@ import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isActive, isQueued, shortID } from "./task.ts";
 
-/** After a start that failed, in milliseconds. */
+/** After a start that failed or came too early, in milliseconds. */
 const RETRY_MS = 2_000;
 
 /**
@@ -74,15 +74,19 @@ export class LaunchQueue {
       isDecided = await entry.serial.run(() => this.startNow(entry));
     } catch (error) {
       this.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
-      this.retry ??= this.clock.after(RETRY_MS, () => {
-        this.retry = undefined;
-        this.pump();
-      });
     } finally {
       this.starting.delete(entry);
     }
-    // One that is not ready keeps its place; asking again at once would only spin.
     if (isDecided) this.pump();
+    else this.pumpLater();
+  }
+
+  /** One that is not ready keeps its place; asking again at once would only spin. */
+  private pumpLater(): void {
+    this.retry ??= this.clock.after(RETRY_MS, () => {
+      this.retry = undefined;
+      this.pump();
+    });
   }
 
   /** False: its prompt is not stored yet. */

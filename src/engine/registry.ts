@@ -18,6 +18,8 @@ export interface Entry {
   progress: ProgressTracker | undefined;
   /** The server's last word on an error in this session since the turn began. */
   lastError: AgentError | undefined;
+  /** When this process handed its prompt over (milliseconds since 1970); undefined: another one did, or none. */
+  handedOverAt: number | undefined;
   /** The ceiling that is nearly used, while the task is active. */
   ceiling?: CeilingUse | undefined;
   /** Commands and endings of one task, one at a time. */
@@ -248,6 +250,7 @@ export class TaskRegistry {
         session,
         progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
         lastError: undefined,
+        handedOverAt: undefined,
         serial: new Serial(),
       };
       this.entries.set(record.id, created);

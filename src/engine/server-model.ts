@@ -185,12 +185,26 @@ export interface PromptPart {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/**
+ * A file that goes with a prompt. The server reads a text file, the names in a folder or a picture when it takes the
+ * prompt, and tells the model what it could not read.
+ */
+export interface PromptFile {
+  /** A `file:` address, `?start=3&end=9` for some of its lines (from 1, both included), or a `data:` one. */
+  readonly url: string;
+  /** `text/plain`, `application/x-directory`, or what a picture is. */
+  readonly mime: string;
+  /** What people read. */
+  readonly filename?: string | undefined;
+}
+
 export interface Prompt {
   readonly messageID: string;
   /** Always sent: left out, the server would overwrite the session's agent with its default one. */
   readonly agent: string;
   readonly model?: ModelRef | undefined;
   readonly parts: readonly PromptPart[];
+  readonly files?: readonly PromptFile[] | undefined;
   /** Store only; nothing runs. */
   readonly noReply?: boolean | undefined;
 }

@@ -10,6 +10,8 @@ import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
+/** How long the server may take to store a prompt that it took: it reads the files that go with it first. */
+const STORING_MS = 60_000;
 
 export interface TurnSettings {
   /** Milliseconds between polls while a task is active. */
@@ -37,6 +39,8 @@ interface Suspicion {
 export class TurnWatcher implements Disposable {
   private readonly suspicions = new WeakMap<Entry, Suspicion>();
   private readonly queued = new WeakSet<Entry>();
+  /** The prompts that the server told of. */
+  private readonly arrived = new WeakMap<Entry, string>();
   private timer: Disposable | undefined;
   private connected = false;
 
@@ -63,6 +67,10 @@ export class TurnWatcher implements Disposable {
     } else if (event.type === "session-error") {
       entry.lastError = event.error;
       this.settle(entry, "hint");
+    } else if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID) {
+      // What went wrong before the prompt was there, such as reading a file that goes with it, ends no turn.
+      if (this.arrived.get(entry) !== event.info.id) entry.lastError = undefined;
+      this.arrived.set(entry, event.info.id);
     } else if (
       event.type === "message-changed" &&
       event.info.role === "assistant" &&
@@ -182,8 +190,14 @@ export class TurnWatcher implements Disposable {
     source: "hint" | "poll",
   ): Promise<TaskEvent | undefined> {
     const now = this.clock.now();
+    if (kind === "unseen" && now - (entry.handedOverAt ?? 0) < STORING_MS) return undefined;
     if (entry.lastError) {
       if (!(await this.isIdle(entry, source))) return undefined;
+      if (source === "hint" && this.arrived.get(entry) !== entry.record.promptMessageID) {
+        // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
+        this.schedule(FIRST_POLL_MS);
+        return undefined;
+      }
       return entry.lastError.name === "MessageAbortedError"
         ? { type: "cancelled", at: now }
         : failed(now, entry.lastError);
@@ -282,6 +296,6 @@ export function endOf(turn: EndedTurn): TaskEvent {
   }
 }
 
-function failed(at: number, { name, message, sentence }: TaskError, finalMessageID?: string): TaskEvent {
-  return { type: "turn-failed", at, error: { name, message, sentence }, finalMessageID };
+function failed(at: number, error: TaskError, finalMessageID?: string): TaskEvent {
+  return { type: "turn-failed", at, error, finalMessageID };
 }

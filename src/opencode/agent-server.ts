@@ -32,6 +32,7 @@ import type {
   PendingRequest,
   PermissionRequest,
   Prompt,
+  PromptFile,
   PromptPart,
   RequestAnswer,
   ServerEvent,
@@ -234,7 +235,7 @@ export class OpenCodeAgentServer implements AgentServer {
     return unlessGone(this.call("GET", request, toMessage));
   }
 
-  prompt(sessionID: string, { messageID, agent, model, parts, noReply }: Prompt): Promise<void> {
+  prompt(sessionID: string, { messageID, agent, model, parts, files = [], noReply }: Prompt): Promise<void> {
     const request = {
       url: "/session/{sessionID}/prompt_async",
       path: { sessionID },
@@ -243,7 +244,7 @@ export class OpenCodeAgentServer implements AgentServer {
         agent,
         ...(model && promptModel(model)),
         ...(noReply !== undefined && { noReply }),
-        parts: parts.map(promptPart),
+        parts: [...parts.map(promptPart), ...files.map(promptFile)],
       },
     } satisfies SessionPromptAsyncData;
     return this.call("POST", request, ignoreAnswer);
@@ -380,6 +381,10 @@ function promptPart({ id, text, synthetic, metadata }: PromptPart) {
     ...(synthetic !== undefined && { synthetic }),
     ...(metadata && { metadata: { ...metadata } }),
   };
+}
+
+function promptFile({ url, mime, filename }: PromptFile) {
+  return { type: "file" as const, url, mime, ...(filename !== undefined && { filename }) };
 }
 
 function promptModel({ providerID, modelID, variant }: ModelRef) {

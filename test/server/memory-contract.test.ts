@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ServerFailure, type AgentServer } from "../../src/engine/ports.ts";
 import type { Message } from "../../src/engine/server-model.ts";
+import { answerText } from "../../src/engine/turn.ts";
 import { OpenCodeAgentServer } from "../../src/opencode/agent-server.ts";
 import { createClient } from "../../src/opencode/client.ts";
 import { MemoryServer } from "../support/memory-server.ts";
@@ -127,6 +128,21 @@ for (const [name, open] of Object.entries({ openCode, memory }))
         ({ id }) => id === task.id || id === task.parentSessionID,
       );
       assert.deepEqual(listed.map(({ task }) => task.kind).sort(), ["none", "task"]);
+    });
+
+    it("keeps the file that goes with a prompt", async () => {
+      const id = await newSession();
+      const file = { url: import.meta.url, mime: "text/plain", filename: "this.ts" };
+      const prompt = envelope();
+      await server.prompt(id, { ...prompt, parts: [{ text: "Read it." }], files: [file], noReply: true });
+      const message = await until("the prompt", () => server.message(id, prompt.messageID));
+      assert.deepEqual(
+        message.parts.flatMap((part) =>
+          part.type === "file" ? [{ url: part.url, mime: part.mime, filename: part.filename }] : [],
+        ),
+        [file],
+      );
+      assert.equal(answerText(message), "Read it.");
     });
 
     it("replaces a record and keeps what stands beside it", async () => {

@@ -4,6 +4,7 @@ import { Cancellation } from "../event.ts";
 import type { AgentServer, Clock, Logger } from "../ports.ts";
 import type { Entry } from "../registry.ts";
 import { sentence } from "../sentence.ts";
+import type { PromptFile } from "../server-model.ts";
 import { isActive, shortID, taskError, type TaskRecord } from "../task.ts";
 import type { TaskEvent } from "../transitions.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
@@ -14,6 +15,7 @@ export interface ForkHandOverInput {
   /** Undefined: a hand-over was broken off, and what it left is to be replaced. */
   readonly opening: ForkOpening | undefined;
   readonly prompt: string;
+  readonly files?: readonly PromptFile[] | undefined;
   /** Whether the prompt is started, or only stored for a task that waits. */
   readonly startsNow: boolean;
 }
@@ -56,7 +58,7 @@ export class ForkHandOver {
   }
 
   private async build(entry: Entry, input: ForkHandOverInput, { signal }: Cancellation): Promise<void> {
-    const { request, opening, prompt, startsNow } = input;
+    const { request, opening, startsNow } = input;
     const { record } = entry;
     let prepared: PreparedFork;
     try {
@@ -67,9 +69,9 @@ export class ForkHandOver {
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.
       this.building.delete(entry);
-      await this.store(entry, prompt, prepared.preamble, startsNow && !isStopped);
+      await this.store(entry, input, prepared.preamble, startsNow && !isStopped);
     } catch (error) {
-      await this.abandon(entry, prompt);
+      await this.abandon(entry, input);
       if (!signal.aborted) await this.fail(entry, error);
     }
   }
@@ -81,11 +83,17 @@ export class ForkHandOver {
     return true;
   }
 
-  private async store(entry: Entry, prompt: string, preamble: string, starts: boolean): Promise<void> {
+  private async store(
+    entry: Entry,
+    { prompt, files }: ForkHandOverInput,
+    preamble: string,
+    starts: boolean,
+  ): Promise<void> {
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     const parts = [{ text: preamble, synthetic: true }, { text: prompt }];
+    entry.handedOverAt = this.clock.now();
     try {
-      await this.server.prompt(id, { messageID, agent, model, parts, noReply: !starts });
+      await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: !starts });
     } catch (error) {
       // Where that cannot be known now, the turn watcher decides later.
       if ((await hasArrived(this.server, id, messageID)) === false) throw error;
@@ -93,11 +101,12 @@ export class ForkHandOver {
   }
 
   /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
-  private async abandon(entry: Entry, prompt: string): Promise<void> {
+  private async abandon(entry: Entry, { prompt, files }: ForkHandOverInput): Promise<void> {
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
       await this.server.removeMessages(id);
-      await this.server.prompt(id, { messageID, agent, model, parts: [{ text: prompt }], noReply: true });
+      const parts = [{ text: prompt }];
+      await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {
       this.logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);
     }

@@ -1,18 +1,18 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
-import { requireFolder } from "../folders/require-folder.ts";
+import type { Subject } from "../editor/subject.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import { pickAgents } from "./pick-agent.ts";
 import { pickModel, usualModel } from "./pick-model.ts";
 
 const EXCERPT_LENGTH = 80;
 
-type Option = "on" | "agents" | "model" | "fork" | "editor" | "sections";
+type Option = "on" | "subject" | "agents" | "model" | "fork" | "editor" | "sections";
 
 export interface OptionsQuestion extends Step {
   readonly plan: LaunchPlan;
@@ -29,11 +29,9 @@ export interface OptionsAnswer {
 }
 
 /** Shows what of a launch can be chosen, and lets the person change it. */
-export async function askOptions(context: CommandContext, question: OptionsQuestion): Promise<OptionsAnswer> {
+export async function askOptions(context: LaunchContext, question: OptionsQuestion): Promise<OptionsAnswer> {
   // Asked for now, the models are there when they are wanted; who wants them hears of a failure.
-  requireFolder(context.folders)
-    .engine.catalog.models()
-    .catch(() => undefined);
+  context.folder.engine.catalog.models().catch(() => undefined);
   let active: Option | undefined;
   for (let { plan } = question; ;) {
     const option = await askChoice<Option>({
@@ -54,6 +52,9 @@ export async function askOptions(context: CommandContext, question: OptionsQuest
       case "fork":
         plan = { ...plan, fork: plan.fork ? undefined : forkOfActive(context) };
         break;
+      case "subject":
+        plan = { ...plan, leavesOutSubject: !plan.leavesOutSubject };
+        break;
       case "agents": {
         const step = { title: vscode.l10n.t("Launch Task: Agents"), canGoBack: true };
         const agents = await pickAgents(context, step, plan.agents);
@@ -71,10 +72,10 @@ export async function askOptions(context: CommandContext, question: OptionsQuest
 }
 
 function optionChoices(
-  { folders }: CommandContext,
+  { folder }: LaunchContext,
   { plan, prompts, canMove }: OptionsQuestion,
 ): readonly Choice<Option>[] {
-  const { agents, model, fork } = plan;
+  const { agents, model, fork, subject } = plan;
   const write: Choice<Option> = { label: vscode.l10n.t("$(edit) Write in an Editor"), value: "editor" };
   const sections: Choice<Option> = {
     label: vscode.l10n.t("$(run-all) Several Prompts in an Editor"),
@@ -98,9 +99,25 @@ function optionChoices(
       description: model ? modelText(model) : usualModel(),
       value: "model",
     },
-    ...(folders.current?.session.session ? [forked] : []),
+    ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
+    ...(folder.session.session ? [forked] : []),
     ...(canMove ? [write, sections] : []),
   ];
+}
+
+function subjectChoice({ title }: Subject, isLeftOut: boolean): Choice<Option> {
+  const name = withoutIcons(title);
+  return isLeftOut
+    ? {
+        label: vscode.l10n.t("$(circle-slash) Without {0}", name),
+        description: vscode.l10n.t("off: the prompt goes alone"),
+        value: "subject",
+      }
+    : {
+        label: vscode.l10n.t("$(check) With {0}", name),
+        description: vscode.l10n.t("on: it goes with the prompt"),
+        value: "subject",
+      };
 }
 
 function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): Choice<Option> {
@@ -116,8 +133,8 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
 }
 
 /** A fork of the active session; undefined: there is none. */
-function forkOfActive({ folders }: CommandContext): LaunchPlan["fork"] {
-  const active = folders.current?.session.session;
+function forkOfActive({ folder }: LaunchContext): LaunchPlan["fork"] {
+  const active = folder.session.session;
   if (!active) return undefined;
   return { title: active.title, request: { sourceSessionID: active.id }, parentSessionID: active.id };
 }

@@ -13,14 +13,14 @@ export interface PromptQuestion extends Step {
   readonly problem?: string | undefined;
   /** Whether a text says nothing; by default: it is blank. */
   readonly isEmpty?: ((text: string) => boolean) | undefined;
-  /** Whether there is something to choose beside the text. */
+  /** Whether there is something to choose beside the text, or instead of it. */
   readonly hasOptions?: boolean | undefined;
 }
 
 /** What a person wrote, and where they go from here. */
 export interface PromptAnswer {
   readonly text: string;
-  readonly goes: "on" | "back" | "options" | "editor";
+  readonly goes: "on" | "back" | "options" | "templates" | "editor";
 }
 
 /**
@@ -38,12 +38,16 @@ export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promi
   };
   const write = { iconPath: new vscode.ThemeIcon("edit"), tooltip: vscode.l10n.t("Write in an Editor") };
   const options = { iconPath: new vscode.ThemeIcon("settings-gear"), tooltip: vscode.l10n.t("Options") };
+  const templates = {
+    iconPath: new vscode.ThemeIcon("history"),
+    tooltip: vscode.l10n.t("Templates and Recent Prompts"),
+  };
   showStep(box, question);
   box.buttons = [
     ...box.buttons,
     ...(reference === undefined ? [] : [insert]),
     write,
-    ...(question.hasOptions ? [options] : []),
+    ...(question.hasOptions ? [options, templates] : []),
   ];
   box.prompt =
     value === "" ? question.hint : vscode.l10n.t("{0} Your last text is still here.", question.hint);
@@ -57,7 +61,9 @@ export function askPrompt(memory: LaunchMemory, question: PromptQuestion): Promi
     box.onDidChangeValue(() => (box.validationMessage = undefined));
     box.onDidTriggerButton((button) => {
       if (button === insert) box.value = [box.value.trimEnd(), reference, ""].join(" ").trimStart();
-      else go(button === write ? "editor" : button === options ? "options" : "back");
+      else if (button === write) go("editor");
+      else if (button === options) go("options");
+      else go(button === templates ? "templates" : "back");
     });
     box.onDidAccept(() => {
       if (isEmpty(box.value)) box.validationMessage = vscode.l10n.t("Say what the task is to do.");

@@ -8,6 +8,13 @@ import { clear, clearFinished } from "./clear.ts";
 import type { CommandID } from "./command-ids.ts";
 import type { Command } from "./command.ts";
 import { copyResult, copyTaskId } from "./copy.ts";
+import {
+  launchOnChange,
+  launchOnFile,
+  launchOnProblem,
+  launchOnSelection,
+  launchTemplate,
+} from "./editor-commands.ts";
 import { fork, launchForked } from "./fork.ts";
 import { launch, launchFromView } from "./launch.ts";
 import { clearFilter, filter, sort } from "./list-commands.ts";
@@ -27,6 +34,12 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.launchBatch": launchBatch,
   "asyncagents.launchForked": launchForked,
   "asyncagents.launchFromEditor": launchFromEditor,
+  "asyncagents.launchOnSelection": launchOnSelection,
+  "asyncagents.launchOnFile": launchOnFile,
+  "asyncagents.launchOnFolder": launchOnFile,
+  "asyncagents.launchOnProblem": launchOnProblem,
+  "asyncagents.launchOnChange": launchOnChange,
+  "asyncagents.launchTemplate": launchTemplate,
   "asyncagents.launchPrompt": launchPrompt,
   "asyncagents.promptOptions": promptOptions,
   "_asyncagents.splitPrompt": splitPrompt,

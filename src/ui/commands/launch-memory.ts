@@ -2,8 +2,12 @@ import type * as vscode from "vscode";
 
 const AGENT = "asyncagents.lastAgent";
 const DRAFTS = "asyncagents.drafts";
+const PROMPTS = "asyncagents.recentPrompts";
 /** How many drafts are kept. */
 const DRAFT_COUNT = 20;
+/** How many prompts are kept, and how long each may be, in characters. */
+const PROMPT_COUNT = 20;
+const PROMPT_LENGTH = 20_000;
 
 type Drafts = Readonly<Record<string, string>>;
 
@@ -36,6 +40,28 @@ export class LaunchMemory {
   /** The text was used; what was written under the name meanwhile stays. */
   dropDraft(name: string, text: string): void {
     if (this.draft(name) === text) this.keepDraft(name, "");
+  }
+
+  /** What a person launched, the newest first, each once. */
+  get prompts(): readonly string[] {
+    return this.state.get<readonly string[]>(PROMPTS, []);
+  }
+
+  keepPrompts(prompts: readonly string[]): void {
+    const added = prompts.map((prompt) => prompt.trim()).filter((prompt) => prompt.length <= PROMPT_LENGTH);
+    const kept = [...new Set([...added.toReversed(), ...this.prompts])].slice(0, PROMPT_COUNT);
+    void this.state.update(PROMPTS, kept);
+  }
+
+  forgetPrompt(prompt: string): void {
+    void this.state.update(
+      PROMPTS,
+      this.prompts.filter((other) => other !== prompt),
+    );
+  }
+
+  forgetPrompts(): void {
+    void this.state.update(PROMPTS, undefined);
   }
 
   private get drafts(): Drafts {

@@ -4,8 +4,9 @@ import type { ForkRequest } from "../../engine/fork/builder.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { ModelRef, Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { promptOn, type Subject } from "../editor/subject.ts";
 import { explanation } from "../human-error.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
 const MANY_TASKS = 10;
@@ -18,8 +19,19 @@ export interface LaunchPlan {
   readonly model?: ModelRef | undefined;
   /** The conversation that the tasks inherit. */
   readonly fork?: ForkDraft | undefined;
+  /** What the prompt is about. */
+  readonly subject?: Subject | undefined;
+  /** Whether the prompt goes without its subject. */
+  readonly leavesOutSubject?: boolean | undefined;
+  /** The address of the folder that the agents work in; left out: the current one. */
+  readonly folder?: string | undefined;
   /** Whether each section of a text is a prompt of its own. */
   readonly splits?: boolean | undefined;
+}
+
+/** What goes with the prompts. */
+export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | undefined {
+  return leavesOutSubject ? undefined : subject;
 }
 
 /** Some tasks were launched, and others were not. */
@@ -46,17 +58,19 @@ export interface ForkDraft {
 
 /** Launches a task for each prompt and agent, those of one call as one batch. */
 export async function launchPlan(
-  context: CommandContext,
+  context: LaunchContext,
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  const { session } = await connectedFolder(context.folders);
+  const { session } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
-  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request } as const;
+  const subject = subjectOf(plan);
+  const files = subject?.files;
+  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
   const { tasks, refused, failure } = await launchTogether(inputs, (input, batchID) =>
-    context.tasks.launch({ ...input, batchID }),
+    context.tasks.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
   );
   if (!failure) return tasks;
   throw new PartlyLaunched(

@@ -2,7 +2,9 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { showError } from "../human-error.ts";
+import { folderTitle } from "../folders/folder-title.ts";
+import type { Folder } from "../folders/folder.ts";
+import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";
@@ -15,7 +17,7 @@ import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 /** Launches, or resumes with, the text of a prompt editor. */
 export const launchPrompt: Command = {
   run: (context, uri) =>
-    showingErrors(context, () => {
+    showingErrors(context.logger, () => {
       const document = findDocument(uri);
       return handOver(context, document, requireTarget(context, document));
     }),
@@ -23,14 +25,17 @@ export const launchPrompt: Command = {
 
 export const promptOptions: Command = {
   run: (context, uri) =>
-    showingErrors(context, async () => {
-      await connectedFolder(context.folders);
+    showingErrors(context.logger, async () => {
       const document = findDocument(uri);
       const target = requireTarget(context, document);
       if (target.kind === "resume") return;
-      const title = vscode.l10n.t("Launch Task: Options");
+      const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
+      const title = folderTitle(context.folders, folder, vscode.l10n.t("Launch Task: Options"));
       const prompts = promptsOf(target.plan, document.getText());
-      const { plan, goes } = await askOptions(context, { title, plan: target.plan, prompts, canMove: false });
+      const { plan, goes } = await askOptions(
+        { ...context, folder },
+        { title, plan: target.plan, prompts, canMove: false },
+      );
       context.promptEditors.setTarget(document.uri, { ...target, plan });
       if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
     }),
@@ -66,17 +71,20 @@ async function handOver(
   const { promptEditors, tasks, reveal } = context;
   await promptEditors.handOver(document, async (text) => {
     requireText(text);
-    await connectedFolder(
-      context.folders,
-      target.kind === "resume" ? context.folders.of(target.taskID) : undefined,
-    );
+    const { folders } = context;
     if (target.kind === "resume") {
+      await connectedFolder(folders, folders.of(target.taskID));
       const { id } = await tasks.resume(target.taskID, text);
       reveal(id);
       return true;
     }
+    const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
     try {
-      const { plan, result } = await launchReviewed(context, target.plan, promptsOf(target.plan, text));
+      const { plan, result } = await launchReviewed(
+        { ...context, folder },
+        target.plan,
+        promptsOf(target.plan, text),
+      );
       promptEditors.setTarget(document.uri, { ...target, plan });
       return result !== undefined && result !== BACK;
     } catch (error) {
@@ -84,6 +92,19 @@ async function handOver(
       throw error;
     }
   });
+}
+
+/** Undefined: the plan names none. */
+function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | undefined {
+  if (plan.folder === undefined) return undefined;
+  const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
+  if (folder) return folder;
+  throw new Refusal(
+    "unavailable",
+    sentence(
+      "The folder that this prompt is for is no longer in the workspace. Add it again, or copy the text into another launch.",
+    ),
+  );
 }
 
 /** Leaves in the editor what was not launched, unless it was changed meanwhile. */
@@ -127,13 +148,4 @@ function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDo
     "invalid-argument",
     sentence("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
   );
-}
-
-/** The editor hands these commands a document, which makes them look as if a program ran them. */
-async function showingErrors({ logger }: CommandContext, run: () => Promise<unknown>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    void showError(error, logger);
-  }
 }

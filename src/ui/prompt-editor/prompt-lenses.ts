@@ -35,10 +35,11 @@ function launchTitle({ agents, fork, splits }: LaunchPlan, sections: number): st
     : vscode.l10n.t("Launch {0} Tasks (Ctrl+Enter)", count);
 }
 
-function choices({ agents, model, splits }: LaunchPlan): string {
+function choices({ agents, model, splits, subject, leavesOutSubject }: LaunchPlan): string {
   return [
     agents.length > 0 ? agents.join(", ") : vscode.l10n.t("agents are asked for"),
     modelText(model),
+    subject && !leavesOutSubject ? vscode.l10n.t("with {0}", withoutIcons(subject.title)) : "",
     splits ? vscode.l10n.t("a task for each section between lines of ---") : "",
   ]
     .filter(Boolean)

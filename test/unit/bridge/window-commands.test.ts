@@ -26,6 +26,7 @@ function recordingEngine(): { engine: TaskEngine; calls: unknown[][] } {
 
 const everything: Required<LaunchInput> = {
   prompt: "Do it.",
+  files: [{ url: "file:///work/a.ts?start=3&end=9", mime: "text/plain", filename: "a.ts:3-9" }],
   description: "It",
   agent: "general",
   model: { providerID: "p", modelID: "m", variant: "high" },

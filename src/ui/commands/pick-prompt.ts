@@ -1,0 +1,210 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { BACK, showInput } from "../quick-input.ts";
+import { fillIn, VARIABLES, type Template, type Variable, type Variables } from "../templates/template.ts";
+import { openTemplateSettings, saveTemplate, templateList } from "../templates/template-settings.ts";
+import { showStep, type Step } from "./ask-choice.ts";
+import type { LaunchMemory } from "./launch-memory.ts";
+
+const EXCERPT_LENGTH = 100;
+
+/** A prompt that was written before. */
+export interface PickedPrompt {
+  readonly text: string;
+  /** Who is to do it, where the template says so. */
+  readonly agent?: string | undefined;
+}
+
+type Picked =
+  | { readonly kind: "template"; readonly template: Template }
+  | { readonly kind: "recent"; readonly text: string }
+  /** This prompt is to become a template. */
+  | { readonly kind: "save"; readonly text: string }
+  | { readonly kind: "settings" }
+  | { readonly kind: "back" };
+type Item = vscode.QuickPickItem & { readonly value?: Picked };
+
+/** Asks for a template or a recent prompt. Undefined: the person changed their mind, or went to the settings. */
+export async function pickPrompt(
+  memory: LaunchMemory,
+  step: Step,
+  variables: Variables,
+): Promise<PickedPrompt | typeof BACK | undefined> {
+  for (;;) {
+    const picked = await ask(memory, step);
+    switch (picked?.kind) {
+      case undefined:
+        return undefined;
+      case "back":
+        return BACK;
+      case "settings":
+        await openTemplateSettings();
+        return undefined;
+      case "recent":
+        return { text: picked.text };
+      case "template":
+        return fillTemplate(picked.template, variables);
+      case "save":
+        await nameTemplate(picked.text);
+    }
+  }
+}
+
+/** The prompt of the template of this name. Throws a {@link Refusal} where there is none. */
+export function namedPrompt(name: string, variables: Variables): PickedPrompt {
+  const template = templateList().templates.find((each) => each.name === name);
+  if (template) return fillTemplate(template, variables);
+  throw new Refusal(
+    "invalid-argument",
+    sentence("There is no template “{0}”; write it into the setting asyncagents.templates.", name),
+  );
+}
+
+function fillTemplate({ name, prompt, agent }: Template, variables: Variables): PickedPrompt {
+  const filled = fillIn(prompt, variables);
+  switch (filled.kind) {
+    case "text":
+      return { text: filled.text, agent };
+    case "unknown":
+      throw new Refusal(
+        "invalid-argument",
+        sentence(
+          "The template “{0}” has unknown variables: {1}. There are {2}; correct it in the setting asyncagents.templates.",
+          name,
+          filled.names.map(written).join(", "),
+          VARIABLES.map(written).join(", "),
+        ),
+      );
+    case "missing":
+      throw new Refusal("invalid-argument", missing(name, filled.name));
+  }
+}
+
+function missing(template: string, name: Variable): string {
+  switch (name) {
+    case "selection":
+      return vscode.l10n.t(
+        "The template “{0}” wants what is selected; select some text in the editor, then try again.",
+        template,
+      );
+    case "file":
+      return vscode.l10n.t("The template “{0}” wants a file; open one, then try again.", template);
+    case "problem":
+      return vscode.l10n.t(
+        "The template “{0}” wants a problem; put the cursor on one in the editor, then try again.",
+        template,
+      );
+  }
+}
+
+function written(name: string): string {
+  return `\${${name}}`;
+}
+
+function ask(memory: LaunchMemory, step: Step): Promise<Picked | undefined> {
+  const pick = vscode.window.createQuickPick<Item>();
+  const forgetAll = {
+    iconPath: new vscode.ThemeIcon("clear-all"),
+    tooltip: vscode.l10n.t("Clear Recent Prompts"),
+  };
+  const save = {
+    iconPath: new vscode.ThemeIcon("bookmark"),
+    tooltip: vscode.l10n.t("Save as Template"),
+  };
+  const forget = { iconPath: new vscode.ThemeIcon("close"), tooltip: vscode.l10n.t("Remove") };
+  const fill = (): void => {
+    pick.items = [...templateItems(), ...recentItems(memory.prompts, [save, forget])];
+    pick.buttons = [
+      ...(step.canGoBack ? [vscode.QuickInputButtons.Back] : []),
+      ...(memory.prompts.length > 0 ? [forgetAll] : []),
+    ];
+  };
+  showStep(pick, step);
+  pick.placeholder = vscode.l10n.t("Begin with a template or a recent prompt");
+  pick.matchOnDescription = true;
+  pick.matchOnDetail = true;
+  fill();
+  return showInput<Picked>(pick, (finish) => {
+    pick.onDidAccept(() => {
+      const [item] = pick.selectedItems;
+      if (item?.value) finish(item.value);
+    });
+    pick.onDidTriggerButton((button) => {
+      if (button !== forgetAll) return finish({ kind: "back" });
+      memory.forgetPrompts();
+      fill();
+    });
+    pick.onDidTriggerItemButton(({ button, item: { value } }) => {
+      if (value?.kind !== "recent") return;
+      if (button === save) return finish({ kind: "save", text: value.text });
+      memory.forgetPrompt(value.text);
+      fill();
+    });
+  });
+}
+
+function templateItems(): readonly Item[] {
+  const { templates, broken } = templateList();
+  const edit: Item = {
+    label:
+      templates.length > 0
+        ? vscode.l10n.t("$(gear) Edit Templates…")
+        : vscode.l10n.t("$(gear) Write Templates…"),
+    description: vscode.l10n.t("in the settings"),
+    value: { kind: "settings" },
+  };
+  return [
+    separator(vscode.l10n.t("Templates")),
+    ...templates.map((template): Item => ({
+      label: withoutIcons(template.name),
+      description: withoutIcons(template.description ?? ""),
+      detail: shown(template.prompt),
+      value: { kind: "template", template },
+    })),
+    ...broken.map((name): Item => ({
+      label: vscode.l10n.t("$(warning) {0}", withoutIcons(name)),
+      description: vscode.l10n.t("is no template: it needs a text, or an object with a text “prompt”"),
+      value: { kind: "settings" },
+    })),
+    edit,
+  ];
+}
+
+function recentItems(
+  prompts: readonly string[],
+  buttons: readonly vscode.QuickInputButton[],
+): readonly Item[] {
+  if (prompts.length === 0) return [];
+  return [
+    separator(vscode.l10n.t("Recent Prompts")),
+    ...prompts.map((text): Item => ({ label: shown(text), buttons, value: { kind: "recent", text } })),
+  ];
+}
+
+function separator(label: string): Item {
+  return { label, kind: vscode.QuickPickItemKind.Separator };
+}
+
+function shown(prompt: string): string {
+  return withoutIcons(excerpt(oneLine(prompt), EXCERPT_LENGTH));
+}
+
+/** Asks how a prompt is to be called as a template, and keeps it. */
+async function nameTemplate(prompt: string): Promise<void> {
+  const { templates, broken } = templateList();
+  const taken = [...templates.map(({ name }) => name), ...broken];
+  const name = await vscode.window.showInputBox({
+    title: vscode.l10n.t("Save as Template"),
+    prompt: vscode.l10n.t("How is it to be called? It is kept in your settings."),
+    validateInput: (value) => {
+      if (value.trim() === "") return vscode.l10n.t("Give it a name.");
+      return taken.includes(value.trim())
+        ? vscode.l10n.t("There is a template of this name already; choose another one.")
+        : undefined;
+    },
+  });
+  if (name !== undefined) await saveTemplate(name.trim(), prompt);
+}

@@ -1,0 +1,88 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { DocumentText } from "./document-text.ts";
+import { FILE_COUNT, fileText } from "./file-subject.ts";
+import { changedFiles, repositoryOf, type GitRepository } from "./git.ts";
+import { placeOf, QUOTE_LENGTH } from "./place.ts";
+import { fenced } from "./quotation.ts";
+import type { Subject } from "./subject.ts";
+
+/** Paths that a prompt names; the agent finds the others. */
+const NAMED_PATHS = 100;
+
+/**
+ * What differs from the last commit: in these files, else in all of the repository. A diff that is too long for a prompt
+ * is left to the agent, which is told how to read it. Throws a {@link Refusal} where nothing differs.
+ */
+export async function changeSubject(given: readonly vscode.Uri[], root?: vscode.Uri): Promise<Subject> {
+  const repository = await repositoryOf(given[0] ?? root ?? vscode.window.activeTextEditor?.document.uri);
+  const wanted = new Set(given.map(String));
+  const uris = changedFiles(repository).filter((uri) => given.length === 0 || wanted.has(uri.toString()));
+  const [first] = uris;
+  if (!first)
+    throw new Refusal(
+      "invalid-argument",
+      sentence("Nothing differs from the last commit; change something first."),
+    );
+  const places = uris.map((uri) => placeOf(uri));
+  const title =
+    uris.length === 1
+      ? vscode.l10n.t("the change in {0}", placeOf(first))
+      : vscode.l10n.t("the changes in {0} files", uris.length);
+  const variables = { file: places.join(", ") };
+  const content = uris.length > FILE_COUNT ? undefined : await readChanges(repository, uris);
+  if (content) return { ...content, title, variables };
+  const named = places.slice(0, NAMED_PATHS).join("\n");
+  const others = places.length > NAMED_PATHS ? `\n… and ${places.length - NAMED_PATHS} more files` : "";
+  return {
+    title,
+    text: `The changes since the last commit, to be read with \`git diff HEAD\`, in:\n${named}${others}`,
+    files: [],
+    note: vscode.l10n.t("The diff is too long for a prompt: the agent reads it by itself."),
+    variables,
+  };
+}
+
+/** Undefined: too long for a prompt. */
+async function readChanges(
+  repository: GitRepository,
+  uris: readonly vscode.Uri[],
+): Promise<Pick<Subject, "text" | "files"> | undefined> {
+  const diffs: string[] = [];
+  const untracked: vscode.Uri[] = [];
+  let length = 0;
+  for (const uri of uris) {
+    const diff = await diffOf(repository, uri);
+    if (diff === "") untracked.push(uri);
+    else diffs.push(diff.replace(/\n*$/, "\n"));
+    length += diff.length;
+    if (length > QUOTE_LENGTH) return undefined;
+  }
+  const added = await Promise.all(untracked.map(addedText));
+  const texts = [
+    ...(diffs.length > 0 ? [`The changes since the last commit:\n\n${fenced(diffs.join(""), "diff")}`] : []),
+    ...(added.length > 0 ? [`New, not committed yet:\n${added.map(({ text }) => text).join("\n")}`] : []),
+  ];
+  return { text: texts.join("\n\n"), files: added.flatMap(({ files }) => files) };
+}
+
+/** What no agent can read is named. */
+async function addedText(uri: vscode.Uri): Promise<DocumentText> {
+  try {
+    return await fileText(uri);
+  } catch (error) {
+    if (error instanceof Refusal) return { text: placeOf(uri), files: [] };
+    throw error;
+  }
+}
+
+/** Empty: there is nothing that it could be compared with. */
+async function diffOf(repository: GitRepository, uri: vscode.Uri): Promise<string> {
+  try {
+    return await repository.diffWithHEAD(uri.fsPath);
+  } catch {
+    // Nothing was committed yet.
+    return "";
+  }
+}

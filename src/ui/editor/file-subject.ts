@@ -1,0 +1,104 @@
+import { open } from "node:fs/promises";
+import { extname } from "node:path";
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { PromptFile } from "../../engine/server-model.ts";
+import { documentText, type DocumentText } from "./document-text.ts";
+import { fileOf, isOnDisk, openDocument, placeOf, textFile } from "./place.ts";
+import type { Subject } from "./subject.ts";
+
+/** Files that go with one prompt at the most. */
+export const FILE_COUNT = 50;
+/** Bytes of a picture or PDF: the server stores it with the conversation. */
+const MEDIA_BYTES = 10 * 1024 * 1024;
+/** Bytes that tell a text from other files. */
+const SAMPLE_BYTES = 8_192;
+/** What models may read beside texts; whether one does, OpenCode knows and says. */
+const MEDIA: Readonly<Record<string, string>> = {
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+  ".pdf": "application/pdf",
+};
+
+/**
+ * Files and folders. Of a folder the server lists the names in it, and reads no file. Throws a {@link Refusal} that
+ * names the file that cannot go with a prompt.
+ */
+export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject> {
+  const [first] = uris;
+  if (!first) throw new Refusal("invalid-argument", sentence("Open or choose a file, then try again."));
+  if (uris.length > FILE_COUNT)
+    throw new Refusal(
+      "invalid-argument",
+      sentence(
+        "{0} files are chosen, and {1} go with a prompt at the most; choose fewer, or their folder.",
+        uris.length,
+        FILE_COUNT,
+      ),
+    );
+  const texts = await Promise.all(uris.map(fileText));
+  const places = uris.map((uri) => placeOf(uri));
+  return {
+    title: uris.length === 1 ? placeOf(first) : vscode.l10n.t("{0} files", uris.length),
+    text: texts.map(({ text }) => text).join("\n"),
+    files: texts.flatMap(({ files }) => files),
+    note: texts.find(({ note }) => note)?.note,
+    variables: { file: places.join(", ") },
+  };
+}
+
+/** How a file or folder goes with a prompt, as the editor has it. */
+export async function fileText(uri: vscode.Uri): Promise<DocumentText> {
+  const document = openDocument(uri);
+  if (document && !isOnDisk(document)) return documentText(document);
+  const text = placeOf(uri);
+  const file = await promptFile(uri);
+  return file.mime === "text/plain" && document ? documentText(document) : { text, files: [file] };
+}
+
+async function promptFile(uri: vscode.Uri): Promise<PromptFile> {
+  const name = placeOf(uri);
+  if (uri.scheme !== "file")
+    throw new Refusal("invalid-argument", sentence("“{0}” is not a file on this machine.", name));
+  const { type, size } = await stat(uri, name);
+  if (type & vscode.FileType.Directory) return fileOf(uri, "application/x-directory");
+  const mime = MEDIA[extname(uri.fsPath).toLowerCase()];
+  if (mime === undefined) {
+    if (await isText(uri, name)) return textFile(uri);
+    throw new Refusal(
+      "invalid-argument",
+      sentence("“{0}” is a binary file; choose texts, pictures or PDFs.", name),
+    );
+  }
+  if (size > MEDIA_BYTES)
+    throw new Refusal(
+      "invalid-argument",
+      sentence("“{0}” is larger than 10 MB; choose a smaller picture or PDF.", name),
+    );
+  return fileOf(uri, mime);
+}
+
+async function stat(uri: vscode.Uri, name: string): Promise<vscode.FileStat> {
+  try {
+    return await vscode.workspace.fs.stat(uri);
+  } catch {
+    throw new Refusal("invalid-argument", sentence("“{0}” does not exist any more.", name));
+  }
+}
+
+/** Text has no zero bytes; only the beginning is looked at. */
+async function isText(uri: vscode.Uri, name: string): Promise<boolean> {
+  const file = await open(uri.fsPath).catch(() => {
+    throw new Refusal("invalid-argument", sentence("“{0}” cannot be read.", name));
+  });
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
+    return !buffer.subarray(0, bytesRead).includes(0);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,26 @@
+import * as vscode from "vscode";
+
+/** Offers an agent wherever the editor offers what could be done about problems: at the light bulb, in their list. */
+export function offerProblemActions(): vscode.Disposable {
+  return vscode.languages.registerCodeActionsProvider(
+    [{ scheme: "file" }, { scheme: "untitled" }],
+    { provideCodeActions: problemActions },
+    { providedCodeActionKinds: [vscode.CodeActionKind.QuickFix] },
+  );
+}
+
+function problemActions(
+  { uri }: vscode.TextDocument,
+  _range: vscode.Range,
+  { diagnostics }: vscode.CodeActionContext,
+): vscode.CodeAction[] {
+  if (diagnostics.length === 0 || !vscode.workspace.isTrusted) return [];
+  const title =
+    diagnostics.length === 1
+      ? vscode.l10n.t("Launch Agent on This Problem…")
+      : vscode.l10n.t("Launch Agent on These {0} Problems…", diagnostics.length);
+  const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
+  action.diagnostics = [...diagnostics];
+  action.command = { title, command: "asyncagents.launchOnProblem", arguments: [uri, diagnostics] };
+  return [action];
+}

@@ -1,0 +1,406 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { lastUserText, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+const AGENT = "Which agent is to do it?";
+const OPTIONS = "Change what you like, then launch.";
+const TEMPLATES = "Begin with a template or a recent prompt";
+// In a language for which no server is started.
+const SOURCE = `def login(user):
+    token = issue(user)
+    return wait(token)
+
+
+def logout(user):
+    revoke(user)
+`;
+const TEMPLATE_SETTING = {
+  Explain: { prompt: "Explain ${selection} to a newcomer.", agent: "explore", description: "for newcomers" },
+  Checklist: "Review ${file}:\n- names\n- tests",
+  Branch: "Compare with ${branch}.",
+  Number: 7,
+};
+
+describe("launching from the editor, the explorer and source control", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+
+  before(async function () {
+    this.timeout(240_000);
+    model = await startScriptedModel({ fallback: () => ({ text: "Done." }) });
+    const folder = tempDir("work");
+    const write = (name: string, content: string | Buffer): void =>
+      writeFileSync(join(folder, name), content);
+    const git = (...args: readonly string[]): void =>
+      void execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.com", ...args], {
+        cwd: folder,
+      });
+    mkdirSync(join(folder, "docs"));
+    write("login.py", SOURCE);
+    write("docs/guide.md", "# Guide\n");
+    write("broken.json", '{ "name": }\n');
+    write("data.bin", Buffer.from([0, 1, 2]));
+    git("init", "--quiet");
+    git("add", ".");
+    git("commit", "--quiet", "-m", "Begin");
+    write("docs/guide.md", "# Guide\n\nBegin here.\n");
+    server = await startOpenCode({ model, directory: folder, password: null });
+    workbench = await startWorkbench({
+      folder,
+      env: hermeticEnv(hermeticHome()),
+      settings: {
+        ...systemTheme,
+        "git.enabled": true,
+        "files.autoSave": "off",
+        "asyncagents.server.url": server.url,
+        "asyncagents.notifyParent": false,
+        "asyncagents.notifyUser": "never",
+        "asyncagents.templates": TEMPLATE_SETTING,
+      },
+    });
+    await workbench.openView();
+    await workbench.page
+      .locator(".welcome-view", { hasText: "No background tasks" })
+      .waitFor({ timeout: 60_000 });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+    if (this.currentTest?.state === "failed") await keys("Escape", "Escape");
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await server?.stop();
+    await model?.stop();
+  });
+
+  /** A row of the list that is open, by what a screen reader says of it. */
+  const option = (name: string): Locator => workbench.quickInput.widget.getByRole("option", { name });
+  const button = (name: string): Locator => workbench.quickInput.widget.getByRole("button", { name });
+  const typed = (): Promise<string> => workbench.quickInput.widget.locator("input").first().inputValue();
+  const line = (text: string): Locator =>
+    workbench.page.locator(".editor-instance .view-line", { hasText: text });
+
+  async function keys(...pressed: readonly string[]): Promise<void> {
+    for (const key of pressed) await workbench.page.keyboard.press(key);
+  }
+
+  /** What the model was told with the prompt that begins so. */
+  async function told(prompt: string): Promise<string> {
+    const { messages } = await model.waitForRequest(
+      ({ title, messages }) => !title && lastUserText(messages).startsWith(prompt),
+      // The first one comes when the server has found its feet.
+      60_000,
+    );
+    return lastUserText(messages);
+  }
+
+  async function openFile(name: string): Promise<void> {
+    await keys("Control+P");
+    await workbench.page.keyboard.type(name);
+    await workbench.quickInput.choose(name);
+    await workbench.page.locator(".tab.active", { hasText: name }).waitFor();
+    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+  }
+
+  /** The first function of the file, selected. */
+  async function selectFunction(): Promise<void> {
+    await line("def login").click();
+    await keys("Home", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown");
+  }
+
+  async function chooseAgent(agent = "general"): Promise<void> {
+    await workbench.quickInput.shows(AGENT);
+    await workbench.quickInput.choose(agent);
+    await workbench.quickInput.shows("What is the task to do?");
+  }
+
+  describe("the editor", () => {
+    it("its menu launches on what is selected, whose lines go with the prompt", async () => {
+      await openFile("login.py");
+      await selectFunction();
+      const entries = await workbench.openContextMenu(line("token = issue"));
+      await entries.filter({ hasText: "Launch Agent on Selection…" }).waitFor();
+      assert.equal(await entries.filter({ hasText: "Launch Agent on File" }).count(), 0);
+      await takePictures(workbench, "editor-menu");
+      await keys("Escape");
+      await workbench.contextMenu(line("token = issue"), "Launch Agent on Selection…");
+      await workbench.quickInput.shows("Launch on login.py:1-3: Agent");
+      await takePictures(workbench, "editor-agent");
+      await chooseAgent();
+      await workbench.quickInput.shows("Launch on login.py:1-3: Prompt for general");
+      await workbench.quickInput.shows("It gets login.py:1-3 with this prompt.");
+      await workbench.page.keyboard.type("Make it faster.");
+      await takePictures(workbench, "editor-prompt");
+      await keys("Enter");
+      const text = await told("Make it faster.");
+      assert.match(text, /^Make it faster\.\n\nlogin\.py:1-3/);
+      assert.match(text, /2: {5}token = issue\(user\)/);
+      assert.doesNotMatch(text, /def logout/);
+      await workbench.treeItem("Make it faster").waitFor();
+    });
+
+    it("the output panel names the lines that went along", async () => {
+      await workbench.treeItem("Make it faster").dblclick();
+      await workbench.webviewFrame().getByText("login.py:1-3").first().waitFor();
+      await takePictures(workbench, "editor-panel");
+      await workbench.runCommand("View: Close Editor");
+    });
+
+    it("what was chosen can be left out again, and what was typed stays", async () => {
+      await openFile("login.py");
+      await selectFunction();
+      await keys("Control+K", "a", "s");
+      await chooseAgent();
+      await workbench.page.keyboard.type("Only this.");
+      await button("Options").click();
+      await workbench.quickInput.shows(OPTIONS);
+      await option("With login.py:1-3, on").waitFor();
+      await takePictures(workbench, "editor-options");
+      await option("With login.py:1-3, on").click();
+      await option("Without login.py:1-3, off").waitFor();
+      await button("Back").click();
+      await workbench.quickInput.shows("with this prompt alone");
+      assert.equal(await typed(), "Only this.");
+      await keys("Enter");
+      assert.equal(await told("Only this."), "Only this.");
+    });
+
+    it("an unsaved text goes into the prompt as the editor has it, by way of a prompt editor", async () => {
+      await line("revoke(user)").click();
+      await keys("End", "Enter");
+      await workbench.page.keyboard.type("unsaved()");
+      await keys("Home", "Shift+End", "Control+K", "a", "s");
+      await chooseAgent();
+      await workbench.quickInput.shows("It is not saved: its text goes into the prompt.");
+      await workbench.page.keyboard.type("Finish this.");
+      await button("Write in an Editor").click();
+      await workbench.page.locator(".codelens-decoration", { hasText: "with login.py:8" }).waitFor();
+      await takePictures(workbench, "editor-prompt-editor");
+      await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+      await keys("Control+Enter");
+      const text = await told("Finish this.");
+      assert.match(text, /login\.py:8 \(not saved/);
+      assert.match(text, /unsaved\(\)/);
+      await workbench.tab("Untitled-").waitFor({ state: "detached" });
+      await workbench.runCommand("File: Revert File");
+    });
+
+    it("a problem is handed to an agent by its quick fix", async () => {
+      await openFile("broken.json");
+      await workbench.page.locator(".squiggly-error").first().waitFor({ timeout: 30_000 });
+      await keys("F8");
+      await workbench.page.locator(".marker-widget").waitFor();
+      await keys("Escape");
+      const fix = workbench.page.locator(".action-widget", { hasText: "Launch Agent on This Problem…" });
+      // The editor takes the key only once what showed the problem is closed.
+      await until("the quick fix", async () => {
+        await keys("Control+Period");
+        return fix.waitFor({ timeout: 3_000 }).then(
+          () => true,
+          () => false,
+        );
+      });
+      await takePictures(workbench, "editor-problem");
+      await fix.getByText("Launch Agent on This Problem…").click();
+      await workbench.quickInput.shows("Launch on the problem in broken.json:1: Agent");
+      await chooseAgent();
+      await workbench.quickInput.enter("Repair it.");
+      const text = await told("Repair it.");
+      assert.match(text, /broken\.json:1:11: error json\(\d+\): Value expected/);
+      assert.match(text, /1: \{ "name": \}/);
+    });
+  });
+
+  describe("the explorer", () => {
+    const row = (name: string): Locator =>
+      workbench.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
+
+    // A launch shows its task.
+    beforeEach(() => workbench.runCommand("View: Show Explorer"));
+    after(() => workbench.openView());
+
+    it("its menu launches on a folder, of which the names go along", async () => {
+      await row("docs").waitFor();
+      await workbench.openContextMenu(row("docs"));
+      await workbench.screenshot("editor-explorer-dark");
+      await keys("Escape");
+      await workbench.contextMenu(row("docs"), "Launch Agent on Folder…");
+      await workbench.quickInput.shows("Launch on docs: Agent");
+      await chooseAgent();
+      await workbench.quickInput.enter("Describe it.");
+      const text = await told("Describe it.");
+      assert.match(text, /guide\.md/);
+      assert.doesNotMatch(text, /Begin here/);
+    });
+
+    it("several files go with one prompt", async () => {
+      await row("broken.json").click();
+      await row("login.py").click({ modifiers: ["Control"] });
+      await workbench.contextMenu(row("login.py"), "Launch Agent on File…");
+      await workbench.quickInput.shows("Launch on 2 files: Agent");
+      await chooseAgent();
+      await workbench.quickInput.enter("Compare them.");
+      const text = await told("Compare them.");
+      assert.match(text, /def login/);
+      assert.match(text, /"name"/);
+    });
+
+    it("a binary file is refused in a sentence that names it", async () => {
+      await workbench.contextMenu(row("data.bin"), "Launch Agent on File…");
+      const refusal = workbench.notification("“data.bin” is a binary file; choose texts, pictures or PDFs.");
+      await refusal.locator(".codicon-warning").waitFor();
+      await takePictures(workbench, "editor-binary");
+      await workbench.runCommand("Notifications: Clear All Notifications");
+    });
+  });
+
+  describe("source control", () => {
+    beforeEach(() =>
+      workbench.page
+        .locator(".activitybar .action-item", {
+          has: workbench.page.locator('a[aria-label^="Source Control"]'),
+        })
+        .click(),
+    );
+    after(() => workbench.openView());
+
+    it("the menu of a change launches on its diff", async () => {
+      const row = workbench.page.locator(".scm-view .monaco-list-row", { hasText: "guide.md" });
+      await row.waitFor({ timeout: 30_000 });
+      await workbench.openContextMenu(row);
+      await workbench.screenshot("editor-scm-dark");
+      await keys("Escape");
+      await workbench.contextMenu(row, "Launch Agent on Changes…");
+      await workbench.quickInput.shows("Launch on the change in docs/guide.md: Agent");
+      await chooseAgent();
+      await workbench.quickInput.enter("Review it.");
+      const text = await told("Review it.");
+      assert.match(text, /```diff\ndiff --git/);
+      assert.match(text, /\+Begin here\./);
+    });
+
+    it("the keyboard launches on all changes, new files too", async () => {
+      writeFileSync(join(workbench.folder ?? "", "new.py"), "fresh = True\n");
+      await workbench.page
+        .locator(".scm-view .monaco-list-row", { hasText: "new.py" })
+        .waitFor({ timeout: 30_000 });
+      await keys("Control+K", "a", "c");
+      await workbench.quickInput.shows("Launch on the changes in 2 files: Agent");
+      await chooseAgent();
+      await workbench.quickInput.enter("Review all.");
+      const text = await told("Review all.");
+      assert.match(text, /\+Begin here\./);
+      assert.match(text, /1: fresh = True/);
+    });
+  });
+
+  describe("templates and recent prompts", () => {
+    async function openTemplates(): Promise<void> {
+      await keys("Control+K", "a", "l");
+      await chooseAgent();
+      await button("Templates and Recent Prompts").click();
+      await workbench.quickInput.shows(TEMPLATES);
+    }
+
+    /** Narrows the list down: it shows a few rows at a time. */
+    async function find(text: string): Promise<void> {
+      await workbench.quickInput.type(text);
+      await option(text).waitFor();
+    }
+
+    it("are behind a button of the prompt; what is no template is named, and what was typed stays", async () => {
+      await openFile("login.py");
+      await selectFunction();
+      await keys("Control+K", "a", "l");
+      await chooseAgent();
+      await workbench.page.keyboard.type("Please.");
+      await button("Templates and Recent Prompts").click();
+      await workbench.quickInput.shows(TEMPLATES);
+      await option("Explain, for newcomers").waitFor();
+      await option("Number, is no template").waitFor();
+      await takePictures(workbench, "templates");
+      await takeHighContrastPicture(workbench, "templates");
+      await option("Branch").click();
+      await workbench.quickInput.shows(
+        "The template “Branch” has unknown variables: ${branch}. There are ${selection}, ${file}, ${problem};",
+      );
+      assert.equal(await typed(), "Please.");
+      await takePictures(workbench, "templates-unknown");
+      await workbench.quickInput.type("");
+      await workbench.quickInput.cancel();
+    });
+
+    it("a template that wants a selection says so where there is none, and takes its agent and the text where there is one", async () => {
+      await line("def logout").click();
+      await openTemplates();
+      await option("Explain").click();
+      await workbench.quickInput.shows("wants what is selected; select some text in the editor");
+      await workbench.quickInput.cancel();
+      await line("def logout").click();
+      await keys("Home", "Shift+End");
+      await openTemplates();
+      await option("Explain").click();
+      await workbench.quickInput.shows("Prompt for explore");
+      assert.equal(await typed(), "Explain def logout(user): to a newcomer.");
+      await keys("Enter");
+      await told("Explain def logout(user): to a newcomer.");
+      await workbench.treeItem("Explain def logout").filter({ hasText: "explore" }).waitFor();
+    });
+
+    it("one of several lines is shown before it is launched", async () => {
+      await keys("Control+K", "a", "t");
+      await workbench.quickInput.shows(TEMPLATES);
+      await option("Checklist").click();
+      await workbench.quickInput.shows(AGENT);
+      await workbench.quickInput.choose("general");
+      await option("Launch, Review login.py: - names - tests").click();
+      assert.equal(await told("Review login.py"), "Review login.py:\n- names\n- tests");
+    });
+
+    it("what was launched is offered again, is kept as a template, and can be removed, one or all", async () => {
+      await openTemplates();
+      await find("Make it faster.");
+      await option("Make it faster.").hover();
+      await option("Make it faster.").getByRole("button", { name: "Save as Template" }).click();
+      await workbench.quickInput.shows("How is it to be called?");
+      await workbench.quickInput.enter("Speed");
+      await workbench.quickInput.shows(TEMPLATES);
+      await takePictures(workbench, "templates-recent");
+      await find("Only this.");
+      await option("Only this.").hover();
+      await option("Only this.").getByRole("button", { name: "Remove" }).click();
+      await option("Only this.").waitFor({ state: "detached" });
+      await find("Compare them.");
+      await option("Compare them.").click();
+      await until("the recent prompt", async () => (await typed()) === "Compare them.");
+      await button("Templates and Recent Prompts").click();
+      await workbench.quickInput.shows(TEMPLATES);
+      await find("Speed");
+      await option("Speed").click();
+      // What was only put into the box makes room for the next.
+      await until("the template", async () => (await typed()) === "Make it faster.");
+      await button("Templates and Recent Prompts").click();
+      await workbench.quickInput.shows(TEMPLATES);
+      await find("Compare them.");
+      await button("Clear Recent Prompts").click();
+      await option("Compare them.").waitFor({ state: "detached" });
+      await find("Speed");
+      await button("Back").click();
+      await workbench.quickInput.shows("Prompt for general");
+      assert.equal(await typed(), "Make it faster.");
+      await workbench.quickInput.type("");
+      await workbench.quickInput.cancel();
+    });
+  });
+});
