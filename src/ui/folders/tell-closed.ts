@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import { messageOf } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Task } from "../../engine/task.ts";
+import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import type { Folder } from "./folder.ts";
 import type { OpenFolder } from "./folders.ts";
@@ -27,11 +27,14 @@ export async function tellClosed(
   } else if (choice === stop) {
     const folder = openFolder({ uri, name, index: -1 });
     try {
-      // Where no server is found any more, nothing works.
-      await folder.connector.adopt();
-      await Promise.all(atWork.map(({ id }) => folder.tasks.cancel(id)));
+      // Where no server of its own is found any more, nothing works.
+      await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
+      const working = new Set(folder.engine.active().map(({ id }) => id));
+      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.tasks.cancel(id));
+      const failed = (await Promise.allSettled(cancels)).find((one) => one.status === "rejected");
+      if (failed) throw failed.reason;
     } catch (error) {
-      logger.warn(`The tasks of ${name} were not cancelled: ${messageOf(error)}`);
+      void showError(error, logger);
     } finally {
       folder.dispose();
     }
