@@ -3,6 +3,7 @@ import {
   exceeded,
   hasMinutes,
   hasNoRoom,
+  isOverAlready,
   isNearlyUsed,
   isUsedUp,
   mostUsed,
@@ -16,6 +17,7 @@ import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Subagent } from "./subagent.ts";
 import { isActive, shortID, type TaskError } from "./task.ts";
 import { totals } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
@@ -82,6 +84,16 @@ export class BudgetGuard implements Disposable {
     requireCeilings(this.budget());
     const use = this.useOf(entry);
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
+  }
+
+  /** Throws a {@link Refusal} where a subagent at work would be stopped as soon as it is a task, in a batch of its own. */
+  requireRoomToAdopt({ id, startedAt }: Subagent): void {
+    const budget = this.budget();
+    const now = this.clock.now();
+    const { cost, tokens } = totals(this.registry, [id], now);
+    const taken = { cost, tokens: tokenSum(tokens), minutes: (now - startedAt) / 60_000 };
+    const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
+    if (use && isUsedUp(use)) throw isOverAlready(id, use);
   }
 
   /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no ceiling was used up. */

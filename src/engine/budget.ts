@@ -125,6 +125,20 @@ export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit
   );
 }
 
+/** Why a subagent at work is not adopted: as a task it would be stopped. */
+export function isOverAlready(id: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+  return new Refusal(
+    "over-budget",
+    sentence(
+      "Subagent {0} has used {1} of the ceiling of {2} ({3}) and would be stopped as a task; raise it, or adopt the subagent once it has ended.",
+      shortID(id),
+      amountText(measure, used),
+      amountText(measure, limit),
+      settingOf(ceiling),
+    ),
+  );
+}
+
 /** US dollars, with as many digits as small amounts need. */
 export function dollars(cost: number): string {
   return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;

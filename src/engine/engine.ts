@@ -289,6 +289,8 @@ export class TaskEngine implements Disposable {
     // One after the other: whoever comes second finds the task.
     return this.adoptions.run(async () => {
       const known = this.registry.entry(sessionID);
+      const subagent = this.subagents.get(sessionID);
+      if (subagent && isAtWork(subagent)) (await this.loadGuard())?.requireRoomToAdopt(subagent);
       const entry = known ?? (await adopt(sessionID, this.ports, this.registry, this.subagents));
       if (!known) this.turns.follow(entry);
       return this.registry.snapshot(entry);

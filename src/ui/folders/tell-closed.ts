@@ -27,10 +27,12 @@ export async function tellClosed(
   } else if (choice === stop) {
     const folder = openFolder({ uri, name, index: -1 });
     try {
-      await folder.connector.adopt();
-      // Where no server is found any more, nothing works.
-      if (folder.connector.state.kind !== "disconnected")
-        await Promise.all(atWork.map(({ id }) => folder.tasks.cancel(id)));
+      // Where no server of its own is found any more, nothing works.
+      await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
+      const working = new Set(folder.engine.active().map(({ id }) => id));
+      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.tasks.cancel(id));
+      const failed = (await Promise.allSettled(cancels)).find((one) => one.status === "rejected");
+      if (failed) throw failed.reason;
     } catch (error) {
       void showError(error, logger);
     } finally {

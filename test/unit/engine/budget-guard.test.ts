@@ -220,6 +220,23 @@ describe("the budget guard", () => {
     assert.equal(calls("abort", below), 1);
   });
 
+  it("refuses to adopt a subagent at work that it would stop at once; one at rest becomes a task", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await spend(id, 1.5);
+    await assert.rejects(window.engine.adopt(id), {
+      code: "over-budget",
+      message: /has used \$1\.50 of the ceiling of \$1\.00 \(asyncagents\.budget\.taskCost\)/,
+    });
+    assert.equal(window.engine.child(id)?.status, "running");
+    assert.equal(calls("abort", id), 0);
+    server.finish(id, "Found.");
+    assert.equal((await window.engine.adopt(id)).status, "completed");
+  });
+
   it("counts minutes of work, not those in the queue or for a person", async () => {
     budget = { taskMinutes: 10 };
     concurrent = 1;
