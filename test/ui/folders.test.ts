@@ -131,6 +131,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.choose("api");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — api`);
     await workbench.quickInput.choose("general");
+    await takePictures(workbench, "folders-launch-on-file");
     await workbench.quickInput.enter("Compare them.");
     const { body } = await model.waitForRequest(({ body }) => JSON.stringify(body).includes("Compare them."));
     assert.ok(JSON.stringify(body).includes(`Compare them.\\n\\n${join(root, "web", "notes.md")}`));
