@@ -130,6 +130,10 @@ describe("ceilings in a real editor", () => {
     await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
     await workbench.screenshot("budget-stopped-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
+    await error.getByRole("button", { name: "Change Ceiling" }).click();
+    await workbench.page.locator(".settings-editor", { hasText: "Batch Tokens" }).waitFor();
+    await takePictures(workbench, "budget-settings");
+    await workbench.runCommand("View: Close All Editors");
   });
 
   it("opens the setting from the warning", async () => {
