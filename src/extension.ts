@@ -10,7 +10,8 @@ import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
 import { Engines } from "./ui/folders/engines.ts";
-import { Folders } from "./ui/folders/folders.ts";
+import type { Folder } from "./ui/folders/folder.ts";
+import { Folders, type OpenFolder } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
 import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
@@ -51,7 +52,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     new OutputPanels(
       context.extensionUri,
       createOutputSource(engine, folders),
-      createOutputActions(tasks, logger),
+      createOutputActions(tasks, folders, logger),
       documents,
       logger,
     ),
@@ -120,20 +121,36 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const useEdited = (editor: vscode.TextEditor | undefined): void =>
     folders.use(editor && folders.at(editor.document.uri));
   own(vscode.window.onDidChangeActiveTextEditor(useEdited));
-  // Of many folders only the current one is connected because the view is seen: each server costs.
-  const connectWhenSeen = (): void => {
-    const { current } = folders;
-    if (view.visible && current?.connection.state.kind === "disconnected")
-      current.connector
+  const connect = (folder: Folder | undefined): void => {
+    if (folder?.connector.state.kind === "disconnected")
+      folder.connector
         .ensureConnected()
         .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
   };
+  // Each server costs: of many folders, seeing the view connects the current one alone.
+  const connectWhenSeen = (): void => {
+    if (view.visible) connect(folders.current);
+  };
   own(view.onDidChangeVisibility(connectWhenSeen));
+  own(view.onDidOpenFolder(connect));
   own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
+
+  const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
+    // As it is now: what works on the folder is about to end.
+    const atWork = folder.engine.active();
+    const { state } = folder.connection;
+    const isOwnServer = state.kind !== "connected" || state.own;
+    if (atWork.length > 0)
+      void import("./ui/folders/tell-closed.ts").then(({ tellClosed }) =>
+        tellClosed(folder, atWork, isOwnServer, openFolder, logger),
+      );
+  };
 
   const start = async (): Promise<void> => {
     const { folderOpener } = await import("./folder.ts");
-    const opening = folders.open(folderOpener({ context, settings, view, logger }));
+    const openFolder = folderOpener({ context, view, logger });
+    own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
+    const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);
     await opening;
     connectWhenSeen();

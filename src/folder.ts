@@ -13,19 +13,22 @@ import { systemClock } from "./ui/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
 import type { OpenFolder } from "./ui/folders/folders.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
+import { Limit } from "./ui/folders/limit.ts";
 import { PasswordStore } from "./ui/passwords.ts";
-import type { Settings } from "./ui/settings.ts";
+import { Settings } from "./ui/settings.ts";
+
+/** How many servers are started at once. */
+const STARTS_AT_ONCE = 2;
 
 /** What the window gives to its folders. */
 export interface FolderHost {
   readonly context: vscode.ExtensionContext;
-  readonly settings: Settings;
   readonly view: WatchedView;
   readonly logger: Logger;
 }
 
 /** Builds the parts that work on one folder, and joins them; what can be shared by all folders is. */
-export function folderOpener({ context, settings, view, logger }: FolderHost): OpenFolder {
+export function folderOpener({ context, view, logger }: FolderHost): OpenFolder {
   const { env } = process;
   const home = homedir();
   const clock = systemClock;
@@ -34,6 +37,7 @@ export function folderOpener({ context, settings, view, logger }: FolderHost): O
   const passwords = new PasswordStore(context.secrets);
   const tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock });
   context.subscriptions.push(tokens);
+  const starts = new Limit(STARTS_AT_ONCE);
 
   return ({ uri, name, index }) => {
     const parts: { dispose(): unknown }[] = [];
@@ -43,6 +47,7 @@ export function folderOpener({ context, settings, view, logger }: FolderHost): O
     };
 
     const directory = uri.fsPath;
+    const settings = new Settings(uri);
     const state = new FolderState(context.workspaceState, uri, index === 0);
     const places = { directory, env, home };
     const agentToolsConfig = new PluginConfig({
@@ -80,7 +85,18 @@ export function folderOpener({ context, settings, view, logger }: FolderHost): O
     const session = own(new ActiveSession(engine, server, logger, state.pickedSession));
     const role = own(new WindowRole({ engine, stateFolder, directory, clock, logger }));
     const connector = own(
-      new Connector(connection, engine, session, role, passwords, settings, view, logger),
+      new Connector({
+        connection,
+        engine,
+        session,
+        windows: role,
+        passwords,
+        settings,
+        view,
+        name,
+        starts,
+        logger,
+      }),
     );
     const toolService = own(
       new ToolService({
@@ -115,6 +131,7 @@ export function folderOpener({ context, settings, view, logger }: FolderHost): O
     return {
       uri,
       name,
+      settings,
       connection,
       connector,
       engine,

@@ -3,6 +3,7 @@ import {
   exceeded,
   hasMinutes,
   hasNoRoom,
+  isOverAlready,
   isNearlyUsed,
   isUsedUp,
   mostUsed,
@@ -16,6 +17,7 @@ import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Subagent } from "./subagent.ts";
 import { isActive, shortID, type TaskError } from "./task.ts";
 import { totals } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
@@ -24,6 +26,8 @@ import type { WorkTime } from "./work-time.ts";
 const LOOK_MS = 1_000;
 /** After a stop that failed, in milliseconds. */
 const RETRY_MS = 2_000;
+/** A look that comes this much late, in milliseconds, says that the machine slept. */
+const SLEPT_MS = 30_000;
 
 /** Sees to it that tasks and batches stay below their ceilings: warns when one is nearly used, and stops what used it up. */
 export class BudgetGuard implements Disposable {
@@ -32,6 +36,8 @@ export class BudgetGuard implements Disposable {
   private readonly stopping = new WeakSet<Entry>();
   private readonly subscription: Disposable;
   private timer: Disposable | undefined;
+  /** When the timer is to fire. */
+  private due: number | undefined;
   private connected = false;
   private looksSoon = false;
 
@@ -61,8 +67,8 @@ export class BudgetGuard implements Disposable {
 
   disconnect(): void {
     this.connected = false;
-    this.timer?.dispose();
-    this.timer = undefined;
+    this.noteSleep();
+    this.rest();
   }
 
   /** Throws a {@link Refusal} where nothing more may begin in a batch, or no ceiling can be read. */
@@ -80,6 +86,22 @@ export class BudgetGuard implements Disposable {
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
   }
 
+  /** Throws a {@link Refusal} where a subagent at work would be stopped as soon as it is a task, in a batch of its own. */
+  requireRoomToAdopt({ id, startedAt }: Subagent): void {
+    const budget = this.budget();
+    const now = this.clock.now();
+    const { cost, tokens } = totals(this.registry, [id], now);
+    const taken = { cost, tokens: tokenSum(tokens), minutes: (now - startedAt) / 60_000 };
+    const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
+    if (use && isUsedUp(use)) throw isOverAlready(id, use);
+  }
+
+  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no ceiling was used up. */
+  reachedBy(entry: Entry, at: number): TaskError | undefined {
+    const use = this.useOf(entry, at);
+    return use && isUsedUp(use) ? exceeded(use) : undefined;
+  }
+
   dispose(): void {
     this.disconnect();
     this.subscription.dispose();
@@ -89,8 +111,8 @@ export class BudgetGuard implements Disposable {
   private look(isNews = true): void {
     this.looksSoon = false;
     if (!this.connected) return;
-    this.timer?.dispose();
-    this.timer = undefined;
+    this.noteSleep();
+    this.rest();
     const active = this.registry.active();
     if (active.length === 0) return;
     const budget = this.budget();
@@ -112,8 +134,21 @@ export class BudgetGuard implements Disposable {
   }
 
   private lookIn(delay: number): void {
-    this.timer?.dispose();
+    this.rest();
+    this.due = this.clock.now() + delay;
     this.timer = this.clock.after(delay, () => this.look());
+  }
+
+  private rest(): void {
+    this.timer?.dispose();
+    this.timer = undefined;
+    this.due = undefined;
+  }
+
+  /** Timers stand still while the machine sleeps, and so does what works on it. */
+  private noteSleep(): void {
+    const late = this.clock.now() - (this.due ?? Infinity);
+    if (late > SLEPT_MS) this.work.pause(late);
   }
 
   private compare(entry: Entry, use: CeilingUse | undefined, isNews: boolean): void {
@@ -146,26 +181,34 @@ export class BudgetGuard implements Disposable {
       });
   }
 
-  private useOf(entry: Entry): CeilingUse | undefined {
+  private useOf(entry: Entry, at?: number): CeilingUse | undefined {
     const budget = this.budget();
     const { parentSessionID, batchID } = entry.record;
-    return mostUsedOf([this.useOfTask(budget, entry), this.useOfBatch(budget, parentSessionID, batchID)]);
+    return mostUsedOf([
+      this.useOfTask(budget, entry, at),
+      this.useOfBatch(budget, parentSessionID, batchID, at),
+    ]);
   }
 
-  private useOfTask(budget: Budget, entry: Entry): CeilingUse | undefined {
-    return mostUsed(budget, "task", () => this.taken([entry]));
+  private useOfTask(budget: Budget, entry: Entry, at?: number): CeilingUse | undefined {
+    return mostUsed(budget, "task", () => this.taken([entry], at));
   }
 
-  private useOfBatch(budget: Budget, parentSessionID: string, batchID: string): CeilingUse | undefined {
-    return mostUsed(budget, "batch", () => this.taken(this.registry.allOfBatch(parentSessionID, batchID)));
+  private useOfBatch(
+    budget: Budget,
+    parentSessionID: string,
+    batchID: string,
+    at?: number,
+  ): CeilingUse | undefined {
+    const tasks = (): readonly Entry[] => this.registry.allOfBatch(parentSessionID, batchID);
+    return mostUsed(budget, "batch", () => this.taken(tasks(), at));
   }
 
   /** What is below the tasks costs for them; how long it worked is not added to their own time. */
-  private taken(entries: readonly Entry[]): Taken {
-    const now = this.clock.now();
+  private taken(entries: readonly Entry[], at = this.clock.now()): Taken {
     const ids = entries.map(({ record }) => record.id);
-    const { cost, tokens } = totals(this.registry, ids, now);
-    const worked = entries.reduce((sum, entry) => sum + this.work.of(entry, now), 0);
+    const { cost, tokens } = totals(this.registry, ids, at);
+    const worked = entries.reduce((sum, entry) => sum + this.work.of(entry, at), 0);
     return { cost, tokens: tokenSum(tokens), minutes: worked / 60_000 };
   }
 }

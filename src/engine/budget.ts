@@ -1,4 +1,11 @@
-import type { Budget, CeilingMeasure, CeilingName, CeilingScope, CeilingUse } from "./ceiling.ts";
+import {
+  BUDGET_EXCEEDED,
+  type Budget,
+  type CeilingMeasure,
+  type CeilingName,
+  type CeilingScope,
+  type CeilingUse,
+} from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 import { shortID, taskError, type TaskError, type TokenUsage } from "./task.ts";
@@ -17,9 +24,6 @@ const CEILINGS: readonly Pick<CeilingUse, "ceiling" | "scope" | "measure">[] = [
 
 /** US dollars, tokens of all kinds, and minutes of work. */
 export type Taken = Readonly<Record<CeilingMeasure, number>>;
-
-/** The name of the error in which a task ends that reached a ceiling. */
-export const BUDGET_EXCEEDED = "BudgetExceeded";
 
 export function settingOf(ceiling: CeilingName): string {
   return `asyncagents.budget.${ceiling}`;
@@ -122,6 +126,20 @@ export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit
           "The batch of task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
           ...facts,
         ),
+  );
+}
+
+/** Why a subagent at work is not adopted: as a task it would be stopped. */
+export function isOverAlready(id: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+  return new Refusal(
+    "over-budget",
+    sentence(
+      "Subagent {0} has used {1} of the ceiling of {2} ({3}) and would be stopped as a task; raise it, or adopt the subagent once it has ended.",
+      shortID(id),
+      amountText(measure, used),
+      amountText(measure, limit),
+      settingOf(ceiling),
+    ),
   );
 }
 

@@ -17,6 +17,9 @@ export interface CeilingUse {
   readonly limit: number;
 }
 
+/** The name of the error in which a task ends that reached a ceiling. */
+export const BUDGET_EXCEEDED = "BudgetExceeded";
+
 /** In whole percent, rounded down: what is not reached does not look so. */
 export function percentOf({ used, limit }: CeilingUse): number {
   return Math.floor((used / limit) * 100);

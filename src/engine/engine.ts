@@ -289,6 +289,8 @@ export class TaskEngine implements Disposable {
     // One after the other: whoever comes second finds the task.
     return this.adoptions.run(async () => {
       const known = this.registry.entry(sessionID);
+      const subagent = this.subagents.get(sessionID);
+      if (subagent && isAtWork(subagent)) (await this.loadGuard())?.requireRoomToAdopt(subagent);
       const entry = known ?? (await adopt(sessionID, this.ports, this.registry, this.subagents));
       if (!known) this.turns.follow(entry);
       return this.registry.snapshot(entry);
@@ -620,6 +622,9 @@ export class TaskEngine implements Disposable {
   }
 
   dispose(): void {
+    // What is still under way begins nothing any more.
+    this.connected = false;
+    this.attempt++;
     for (const subscription of this.subscriptions) subscription.dispose();
     this.turns.dispose();
     this.guard?.dispose();
@@ -776,6 +781,12 @@ export class TaskEngine implements Disposable {
   /** The one way in which a task's turn ends: the record first, then the parent is told. */
   private async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
+    if (event.type === "cancelled" && by === undefined) {
+      const { at, finalMessageID } = event;
+      const error = this.guard?.reachedBy(entry, at);
+      // It was aborted at its ceiling by a process that was cut off before it could store that.
+      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
+    }
     const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const notice: NoticeState =

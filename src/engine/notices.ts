@@ -9,6 +9,7 @@ import { english, sentence } from "./sentence.ts";
 import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
 import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
+import { INTERRUPTED } from "./turns.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -178,6 +179,8 @@ export class Notices implements Disposable {
     }
     const received = receivedThrough(recent, record);
     if (received) return received;
+    // An aborted turn is told idle before its calls come back.
+    if (waits && isDelegated(recent, record)) return undefined;
     const isWaiting = isWaitingFor(recent, record);
     // A busy session would be made to answer by a message that comes in.
     const isHeld = waits && (!wakes || isWaiting);
@@ -310,6 +313,15 @@ function isWaitingFor(conversation: readonly Message[], { id }: TaskRecord): boo
       state.status === "running" && reference !== "" && (id.startsWith(reference) || id.endsWith(reference))
     );
   });
+}
+
+/** Whether the call of OpenCode's own tool still waits that launched this task; those of a server that died stay open for ever. */
+function isDelegated(conversation: readonly Message[], { id, error }: TaskRecord): boolean {
+  if (error?.name === INTERRUPTED.name) return false;
+  const last = conversation.findLast(({ info }) => info.role === "assistant");
+  return calls(last ? [last] : [], SUBAGENT_TOOL).some(
+    ({ state }) => state.status === "running" && state.metadata?.["sessionId"] === id,
+  );
 }
 
 /** How many of the siblings were launched since none of them last ran, up to and with this one. */

@@ -5,7 +5,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { PendingRequest } from "./server-model.ts";
 import { isActive, isQueued } from "./task.ts";
 
-/** The waiting of one turn, in milliseconds. */
+/** The waiting of one turn, for a person or for a machine that slept, in milliseconds. */
 interface Waiting {
   /** When the turn began. */
   readonly turn: number;
@@ -15,7 +15,8 @@ interface Waiting {
 }
 
 /**
- * How long tasks were at work: the time of their turns, without that in which something of them waited for a person.
+ * How long tasks were at work: the time of their turns, without that in which something of them waited for a person or
+ * the machine slept.
  * Of waits that were over before this process followed the task it knows what the record says.
  */
 export class WorkTime implements Disposable {
@@ -43,6 +44,17 @@ export class WorkTime implements Disposable {
     return (worked ?? 0) + Math.max(0, now - startedAt - total - Math.max(0, now - since));
   }
 
+  /** For so many milliseconds until now nothing could work. */
+  pause(duration: number): void {
+    const now = this.clock.now();
+    for (const entry of this.registry.active()) {
+      const { turn, total, since } = this.waiting(entry);
+      // A wait for a person goes on, and has this time in it.
+      if (isQueued(entry.record) || since !== undefined) continue;
+      this.noteWaited(entry, turn, total + Math.min(duration, now - turn));
+    }
+  }
+
   dispose(): void {
     this.subscription.dispose();
   }
@@ -59,12 +71,13 @@ export class WorkTime implements Disposable {
       if (began !== undefined && since === undefined)
         // A time before the turn was read from an ID that holds none.
         this.waits.set(entry, { turn, total, since: began < turn ? now : began });
-      else if (began === undefined && since !== undefined) {
-        const waited = total + now - since;
-        this.waits.set(entry, { turn, total: waited, since: undefined });
-        this.onWaited(entry, waited);
-      }
+      else if (began === undefined && since !== undefined) this.noteWaited(entry, turn, total + now - since);
     }
+  }
+
+  private noteWaited(entry: Entry, turn: number, waited: number): void {
+    this.waits.set(entry, { turn, total: waited, since: undefined });
+    this.onWaited(entry, waited);
   }
 
   private waiting(entry: Entry): Waiting {

@@ -82,6 +82,7 @@ async function join(
 ): Promise<Attachment | undefined> {
   const server = new OwnServer(lease, files, Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS));
   const give = () => server.leave();
+  if (signal.aborted) give();
   signal.addEventListener("abort", give, { once: true });
   try {
     const outcome = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.settled);

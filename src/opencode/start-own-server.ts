@@ -31,6 +31,7 @@ export async function startOwnServer(
   try {
     const directory = await realpath(options.directory);
     await endOrphan(files);
+    search.signal.throwIfAborted();
     const config = { directory, executable, files, startTimeoutMs, graceMs };
     await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
     const lease = await Lease.open(files.socket);

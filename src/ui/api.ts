@@ -9,19 +9,23 @@ import { connectedFolder } from "./folders/connected-folder.ts";
 /** What other extensions get from `activate()`. Task IDs may be given as any unique prefix or suffix. */
 export interface AsyncAgentsApi {
   readonly apiVersion: 1;
-  /** Resolves once a server that runs already was looked for, and joined if there is one. */
+  /** Resolves once servers that run already for the folders there are were looked for, and joined. */
   ready(): Promise<void>;
   readonly tasks: {
-    /** The tasks of a session, by default the active one, oldest first. */
+    /** The tasks of a session, by default the active one of the current folder, oldest first. */
     list(parentSessionID?: string): readonly Task[];
     get(taskID: string): Task | undefined;
-    /** Connects if need be. `model` is `provider/model`. */
+    /**
+     * Connects if need be. `model` is `provider/model`; `folder` is the path of one of the workspace, or its name there, by
+     * default the current one: the one that the person used last.
+     */
     launch(input: {
       readonly prompt: string;
       readonly description?: string;
       readonly agent?: string;
       readonly model?: string;
       readonly batch_id?: string;
+      readonly folder?: string;
     }): Promise<Task>;
     resume(taskID: string, prompt: string): Promise<Task>;
     /** A new task that carries on from this one's conversation, as the same agent. */
@@ -38,7 +42,7 @@ export interface AsyncAgentsApi {
     readonly onDidChange: vscode.Event<TaskChange>;
   };
   readonly session: {
-    /** The ID of the active session; undefined where the folder has none. */
+    /** The ID of the active session of the current folder; undefined where there is none. */
     readonly active: string | undefined;
     /** Undefined follows the conversation that was written in last. */
     select(sessionID: string | undefined): void;

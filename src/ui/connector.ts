@@ -11,6 +11,7 @@ import type { TaskEngine } from "../engine/engine.ts";
 import { messageOf, Refusal, textOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import type { Limit } from "./folders/limit.ts";
 import type { PasswordStore } from "./passwords.ts";
 import type { Settings } from "./settings.ts";
 import { translate } from "./translate.ts";
@@ -28,6 +29,21 @@ export interface WatchedView {
   readonly onDidChangeVisibility: vscode.Event<boolean>;
 }
 
+export interface ConnectorOptions {
+  readonly connection: ServerConnection;
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  readonly windows: Windows;
+  readonly passwords: PasswordStore;
+  readonly settings: Settings;
+  readonly view: WatchedView;
+  /** The folder's name. */
+  readonly name: string;
+  /** Shared by the folders of the window: each start takes much of the machine. */
+  readonly starts: Limit;
+  readonly logger: Logger;
+}
+
 /** Joins connection, engine and person: who may connect, what happens after it, what is asked when it fails. */
 export class Connector implements vscode.Disposable {
   private synced: Promise<void> = Promise.resolve();
@@ -36,18 +52,14 @@ export class Connector implements vscode.Disposable {
   private readonly changes: Emitter<void>;
   /** The state changed, or what is known of the tasks became current. */
   readonly onDidChange: Event<void>;
+  /** Those who wait for a connection, each with its way to give up. */
+  private readonly waits = new Set<AbortController>();
+  /** How many of them wait for servers of other folders. */
+  private queued = 0;
   private readonly subscriptions: readonly { dispose(): void }[];
 
-  constructor(
-    private readonly connection: ServerConnection,
-    private readonly engine: TaskEngine,
-    private readonly session: ActiveSession,
-    private readonly windows: Windows,
-    private readonly passwords: PasswordStore,
-    private readonly settings: Settings,
-    private readonly view: WatchedView,
-    private readonly logger: Logger,
-  ) {
+  constructor(private readonly options: ConnectorOptions) {
+    const { connection, engine, windows, logger } = options;
     this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
     this.onDidChange = this.changes.event;
     this.subscriptions = [
@@ -70,7 +82,9 @@ export class Connector implements vscode.Disposable {
 
   /** As the person sees it: connected only once the tasks were read. */
   get state(): ConnectionState {
-    const { state } = this.connection;
+    const { state } = this.options.connection;
+    if (this.queued > 0 && state.kind === "disconnected")
+      return { kind: "connecting", detail: sentence("Waiting for the servers of other folders…") };
     if (state.kind !== "connected" || this.upToDate) return state;
     return this.syncFailure
       ? { kind: "failed", failure: this.syncFailure }
@@ -81,9 +95,9 @@ export class Connector implements vscode.Disposable {
   async adopt(): Promise<void> {
     if (!vscode.workspace.isTrusted) return;
     try {
-      if (await this.connection.adopt()) await this.synced;
+      if (await this.options.connection.adopt()) await this.synced;
     } catch (error) {
-      this.logger.warn(`No running server was joined: ${String(error)}`);
+      this.options.logger.warn(`No running server was joined: ${String(error)}`);
     }
   }
 
@@ -91,7 +105,7 @@ export class Connector implements vscode.Disposable {
   async ensureConnected(): Promise<void> {
     if (!vscode.workspace.isTrusted)
       throw new Refusal("unavailable", sentence("This folder is not trusted; trust it to run agents on it."));
-    if (this.connection.state.kind !== "connected") await this.connectVisibly();
+    if (this.options.connection.state.kind !== "connected") await this.connectVisibly();
     if (this.syncFailure) await this.sync();
     else await this.synced;
   }
@@ -110,8 +124,9 @@ export class Connector implements vscode.Disposable {
 
   /** The settings name another server: leaves the present one, and joins that if the person looks on. */
   async reconnect(isWatched: boolean): Promise<void> {
-    if (this.connection.state.kind === "disconnected") return;
-    await this.connection.disconnect();
+    const { connection } = this.options;
+    if (connection.state.kind === "disconnected") return;
+    await connection.disconnect();
     if (isWatched) await this.ensureConnected();
   }
 
@@ -122,33 +137,71 @@ export class Connector implements vscode.Disposable {
     await this.sync();
   }
 
+  /** Ends a server that this product started, and leaves it; one that is only starting, too. */
+  async stopServer(): Promise<void> {
+    this.giveUp();
+    await this.options.connection.stopServer();
+  }
+
   dispose(): void {
+    this.giveUp();
     for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
   }
 
   /** Shows in the view what is going on; to whom does not see that, beside everything else, with a way to cancel. */
   private async connectVisibly(): Promise<void> {
+    const { view, name } = this.options;
     const { Notification } = vscode.ProgressLocation;
-    const location = this.view.visible ? { viewId: this.view.id } : Notification;
-    const title = vscode.l10n.t("Connecting to OpenCode");
+    const location = view.visible ? { viewId: view.id } : Notification;
+    const isOneOfMany = (vscode.workspace.workspaceFolders?.length ?? 0) > 1;
+    const title = isOneOfMany
+      ? vscode.l10n.t("Connecting to OpenCode for {0}", name)
+      : vscode.l10n.t("Connecting to OpenCode");
     await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
       const abort = new AbortController();
+      this.waits.add(abort);
       const subscriptions = [
         token.onCancellationRequested(() => abort.abort()),
-        this.connection.onDidChangeState((state) => {
+        this.onDidChange(() => {
+          const { state } = this;
           if (state.kind === "connecting") progress.report({ message: translate(state.detail) });
         }),
       ];
       try {
-        await this.connection.connect(abort.signal);
+        await this.connectInTurn(abort.signal);
       } catch (error) {
         if (!abort.signal.aborted) throw error;
         throw new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
       } finally {
+        this.waits.delete(abort);
         for (const subscription of subscriptions) subscription.dispose();
       }
     });
+  }
+
+  private async connectInTurn(signal: AbortSignal): Promise<void> {
+    const { connection } = this.options;
+    // Whoever comes while a start is under way takes part in it.
+    if (connection.state.kind === "connecting") return connection.connect(signal);
+    const leave = await this.turn(signal);
+    await connection.connect(signal).finally(leave);
+  }
+
+  private async turn(signal: AbortSignal): Promise<() => void> {
+    const { starts } = this.options;
+    if (!starts.isReached) return starts.enter(signal);
+    this.countQueued(1);
+    return starts.enter(signal).finally(() => this.countQueued(-1));
+  }
+
+  private countQueued(change: number): void {
+    this.queued += change;
+    this.changes.fire();
+  }
+
+  private giveUp(): void {
+    for (const wait of this.waits) wait.abort();
   }
 
   private sync(): Promise<void> {
@@ -159,12 +212,13 @@ export class Connector implements vscode.Disposable {
 
   private async readAll(): Promise<void> {
     try {
-      const { state } = this.connection;
-      if (state.kind === "connected") await this.windows.join(state.own ? "own" : state.url);
-      await this.engine.connect();
-      await this.session.refresh();
+      const { connection, windows, engine, session } = this.options;
+      const { state } = connection;
+      if (state.kind === "connected") await windows.join(state.own ? "own" : state.url);
+      await engine.connect();
+      await session.refresh();
       // The connection may be gone again by now.
-      this.upToDate = this.connection.state.kind === "connected";
+      this.upToDate = connection.state.kind === "connected";
     } catch (error) {
       this.syncFailure = {
         code: "gave-up",
@@ -178,7 +232,8 @@ export class Connector implements vscode.Disposable {
   }
 
   private async askPassword(): Promise<boolean> {
-    const { url } = this.settings.server();
+    const { passwords, settings } = this.options;
+    const { url } = settings.server();
     if (url === undefined) return false;
     const password = await vscode.window.showInputBox({
       title: vscode.l10n.t("Password of the OpenCode Server"),
@@ -187,7 +242,7 @@ export class Connector implements vscode.Disposable {
       ignoreFocusOut: true,
     });
     if (password === undefined || password === "") return false;
-    await this.passwords.set(url, password);
+    await passwords.set(url, password);
     return true;
   }
 }

@@ -5,9 +5,11 @@ import type { FirstStep } from "./first-steps.ts";
 interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, boolean> {
   /** The walkthrough was opened in this window. */
   "asyncagents.firstSteps.shown": boolean;
+  /** Of the current folder, as is `failure` and `ownServer`. */
   "asyncagents.state":
     "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
   "asyncagents.failure": string | undefined;
+  /** One folder at least. */
   "asyncagents.connected": boolean;
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;

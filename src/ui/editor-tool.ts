@@ -8,6 +8,7 @@ import { RUNS } from "../tools/runs.ts";
 import { ToolInput } from "../tools/tool-input.ts";
 import type { KnownTasks, ToolName } from "../tools/tool.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
+import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
 import { modelMessage } from "./human-error.ts";
 
@@ -32,8 +33,9 @@ export interface EditorToolContext {
  * and what it launches is announced as if the person had launched it.
  */
 export class EditorTool implements vscode.LanguageModelTool<object> {
-  /** The session whose tasks the person was asked about last. */
-  private confirmed: { readonly sessionID: string | undefined } | undefined;
+  /** The folder and the session that the person was asked about last. */
+  private confirmed:
+    { readonly folder: Folder | undefined; readonly sessionID: string | undefined } | undefined;
 
   constructor(
     private readonly name: ToolName,
@@ -45,7 +47,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
   }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
     // What is to be cleared has to be known before it is confirmed.
     if (this.name === "asyncagents_clear") await connectedFolder(this.context.folders).catch(() => undefined);
-    this.confirmed = { sessionID: activeSession(this.context) };
+    this.confirmed = { folder: this.context.folders.current, sessionID: activeSession(this.context) };
     const confirmationMessages = confirmation(this.name, input, this.context);
     const invocationMessage = progressMessage(this.name);
     return confirmationMessages ? { invocationMessage, confirmationMessages } : { invocationMessage };
@@ -72,7 +74,8 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
 
   private async run(input: unknown, signal: AbortSignal): Promise<string> {
     const { folders, known, commands } = this.context;
-    const { session } = await connectedFolder(folders);
+    const confirmed = folders.all.find((folder) => folder === this.confirmed?.folder);
+    const { session } = await connectedFolder(folders, confirmed);
     // Whoever only looks for tasks must not leave a session behind.
     const sessionID = this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? "");
     if (this.name === "asyncagents_clear" && this.confirmed && this.confirmed.sessionID !== session.id)
@@ -130,6 +133,8 @@ function describeLaunch(
 ): string {
   const resumed = input.id("resume");
   if (resumed !== undefined) addLine(message, vscode.l10n.t("Task: {0}", nameTask(resumed, context)));
+  const { all, current } = context.folders;
+  if (current && all.length > 1) addLine(message, vscode.l10n.t("Folder: {0}", current.name));
   const [description, agent, model] = [input.text("description"), input.text("agent"), input.text("model")];
   if (description !== undefined) addLine(message, description);
   if (agent !== undefined) addLine(message, vscode.l10n.t("Agent: {0}", agent));

@@ -1,4 +1,5 @@
 import type * as vscode from "vscode";
+import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, type Task } from "../engine/task.ts";
@@ -18,7 +19,10 @@ export interface EndContext {
   readonly isShown: (taskID: string) => boolean;
 }
 
-/** Tells the person when what they launched has ended, and when anything comes near its ceiling. */
+/** Tasks of a batch that ended this close to one another, in milliseconds, were stopped as one. */
+const STOPPED_AS_ONE_MS = 5_000;
+
+/** Tells the person when what they launched has ended, and when anything comes near its ceiling or is stopped there. */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
 
@@ -37,9 +41,10 @@ export class Notifications implements vscode.Disposable {
     if (!before || !after || !isActive(before) || isActive(after)) return;
     // A resume that the server did not take leaves the task as it was.
     if (before.endedAt === after.endedAt) return;
-    if (after.launchedBy !== "person") return;
+    if (after.launchedBy !== "person" && !isStoppedAtCeiling(after)) return;
     // At once, as the tasks beside it may change while the texts are loaded.
     const siblings = this.context.engine.list(after.parentSessionID);
+    if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
     const { tellEnd } = await import("./tell-end.ts");
     await tellEnd(this.context, after, before.status === "running" ? siblings : []);
   }
@@ -49,4 +54,19 @@ export class Notifications implements vscode.Disposable {
     const { tellCeiling } = await import("./tell-ceiling.ts");
     await tellCeiling(this.context, task);
   }
+}
+
+/** The ceilings are the person's, whoever launched what they stop. */
+function isStoppedAtCeiling({ error }: Task): boolean {
+  return error?.name === BUDGET_EXCEEDED;
+}
+
+/** Whether this other task was stopped a moment before, so that the person knows of their batch. */
+function isStoppedWith(other: Task, { id, batchID, endedAt = 0 }: Task): boolean {
+  return (
+    other.id !== id &&
+    other.batchID === batchID &&
+    isStoppedAtCeiling(other) &&
+    Math.abs(endedAt - (other.endedAt ?? 0)) < STOPPED_AS_ONE_MS
+  );
 }

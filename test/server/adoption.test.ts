@@ -104,7 +104,7 @@ describe("adopting what others launched", () => {
     assert.deepEqual([task.status, task.toolCalls], ["completed", 1]);
     assert.equal((await window.engine.output(id)).result, "found it");
     const notice = await settledNotice(id);
-    assert.match(notice.state === "skipped" ? notice.reason : "", /through task/);
+    assert.match(notice.state === "skipped" ? notice.reason : "", /own tool task/);
     await rest(parent, id);
     assert.deepEqual(await notices(server, parent), []);
     // From then on nobody else waits for it.

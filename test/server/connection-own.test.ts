@@ -139,6 +139,22 @@ describe("Connection to a server of one's own", function () {
     await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
   });
 
+  it("a folder that goes while its server starts leaves no server behind, whenever that is", async () => {
+    desk = await Desk.open({ graceMs: 100 });
+    const sockets = (): number => desk.files().filter((file) => file.endsWith(".sock")).length;
+    const begun = desk.window();
+    const connecting = begun.connect();
+    begun.dispose();
+    await assert.rejects(connecting, { name: "AbortError" });
+    const starting = desk.window();
+    const started = starting.connect();
+    await until("the watchdog", () => sockets() === 1);
+    starting.dispose();
+    await assert.rejects(started, { name: "AbortError" });
+    await until("the end", () => sockets() === 0);
+    assert.equal(desk.state(), undefined);
+  });
+
   it("says that there is no OpenCode, or that the path set is wrong", async () => {
     desk = await Desk.open({ env: { PATH: "/nowhere" } });
     assert.equal((await failureOf(desk.window({ path: "/no/opencode" }).connect())).code, "bad-path");

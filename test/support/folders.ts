@@ -7,10 +7,13 @@ import type { Logger } from "../../src/engine/ports.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import { Folders } from "../../src/ui/folders/folders.ts";
 
+const CONNECTED: ConnectionState = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
+
 /** What a folder of a test is made of; what is left out is not there. */
 export interface FolderSetup {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
+  /** How its connection is; by default it is connected. */
   readonly state?: ConnectionState;
   readonly ensureConnected?: () => Promise<void>;
 }
@@ -20,8 +23,8 @@ export class MemoryWorkspace {
   private readonly setups = new Map<string, FolderSetup>();
   private readonly changes: Emitter<vscode.WorkspaceFoldersChangeEvent>;
   readonly folders: Folders;
-  /** The names of those that were disposed. */
-  readonly disposed: string[] = [];
+  /** What was done with which folder: adopt, connect, dispose. */
+  readonly journal: string[] = [];
   workspaceFolders: readonly vscode.WorkspaceFolder[] = [];
 
   constructor(logger: Logger) {
@@ -45,9 +48,9 @@ export class MemoryWorkspace {
     return this.folders.open((folder) => this.openFolder(folder));
   }
 
-  add(name: string, setup: FolderSetup): void {
+  add(name: string, setup: FolderSetup, scheme = "file"): void {
     this.setups.set(name, setup);
-    const uri = { toString: () => `file:///${name}`, fsPath: `/${name}` } as vscode.Uri;
+    const uri = { scheme, toString: () => `${scheme}:///${name}`, fsPath: `/${name}` } as vscode.Uri;
     const folder = { uri, name, index: this.workspaceFolders.length };
     this.workspaceFolders = [...this.workspaceFolders, folder];
     this.changes.fire({ added: [folder], removed: [] });
@@ -69,12 +72,13 @@ export class MemoryWorkspace {
   private openFolder({ uri, name }: vscode.WorkspaceFolder): Folder {
     const setup = this.setups.get(name);
     if (!setup) throw new Error(`The folder ${name} was not set up.`);
-    const { engine, session, state = { kind: "disconnected" }, ensureConnected } = setup;
+    const { engine, session, state = CONNECTED, ensureConnected } = setup;
+    const did = (what: string) => async () => void this.journal.push(`${what} ${name}`);
     const connector = {
       state,
       onDidChange: () => ({ dispose: () => undefined }),
-      adopt: async () => undefined,
-      ensureConnected: ensureConnected ?? (async () => undefined),
+      adopt: did("adopt"),
+      ensureConnected: ensureConnected ?? did("connect"),
     };
     return {
       uri,
@@ -83,7 +87,7 @@ export class MemoryWorkspace {
       session,
       tasks: engine,
       connector,
-      dispose: () => this.disposed.push(name),
+      dispose: () => this.journal.push(`dispose ${name}`),
     } as unknown as Folder;
   }
 }

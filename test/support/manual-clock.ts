@@ -2,7 +2,7 @@ import type { Disposable } from "../../src/engine/event.ts";
 import type { Clock } from "../../src/engine/ports.ts";
 
 interface Timer {
-  readonly due: number;
+  due: number;
   readonly callback: () => void;
 }
 
@@ -38,6 +38,12 @@ export class ManualClock implements Clock {
       await settled();
     }
     this.time = end;
+  }
+
+  /** Time passes while the machine sleeps: timers stand still. */
+  sleep(ms: number): void {
+    this.time += ms;
+    for (const timer of this.timers) timer.due += ms;
   }
 
   /** Of timers due at the same time the one that was set first. */

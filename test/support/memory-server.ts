@@ -53,6 +53,8 @@ export interface MemoryServerOptions {
    * what follows an end or an abort waits for {@link MemoryServer.step}.
    */
   readonly stepwise?: boolean;
+  /** How its IDs end: those of several servers differ. */
+  readonly name?: string;
 }
 
 /** What runs in a session. */
@@ -84,6 +86,7 @@ export class MemoryServer implements AgentServer {
   private readonly requests = new Map<string, PendingRequest>();
   private readonly turns = new Map<string, Turn>();
   private readonly now: () => number;
+  private readonly name: string;
   private readonly stepwise: boolean;
   private readonly events = new Emitter<ServerEvent>((error) => {
     throw error;
@@ -91,9 +94,10 @@ export class MemoryServer implements AgentServer {
   private made = 0;
   readonly onEvent = this.events.event;
 
-  constructor({ now = Date.now, stepwise = false }: MemoryServerOptions = {}) {
+  constructor({ now = Date.now, stepwise = false, name = "memory" }: MemoryServerOptions = {}) {
     this.now = now;
     this.stepwise = stepwise;
+    this.name = name;
   }
 
   /** Tells everyone who listens, at once. */
@@ -681,7 +685,7 @@ export class MemoryServer implements AgentServer {
   }
 
   private id(prefix: string): string {
-    return `${prefix}_${(++this.made).toString(16).padStart(12, "0")}memory`;
+    return `${prefix}_${(++this.made).toString(16).padStart(12, "0")}${this.name}`;
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, openWindow, type EngineWindow } from "../support/engine.ts";
 import {
@@ -73,13 +74,18 @@ describe("ceilings in a real editor", () => {
     await model?.stop();
   });
 
-  const launch = (description: string, steps: readonly ScriptStep[]): Promise<Task> =>
+  const launch = (
+    description: string,
+    steps: readonly ScriptStep[],
+    rest: Partial<LaunchInput> = {},
+  ): Promise<Task> =>
     launcher.engine.launch({
       prompt: script(steps, "Find what slows the login. "),
       description,
       agent: "general",
       parentSessionID: parent,
       launchedBy: "person",
+      ...rest,
     });
 
   const failed = (id: string): Promise<unknown> =>
@@ -134,6 +140,24 @@ describe("ceilings in a real editor", () => {
     await workbench.page.locator(".settings-editor", { hasText: "Batch Tokens" }).waitFor();
     await takePictures(workbench, "budget-settings");
     await workbench.runCommand("View: Close All Editors");
+  });
+
+  it("tells the person once of a batch that was stopped, though an agent launched it", async () => {
+    await workbench.runCommand("Notifications: Clear All Notifications");
+    await workbench.changeSettings({ "asyncagents.budget.batchCost": 0.7 });
+    const step = { ...STEP, gate: "batch" };
+    const rest = { launchedBy: "agent", batchID: "bat-indexes" } as const;
+    const tasks = [
+      await launch("Find unused indexes", [step, step], rest),
+      await launch("Find missing indexes", [step, step], rest),
+    ];
+    model.release("batch");
+    for (const { id } of tasks) await failed(id);
+    const told = workbench.notification("failed: Stopped as its batch reached its ceiling of $0.70.");
+    await told.first().waitFor();
+    await takePictures(workbench, "budget-batch-stopped");
+    assert.equal(await told.count(), 1);
+    await workbench.changeSettings({ "asyncagents.budget.batchCost": null });
   });
 
   it("opens the setting from the warning", async () => {

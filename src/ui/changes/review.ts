@@ -1,12 +1,12 @@
 import * as vscode from "vscode";
 import { messageOf } from "../../engine/errors.ts";
-import type { Disposable, Event } from "../../engine/event.ts";
+import type { Disposable } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
-import type { TaskChange } from "../../engine/registry.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
 import { ChangesView, type ChangeNode } from "./changes-view.ts";
@@ -16,7 +16,7 @@ import { isReverted } from "./revert-plan.ts";
 import { changesTitle, showChange } from "./show-changes.ts";
 
 export interface ReviewParts {
-  readonly engine: { readonly onDidChange: Event<TaskChange> };
+  readonly engine: Pick<Tasks, "child" | "onDidChange" | "onDidChangeSubagent">;
   readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
@@ -44,11 +44,8 @@ export class Review implements vscode.Disposable {
     this.view = new ChangesView(parts.keys);
     this.subscriptions = [
       this.view,
-      parts.engine.onDidChange(({ id, before, after }) => {
-        if (id !== this.listedTaskID) return;
-        if (!after) this.close();
-        else if (before && isAtWork(before) && !isAtWork(after)) void this.refresh();
-      }),
+      parts.engine.onDidChange(({ id, before }) => this.follow(id, before)),
+      parts.engine.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
       vscode.workspace.onDidSaveTextDocument(({ uri }) => {
         if (this.view.nodes.some(({ change }) => vscode.Uri.file(change.path).fsPath === uri.fsPath))
           void this.refresh();
@@ -139,6 +136,14 @@ export class Review implements vscode.Disposable {
 
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
+  }
+
+  private follow(id: string, before: Child | undefined): void {
+    if (id !== this.listedTaskID) return;
+    // What is gone as a subagent can be a task now.
+    const child = this.parts.engine.child(id);
+    if (!child) this.close();
+    else if (before && isAtWork(before) && !isAtWork(child)) void this.refresh();
   }
 
   /** Only the diff editors of files that are still listed offer to accept and to revert. */

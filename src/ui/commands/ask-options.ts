@@ -2,11 +2,10 @@ import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
 import type { Subject } from "../editor/subject.ts";
-import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import { pickAgents } from "./pick-agent.ts";
 import { pickModel, usualModel } from "./pick-model.ts";
@@ -30,11 +29,9 @@ export interface OptionsAnswer {
 }
 
 /** Shows what of a launch can be chosen, and lets the person change it. */
-export async function askOptions(context: CommandContext, question: OptionsQuestion): Promise<OptionsAnswer> {
+export async function askOptions(context: LaunchContext, question: OptionsQuestion): Promise<OptionsAnswer> {
   // Asked for now, the models are there when they are wanted; who wants them hears of a failure.
-  requireFolder(context.folders)
-    .engine.catalog.models()
-    .catch(() => undefined);
+  context.folder.engine.catalog.models().catch(() => undefined);
   let active: Option | undefined;
   for (let { plan } = question; ;) {
     const option = await askChoice<Option>({
@@ -75,7 +72,7 @@ export async function askOptions(context: CommandContext, question: OptionsQuest
 }
 
 function optionChoices(
-  { folders }: CommandContext,
+  { folder }: LaunchContext,
   { plan, prompts, canMove }: OptionsQuestion,
 ): readonly Choice<Option>[] {
   const { agents, model, fork, subject } = plan;
@@ -103,7 +100,7 @@ function optionChoices(
       value: "model",
     },
     ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
-    ...(folders.current?.session.session ? [forked] : []),
+    ...(folder.session.session ? [forked] : []),
     ...(canMove ? [write, sections] : []),
   ];
 }
@@ -136,8 +133,8 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
 }
 
 /** A fork of the active session; undefined: there is none. */
-function forkOfActive({ folders }: CommandContext): LaunchPlan["fork"] {
-  const active = folders.current?.session.session;
+function forkOfActive({ folder }: LaunchContext): LaunchPlan["fork"] {
+  const active = folder.session.session;
   if (!active) return undefined;
   return { title: active.title, request: { sourceSessionID: active.id }, parentSessionID: active.id };
 }

@@ -2,12 +2,13 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { isActive, type Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { folderTitle } from "../folders/folder-title.ts";
 import { showIfLong } from "../long-work.ts";
 import { humanMessage } from "../human-error.ts";
 import { joinSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askPrompt } from "./ask-prompt.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { Command, CommandContext, LaunchContext } from "./command.ts";
 import { launchReviewed } from "./launch-flow.ts";
 import { launchTogether, PartlyLaunched } from "./launch-plan.ts";
 import { launchTask, readArguments, type LaunchArguments } from "./launch.ts";
@@ -25,8 +26,8 @@ interface BatchArguments {
 
 export const launchBatch: Command = {
   async run(context, argument) {
-    await connectedFolder(context.folders);
-    return argument === undefined ? launchAsking(context) : launchAll(context, readBatch(argument));
+    if (argument !== undefined) return launchAll(context, readBatch(argument));
+    return launchAsking({ ...context, folder: await connectedFolder(context.folders) });
   },
 };
 
@@ -73,7 +74,7 @@ async function launchAll(
 }
 
 /** Asks for the prompts, where they are not selected in the editor, then for the agents. */
-async function launchAsking(context: CommandContext): Promise<readonly Task[] | undefined> {
+async function launchAsking(context: LaunchContext): Promise<readonly Task[] | undefined> {
   const { memory, logger } = context;
   const selected = selectedTexts();
   let problem: string | undefined;
@@ -108,11 +109,11 @@ function selectedTexts(): readonly string[] | undefined {
 
 /** Undefined: the person changed their mind, or writes on in an editor. */
 async function askPrompts(
-  { memory, promptEditors }: CommandContext,
+  { memory, promptEditors, folders, folder }: LaunchContext,
   problem: string | undefined,
 ): Promise<readonly string[] | undefined> {
   const answer = await askPrompt(memory, {
-    title: vscode.l10n.t("Launch Batch: Prompts"),
+    title: folderTitle(folders, folder, vscode.l10n.t("Launch Batch: Prompts")),
     step: 1,
     totalSteps: 2,
     hint: vscode.l10n.t("One prompt for each task, separated by |. In an editor: by lines of ---."),
@@ -123,7 +124,7 @@ async function askPrompts(
   });
   if (answer?.goes !== "editor") return answer && splitPrompts(answer.text);
   await promptEditors.open(
-    { kind: "launch", plan: { agents: [], splits: true } },
+    { kind: "launch", plan: { agents: [], splits: true, folder: folder.uri.toString() } },
     joinSections(splitPrompts(answer.text)),
   );
   memory.dropDraft(DRAFT, answer.text);

@@ -4,11 +4,12 @@ import type { Logger } from "../../engine/ports.ts";
 import type { Review } from "../changes/review.ts";
 import type { FirstSteps } from "../first-steps.ts";
 import type { Engines } from "../folders/engines.ts";
+import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
-import { TreeNode } from "../tree/nodes.ts";
+import { folderOf, TreeNode } from "../tree/nodes.ts";
 import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
 import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
@@ -24,6 +25,7 @@ export interface CommandContext {
   readonly panels: OutputPanels;
   readonly promptEditors: PromptEditors;
   readonly memory: LaunchMemory;
+  /** The window's; a folder has its own. */
   readonly settings: Settings;
   readonly logger: Logger;
   /** Opens a text as a read-only document; the name's extension tells the language. */
@@ -42,6 +44,12 @@ export interface CommandContext {
   /** Where OpenCode is on this machine; rejects with a `ConnectionError` where it is not found. */
   readonly findExecutable: () => Promise<string>;
   readonly firstSteps: FirstSteps;
+}
+
+/** What launching works on. */
+export interface LaunchContext extends CommandContext {
+  /** Where the agents are to work: it stays the same from the first question to the last, whatever becomes the current one. */
+  readonly folder: Folder;
 }
 
 /** Undefined as a result of a command that asks: the person changed their mind. */
@@ -66,6 +74,7 @@ export function registerCommands<ID extends string>(
       vscode.commands.registerCommand(id, async (...args: unknown[]) => {
         try {
           const [{ [id]: command }] = await Promise.all([load(), context.folders.opened]);
+          context.folders.use(folderOf(context.folders, args[0]));
           const isForMenu = !command.isAboutTask && !isFromCode(args);
           return await command.run(context, ...(isForMenu ? [] : args));
         } catch (error) {

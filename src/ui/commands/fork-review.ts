@@ -5,7 +5,7 @@ import { humanMessage } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK, showInput } from "../quick-input.ts";
 import { askChoice, showStep, type Choice, type Step } from "./ask-choice.ts";
-import type { CommandContext } from "./command.ts";
+import type { CommandContext, LaunchContext } from "./command.ts";
 import type { ForkDraft, LaunchPlan } from "./launch-plan.ts";
 import { pickAgent } from "./pick-agent.ts";
 
@@ -29,7 +29,7 @@ export interface Reviewed {
 
 /** Shows what a fork would inherit, and lets the person change it. Undefined: they changed their mind. */
 export async function reviewFork(
-  context: CommandContext,
+  context: LaunchContext,
   plan: ForkPlan,
   step: Step,
 ): Promise<Reviewed | undefined> {

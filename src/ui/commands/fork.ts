@@ -5,6 +5,7 @@ import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readArguments, type LaunchArguments } from "./launch.ts";
 import { forkAsking } from "./launch-flow.ts";
+import { folderNamed } from "./pick-folder.ts";
 import { connectFor, findChild, pickChild } from "./pick-task.ts";
 
 export const fork: Command = {
@@ -19,26 +20,38 @@ export const fork: Command = {
       return forkTask(context, child.id, readArguments({ ...(options as object | undefined), prompt }));
     const { id, description, parentSessionID, agent, model } = child;
     const draft = { title: description, request: { sourceSessionID: id }, parentSessionID };
-    return forkAsking(context, { agents: agent === undefined ? [] : [agent], model, fork: draft });
+    const folder = await connectedFolder(context.folders, context.folders.of(id));
+    return forkAsking(
+      { ...context, folder },
+      { agents: agent === undefined ? [] : [agent], model, fork: draft },
+    );
   },
 };
 
 export const launchForked: Command = {
   async run(context, argument) {
-    const folder = await connectedFolder(context.folders);
+    const given = argument === undefined ? undefined : readArguments(argument);
+    const { folders } = context;
+    const folder = await connectedFolder(
+      folders,
+      given?.folder === undefined ? undefined : folderNamed(folders, given.folder),
+    );
     const sessionID = await folder.session.ensure();
-    if (argument !== undefined) return launchFork(context, sessionID, readArguments(argument));
+    if (given) return launchFork(context, sessionID, given);
     const session = folder.engine.session(sessionID);
     const agent = session?.agent ?? (await folder.engine.agents())[0]?.name;
-    return forkAsking(context, {
-      agents: agent === undefined ? [] : [agent],
-      model: session?.model,
-      fork: {
-        title: session?.title ?? "",
-        request: { sourceSessionID: sessionID },
-        parentSessionID: sessionID,
+    return forkAsking(
+      { ...context, folder },
+      {
+        agents: agent === undefined ? [] : [agent],
+        model: session?.model,
+        fork: {
+          title: session?.title ?? "",
+          request: { sourceSessionID: sessionID },
+          parentSessionID: sessionID,
+        },
       },
-    });
+    );
   },
 };
 

@@ -3,6 +3,8 @@ import type { Task } from "../../engine/task.ts";
 import { editorVariables } from "../editor/selection-subject.ts";
 import type { Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { folderTitle } from "../folders/folder-title.ts";
+import type { Folder } from "../folders/folder.ts";
 import { humanMessage } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
@@ -10,23 +12,26 @@ import { BACK } from "../quick-input.ts";
 import type { Step } from "./ask-choice.ts";
 import { askOptions } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
-import type { CommandContext } from "./command.ts";
+import type { CommandContext, LaunchContext } from "./command.ts";
 import { reviewFork, type ForkPlan } from "./fork-review.ts";
 import { confirmCount, launchPlan, PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
-import { pickAgent, pickAgents } from "./pick-agent.ts";
+import { OTHER_FOLDER, pickAgent, pickAgentOrFolder, pickAgents } from "./pick-agent.ts";
+import { pickFolder } from "./pick-folder.ts";
 import { pickPrompt } from "./pick-prompt.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the person wants to choose; `subject`: what it is about. */
 export async function launchAsking(context: CommandContext, subject?: Subject): Promise<Task | undefined> {
-  await connectedFolder(context.folders);
+  let folder = await connectedFolder(context.folders);
   let plan: LaunchPlan = { agents: [], subject };
   for (;;) {
-    const title = subject
-      ? vscode.l10n.t("Launch on {0}: Agent", subject.title)
-      : vscode.l10n.t("Launch Task: Agent");
-    const agent = await pickAgent(context, { title, step: 1, totalSteps: 2 }, plan.agents[0]);
+    const asking = { ...context, folder };
+    const agent = await pickAgentOrFolder(asking, agentStep(asking, subject), plan.agents[0]);
+    if (agent === OTHER_FOLDER) {
+      folder = await otherFolder(asking);
+      continue;
+    }
     if (agent === undefined || agent === BACK) return undefined;
-    const asked = await askPromptFor(context, {
+    const asked = await askPromptFor(asking, {
       // Several agents that were chosen before are left for one that is chosen now.
       plan: plan.agents.includes(agent) ? plan : { ...plan, agents: [agent] },
       draft: "launch",
@@ -37,8 +42,27 @@ export async function launchAsking(context: CommandContext, subject?: Subject): 
   }
 }
 
+function agentStep({ folders, folder }: LaunchContext, subject?: Subject): Step {
+  const title = subject
+    ? vscode.l10n.t("Launch on {0}: Agent", subject.title)
+    : vscode.l10n.t("Launch Task: Agent");
+  return {
+    title: folderTitle(folders, folder, title),
+    step: 1,
+    totalSteps: 2,
+  };
+}
+
+/** The folder that the person chooses, connected; the present one if they change their mind. */
+async function otherFolder({ folders, folder }: LaunchContext): Promise<Folder> {
+  const picked = await pickFolder(folders, folder);
+  if (!picked) return folder;
+  folders.use(picked);
+  return connectedFolder(folders, picked);
+}
+
 /** Asks for the prompt of a fork, then shows what it inherits. */
-export async function forkAsking(context: CommandContext, plan: ForkPlan): Promise<Task | undefined> {
+export async function forkAsking(context: LaunchContext, plan: ForkPlan): Promise<Task | undefined> {
   const draft = `fork ${plan.fork.request.sourceSessionID}`;
   const { result } = await askPromptFor(context, { plan, draft, followsAgent: false });
   return result === BACK ? undefined : result?.[0];
@@ -58,7 +82,7 @@ interface Asked {
 }
 
 async function askPromptFor(
-  context: CommandContext,
+  context: LaunchContext,
   { plan, draft, followsAgent }: PromptStep,
 ): Promise<Asked> {
   const { memory, promptEditors, logger } = context;
@@ -68,7 +92,7 @@ async function askPromptFor(
   for (let current = plan; ;) {
     const step = followsAgent ? 2 : 1;
     const answer = await askPrompt(memory, {
-      ...promptTexts(current),
+      ...promptTexts(context, current),
       step,
       totalSteps: current.fork ? step + 1 : step,
       canGoBack: followsAgent,
@@ -103,7 +127,7 @@ async function askPromptFor(
     }
     const prompts = text.trim() === "" ? [] : [text];
     if (goes === "options") {
-      const title = vscode.l10n.t("Launch Task: Options");
+      const title = optionsTitle(context);
       const asked = await askOptions(context, {
         title,
         canGoBack: true,
@@ -116,7 +140,11 @@ async function askPromptFor(
       if (goes === "back" || (goes === "on" && prompts.length === 0)) continue;
     }
     if (goes === "editor" || goes === "sections") {
-      const target = goes === "sections" ? { ...current, splits: true } : current;
+      const target = {
+        ...current,
+        folder: context.folder.uri.toString(),
+        splits: goes === "sections" || current.splits,
+      };
       const content = text || (subjectOf(target) ? "" : quotedSelection());
       await promptEditors.open({ kind: "launch", plan: target }, content);
       memory.dropDraft(draft, answer.text);
@@ -136,7 +164,14 @@ async function askPromptFor(
   }
 }
 
-function promptTexts(plan: LaunchPlan): { readonly title: string; readonly hint: string } {
+function optionsTitle({ folders, folder }: LaunchContext): string {
+  return folderTitle(folders, folder, vscode.l10n.t("Launch Task: Options"));
+}
+
+function promptTexts(
+  { folders, folder }: LaunchContext,
+  plan: LaunchPlan,
+): { readonly title: string; readonly hint: string } {
   const { fork } = plan;
   const agents = plan.agents.join(", ");
   const subject = subjectOf(plan);
@@ -147,7 +182,7 @@ function promptTexts(plan: LaunchPlan): { readonly title: string; readonly hint:
     };
   if (!subject)
     return {
-      title: vscode.l10n.t("Launch Task: Prompt for {0}", agents),
+      title: folderTitle(folders, folder, vscode.l10n.t("Launch Task: Prompt for {0}", agents)),
       hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
     };
   const hint = vscode.l10n.t(
@@ -155,7 +190,11 @@ function promptTexts(plan: LaunchPlan): { readonly title: string; readonly hint:
     withoutLinks(subject.title),
   );
   return {
-    title: vscode.l10n.t("Launch on {0}: Prompt for {1}", subject.title, agents),
+    title: folderTitle(
+      folders,
+      folder,
+      vscode.l10n.t("Launch on {0}: Prompt for {1}", subject.title, agents),
+    ),
     hint: subject.note === undefined ? hint : `${hint} ${subject.note}`,
   };
 }
@@ -172,16 +211,16 @@ function isOneLine(text: string): boolean {
 
 /** Asks what is still open before prompts are launched: agents, what a fork inherits, a great number. */
 export async function launchReviewed(
-  context: CommandContext,
+  context: LaunchContext,
   plan: LaunchPlan,
   prompts: readonly string[],
   steps: Omit<Step, "title"> = {},
 ): Promise<Asked> {
   let current = plan;
   if (current.agents.length === 0) {
-    const title = vscode.l10n.t("Launch Task: Agent");
+    const { title } = agentStep(context);
     const agents = current.splits
-      ? await pickAgents(context, { title, ...steps }, [], batchTitle(prompts.length))
+      ? await pickAgents(context, { title, ...steps }, [], batchTitle(context, prompts.length))
       : await pickAgent(context, { title, ...steps });
     if (agents === undefined || agents === BACK) return { plan: current, result: agents };
     current = { ...current, agents: typeof agents === "string" ? [agents] : agents };
@@ -204,12 +243,14 @@ export async function launchReviewed(
 }
 
 /** Says what so many prompts come to with so many agents. */
-function batchTitle(promptCount: number): (agentCount: number) => string {
+function batchTitle({ folders, folder }: LaunchContext, promptCount: number): (agentCount: number) => string {
   return (agentCount) => {
     const count = promptCount * agentCount;
-    return count === 1
-      ? vscode.l10n.t("Launch Batch: 1 Task")
-      : vscode.l10n.t("Launch Batch: {0} Tasks", count);
+    return folderTitle(
+      folders,
+      folder,
+      count === 1 ? vscode.l10n.t("Launch Batch: 1 Task") : vscode.l10n.t("Launch Batch: {0} Tasks", count),
+    );
   };
 }
 
@@ -222,27 +263,35 @@ export async function launchTextAsking(
   text: string,
   { agents = [], canMove = false }: { readonly agents?: readonly string[]; readonly canMove?: boolean } = {},
 ): Promise<Task | undefined> {
-  await connectedFolder(context.folders);
+  let folder = await connectedFolder(context.folders);
   const prompts = [text];
   for (let plan: LaunchPlan = { agents }, isAsked = agents.length > 0; ; isAsked = false) {
-    const step = { title: vscode.l10n.t("Launch Task: Agent"), step: 1, totalSteps: 2 };
-    const agent = isAsked ? agents[0] : await pickAgent(context, step, plan.agents[0]);
+    const asking = { ...context, folder };
+    const agent = isAsked ? agents[0] : await pickAgentOrFolder(asking, agentStep(asking), plan.agents[0]);
+    if (agent === OTHER_FOLDER) {
+      folder = await otherFolder(asking);
+      continue;
+    }
     if (agent === undefined || agent === BACK) return undefined;
     plan = { ...plan, agents: [agent] };
-    const title = vscode.l10n.t("Launch Task: Options");
+    const title = optionsTitle(asking);
     const options = { title, step: 2, totalSteps: 2, canGoBack: true, prompts, canMove };
     for (let isBack = false; !isBack;) {
-      const chosen = await askOptions(context, { ...options, plan });
+      const chosen = await askOptions(asking, { ...options, plan });
       if (chosen.goes === undefined) return undefined;
       ({ plan } = chosen);
       isBack = chosen.goes === "back";
       if (isBack) continue;
       if (chosen.goes === "editor" || chosen.goes === "sections") {
-        const target = chosen.goes === "sections" ? { ...plan, splits: true } : plan;
+        const target = {
+          ...plan,
+          folder: folder.uri.toString(),
+          splits: chosen.goes === "sections" || plan.splits,
+        };
         await context.promptEditors.open({ kind: "launch", plan: target }, text);
         return undefined;
       }
-      const asked = await launchReviewed(context, plan, prompts);
+      const asked = await launchReviewed(asking, plan, prompts);
       if (asked.result !== BACK) return asked.result?.[0];
       ({ plan } = asked);
     }

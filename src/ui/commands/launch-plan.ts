@@ -6,7 +6,7 @@ import type { ModelRef, Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import { explanation } from "../human-error.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
 const MANY_TASKS = 10;
@@ -23,6 +23,8 @@ export interface LaunchPlan {
   readonly subject?: Subject | undefined;
   /** Whether the prompt goes without its subject. */
   readonly leavesOutSubject?: boolean | undefined;
+  /** The address of the folder that the agents work in; left out: the current one. */
+  readonly folder?: string | undefined;
   /** Whether each section of a text is a prompt of its own. */
   readonly splits?: boolean | undefined;
 }
@@ -56,11 +58,11 @@ export interface ForkDraft {
 
 /** Launches a task for each prompt and agent, those of one call as one batch. */
 export async function launchPlan(
-  context: CommandContext,
+  context: LaunchContext,
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  const { session } = await connectedFolder(context.folders);
+  const { session } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);

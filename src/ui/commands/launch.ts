@@ -4,6 +4,7 @@ import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { folderNamed } from "./pick-folder.ts";
 import { launchAsking } from "./launch-flow.ts";
 
 /** What a program passes; the names are those of the tool `asyncagents_task`. */
@@ -13,9 +14,11 @@ export interface LaunchArguments {
   readonly agent?: string | undefined;
   readonly model?: string | undefined;
   readonly batch_id?: string | undefined;
+  /** The folder to work in, by its path or its name in the workspace; by default the current one. */
+  readonly folder?: string | undefined;
 }
 
-const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id"];
+const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id", "folder"];
 
 export const launch: Command = {
   run: async (context, argument) =>
@@ -37,7 +40,10 @@ export async function launchTask(
   input: LaunchArguments,
   subject?: Subject,
 ): Promise<Task> {
-  const { session } = await connectedFolder(context.folders);
+  const { session } = await connectedFolder(
+    context.folders,
+    input.folder === undefined ? undefined : folderNamed(context.folders, input.folder),
+  );
   const { prompt, description, agent, batch_id: batchID } = input;
   const model = requireModel(input.model);
   if (prompt.trim() === "")
@@ -78,5 +84,6 @@ export function readArguments(argument: unknown): LaunchArguments {
     agent: text("agent"),
     model: text("model"),
     batch_id: text("batch_id"),
+    folder: text("folder"),
   };
 }

@@ -2,22 +2,21 @@ import * as vscode from "vscode";
 import { modelText } from "../../engine/model-ref.ts";
 import type { ModelInfo } from "../../engine/server-model.ts";
 import type { ModelRef } from "../../engine/task.ts";
-import { requireFolder } from "../folders/require-folder.ts";
 import { BACK } from "../quick-input.ts";
 import { askChoice, type Choice, type Step } from "./ask-choice.ts";
-import type { CommandContext } from "./command.ts";
+import type { LaunchContext } from "./command.ts";
 
 /** Stands for the model that a task gets for which none is chosen. */
 const USUAL = "";
 
 /** Asks for a model, or for the usual one: the one of the settings, else the agent's own. */
 export async function pickModel(
-  { folders, settings }: CommandContext,
+  { folder }: LaunchContext,
   step: Step,
   active: ModelRef | undefined,
 ): Promise<{ readonly model: ModelRef | undefined } | typeof BACK | undefined> {
-  const { defaultModel } = settings.engine();
-  const models = requireFolder(folders).engine.catalog.models();
+  const { defaultModel } = folder.settings.engine();
+  const models = folder.engine.catalog.models();
   const picked = await askChoice<string>({
     ...step,
     placeholder: vscode.l10n.t("Which model is to be used?"),

@@ -2,6 +2,8 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { folderTitle } from "../folders/folder-title.ts";
+import type { Folder } from "../folders/folder.ts";
 import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
@@ -24,13 +26,16 @@ export const launchPrompt: Command = {
 export const promptOptions: Command = {
   run: (context, uri) =>
     showingErrors(context.logger, async () => {
-      await connectedFolder(context.folders);
       const document = findDocument(uri);
       const target = requireTarget(context, document);
       if (target.kind === "resume") return;
-      const title = vscode.l10n.t("Launch Task: Options");
+      const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
+      const title = folderTitle(context.folders, folder, vscode.l10n.t("Launch Task: Options"));
       const prompts = promptsOf(target.plan, document.getText());
-      const { plan, goes } = await askOptions(context, { title, plan: target.plan, prompts, canMove: false });
+      const { plan, goes } = await askOptions(
+        { ...context, folder },
+        { title, plan: target.plan, prompts, canMove: false },
+      );
       context.promptEditors.setTarget(document.uri, { ...target, plan });
       if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
     }),
@@ -66,17 +71,20 @@ async function handOver(
   const { promptEditors, tasks, reveal } = context;
   await promptEditors.handOver(document, async (text) => {
     requireText(text);
-    await connectedFolder(
-      context.folders,
-      target.kind === "resume" ? context.folders.of(target.taskID) : undefined,
-    );
+    const { folders } = context;
     if (target.kind === "resume") {
+      await connectedFolder(folders, folders.of(target.taskID));
       const { id } = await tasks.resume(target.taskID, text);
       reveal(id);
       return true;
     }
+    const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
     try {
-      const { plan, result } = await launchReviewed(context, target.plan, promptsOf(target.plan, text));
+      const { plan, result } = await launchReviewed(
+        { ...context, folder },
+        target.plan,
+        promptsOf(target.plan, text),
+      );
       promptEditors.setTarget(document.uri, { ...target, plan });
       return result !== undefined && result !== BACK;
     } catch (error) {
@@ -84,6 +92,19 @@ async function handOver(
       throw error;
     }
   });
+}
+
+/** Undefined: the plan names none. */
+function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | undefined {
+  if (plan.folder === undefined) return undefined;
+  const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
+  if (folder) return folder;
+  throw new Refusal(
+    "unavailable",
+    sentence(
+      "The folder that this prompt is for is no longer in the workspace. Add it again, or copy the text into another launch.",
+    ),
+  );
 }
 
 /** Leaves in the editor what was not launched, unless it was changed meanwhile. */

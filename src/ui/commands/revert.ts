@@ -204,7 +204,7 @@ async function refuse(
 
 async function isAgreed(question: string): Promise<boolean> {
   const agree = vscode.l10n.t("Revert");
-  return (await vscode.window.showWarningMessage(question, { modal: true }, agree)) === agree;
+  return (await vscode.window.showWarningMessage(withoutLinks(question), { modal: true }, agree)) === agree;
 }
 
 async function isAgreedToAll(context: CommandContext, target: ChangedBy, planned: Planned): Promise<boolean> {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { folderTitle } from "../folders/folder-title.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { atWork } from "../tree/family.ts";
@@ -8,7 +9,8 @@ import { isAgreed, type Command } from "./command.ts";
 
 export const selectSession: Command = {
   async run({ folders }, argument) {
-    const { engine, session } = await connectedFolder(folders);
+    const folder = await connectedFolder(folders);
+    const { engine, session } = folder;
     if (argument !== undefined) {
       if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
         throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
@@ -34,7 +36,7 @@ export const selectSession: Command = {
       };
     });
     const picked = await vscode.window.showQuickPick([follow, ...sessions], {
-      title: vscode.l10n.t("Select Session"),
+      title: folderTitle(folders, folder, vscode.l10n.t("Select Session")),
       // A panel that opens late would take the list away.
       ignoreFocusOut: true,
       placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
@@ -45,17 +47,19 @@ export const selectSession: Command = {
   },
 };
 
+/** A program may name a task: then it is the task's folder, as far as that is known. */
 export const connect: Command = {
-  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
+  async run({ folders }, argument) {
+    const folder = typeof argument === "string" ? folders.of(argument) : undefined;
+    return (folder ?? requireFolder(folders)).connector.connectAsking();
+  },
 };
 
-export const startServer: Command = {
-  run: async ({ folders }) => requireFolder(folders).connector.connectAsking(),
-};
+export const startServer = connect;
 
 export const stopServer: Command = {
   async run({ folders }, argument) {
-    const { engine, connection } = requireFolder(folders);
+    const { engine, connector } = requireFolder(folders);
     const running = atWork(engine).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
@@ -65,7 +69,7 @@ export const stopServer: Command = {
           : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
       if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return false;
     }
-    await connection.stopServer();
+    await connector.stopServer();
     return true;
   },
 };

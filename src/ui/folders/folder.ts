@@ -6,12 +6,15 @@ import type { Disposable } from "../../engine/event.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { AgentToolsConfig } from "../commands/agent-tools-commands.ts";
 import type { Connector } from "../connector.ts";
+import type { Settings } from "../settings.ts";
 
 /** A folder of the workspace, with all that works on it: each has a server, a session and tasks of its own. */
 export interface Folder extends Disposable {
   readonly uri: vscode.Uri;
   /** As the editor calls it. */
   readonly name: string;
+  /** As they hold for this folder. */
+  readonly settings: Settings;
   readonly connection: ServerConnection;
   /** The connection as the person sees it. */
   readonly connector: Connector;

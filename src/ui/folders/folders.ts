@@ -13,21 +13,31 @@ export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
 
 type Follower = (folder: Folder) => Disposable;
 
-/** The folders of the workspace. There are none until {@link open} is called. */
+/** Whether agents can work there. Of a remote window, where the extension runs, its folders are files as well. */
+export function isOnDisk({ uri }: vscode.WorkspaceFolder): boolean {
+  return uri.scheme === "file";
+}
+
+/** The folders of the workspace that are on disk. There are none until {@link open} is called. */
 export class Folders implements Disposable {
   /** By their addresses. */
   private readonly folders = new Map<string, Folder>();
   private used: Folder | undefined;
+  /** The current one, as was told last. */
+  private toldCurrent: Folder | undefined;
   /** What follows the folders, and what that gave for each. */
   private readonly followers = new Map<Follower, Map<Folder, Disposable>>();
   private readonly changes: Emitter<void>;
   private readonly currentChanges: Emitter<void>;
+  private readonly closes: Emitter<Folder>;
   private subscription: Disposable | undefined;
   private announceOpened!: () => void;
   /** Resolves once the folders are there that the window began with. */
   readonly opened = new Promise<void>((resolve) => (this.announceOpened = resolve));
   /** Folders came or went. */
   readonly onDidChange: Event<void>;
+  /** A folder was taken out of the workspace; what works on it ends as soon as all were told. */
+  readonly onWillClose: Event<Folder>;
   /** Another folder is the current one. */
   readonly onDidChangeCurrent: Event<void>;
 
@@ -39,6 +49,8 @@ export class Folders implements Disposable {
       logger.error("A listener to the folders failed.", error);
     this.changes = new Emitter(onListenerError);
     this.currentChanges = new Emitter(onListenerError);
+    this.closes = new Emitter(onListenerError);
+    this.onWillClose = this.closes.event;
     this.onDidChange = this.changes.event;
     this.onDidChangeCurrent = this.currentChanges.event;
   }
@@ -67,10 +79,9 @@ export class Folders implements Disposable {
 
   /** Makes a folder the current one. */
   use(folder: Folder | undefined): void {
-    if (!folder || folder === this.used) return;
-    const before = this.current;
+    if (!folder) return;
     this.used = folder;
-    if (folder !== before) this.currentChanges.fire();
+    this.tellCurrent();
   }
 
   /**
@@ -78,17 +89,17 @@ export class Folders implements Disposable {
    * already for those that are there were joined.
    */
   async open(openFolder: OpenFolder): Promise<void> {
-    for (const folder of this.workspace.workspaceFolders ?? []) this.add(openFolder(folder));
+    for (const folder of this.workspace.workspaceFolders?.filter(isOnDisk) ?? [])
+      this.add(openFolder(folder));
     this.subscription = this.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
-      const before = this.current;
-      for (const { uri } of removed) this.remove(uri.toString());
-      for (const folder of added) void this.add(openFolder(folder)).connector.adopt();
+      for (const { uri } of removed) this.close(uri.toString());
+      for (const folder of added.filter(isOnDisk)) void this.add(openFolder(folder)).connector.adopt();
       this.changes.fire();
-      if (this.current !== before) this.currentChanges.fire();
+      this.tellCurrent();
     });
     this.announceOpened();
     this.changes.fire();
-    this.currentChanges.fire();
+    this.tellCurrent();
     await this.adopt();
   }
 
@@ -113,14 +124,25 @@ export class Folders implements Disposable {
   dispose(): void {
     this.subscription?.dispose();
     for (const uri of [...this.folders.keys()]) this.remove(uri);
-    this.changes.dispose();
-    this.currentChanges.dispose();
+    for (const emitter of [this.changes, this.currentChanges, this.closes]) emitter.dispose();
+  }
+
+  private tellCurrent(): void {
+    if (this.current === this.toldCurrent) return;
+    this.toldCurrent = this.current;
+    this.currentChanges.fire();
   }
 
   private add(folder: Folder): Folder {
     this.folders.set(folder.uri.toString(), folder);
     for (const [follower, followed] of this.followers) followed.set(folder, follower(folder));
     return folder;
+  }
+
+  private close(uri: string): void {
+    const folder = this.folders.get(uri);
+    if (folder) this.closes.fire(folder);
+    this.remove(uri);
   }
 
   private remove(uri: string): void {

@@ -1,11 +1,12 @@
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
+import type { Folders } from "../folders/folders.ts";
 import { showError } from "../human-error.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { OutputActions } from "./output-session.ts";
 
 /** What the panel's buttons do. */
-export function createOutputActions(tasks: TaskCommands, logger: Logger): OutputActions {
+export function createOutputActions(tasks: TaskCommands, folders: Folders, logger: Logger): OutputActions {
   const orShow = (action: Thenable<unknown>): void => {
     action.then(undefined, (error: unknown) => void showError(error, logger));
   };
@@ -20,13 +21,13 @@ export function createOutputActions(tasks: TaskCommands, logger: Logger): Output
     showChanges: (id) => command("showChanges", id),
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),
-    connect: () => orShow(vscode.commands.executeCommand("asyncagents.connect")),
+    connect: (id) => command("connect", id),
     copyResult: (id) => orShow(copyResult(tasks, id)),
     copyText: (text) => orShow(copy(text)),
     openExternal: (url) => orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
-    openFile: async (path, position) => {
+    openFile: async (id, path, position) => {
       const { openWorkspaceFile } = await import("./workspace-file.ts");
-      await openWorkspaceFile(path, position);
+      await openWorkspaceFile(path, position, folders.of(id)?.uri.fsPath);
     },
   };
 }

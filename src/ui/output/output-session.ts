@@ -65,12 +65,13 @@ export interface OutputActions {
   openInTerminal(id: string): void;
   /** Rejects where the answer was not taken. */
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
-  connect(): void;
+  /** The folder that the session is of. */
+  connect(id: string): void;
   copyResult(id: string): void;
   copyText(text: string): void;
   openExternal(url: string): void;
   /** Rejects with an error whose message says why the file was not opened. */
-  openFile(path: string, position?: FilePosition): Promise<void>;
+  openFile(id: string, path: string, position?: FilePosition): Promise<void>;
 }
 
 /** What carries a session's messages, and shows text that is too long for it. */
@@ -131,11 +132,11 @@ export class OutputSession {
     "open-tool-file": ({ id, field }) => {
       const tool = findTool(this.messages, id);
       const path = tool && toolFile(tool, field);
-      if (path !== undefined) this.orNote(this.actions.openFile(path));
+      if (path !== undefined) this.orNote(this.actions.openFile(this.taskID, path));
     },
     "open-path": ({ path }) => {
       const { file, position } = pathAndPosition(path);
-      this.orNote(this.actions.openFile(file, position));
+      this.orNote(this.actions.openFile(this.taskID, file, position));
     },
     "open-link": ({ url }) => {
       if (isSafeLink(url)) this.actions.openExternal(url);
@@ -157,7 +158,7 @@ export class OutputSession {
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
     reply: ({ id, reply }) => void this.reply(id, reply),
-    connect: () => this.actions.connect(),
+    connect: () => this.actions.connect(this.taskID),
   };
 
   constructor(

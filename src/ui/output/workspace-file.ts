@@ -8,9 +8,15 @@ import type { FilePosition } from "./file-reference.ts";
 /**
  * Opens a file that an agent named, at that place. Only files of the workspace: what an agent writes must not make the
  * editor open anything else, neither by `..` nor by a link. Rejects with an error that says so.
+ * @param first the folder that the agent works in: there its paths are looked for before any other
  */
-export async function openWorkspaceFile(path: string, position?: FilePosition): Promise<void> {
-  const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+export async function openWorkspaceFile(
+  path: string,
+  position?: FilePosition,
+  first?: string,
+): Promise<void> {
+  const all = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+  const folders = [...all.filter((folder) => folder === first), ...all.filter((folder) => folder !== first)];
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)

@@ -1,3 +1,5 @@
+import type { Folder } from "../folders/folder.ts";
+import type { Folders } from "../folders/folders.ts";
 import type { UnreadableTask } from "../../engine/registry.ts";
 
 /** A row of the tree. */
@@ -35,3 +37,11 @@ export class UnreadableNode extends TreeNode {
 }
 
 export type Node = FolderNode | ChildNode | BatchNode | UnreadableNode;
+
+/** The folder that a row belongs to. Undefined: it is gone, or was no row. */
+export function folderOf(folders: Folders, node: unknown): Folder | undefined {
+  if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
+  if (node instanceof ChildNode) return folders.of(node.id);
+  if (node instanceof BatchNode) return folders.of(node.parentSessionID);
+  return node instanceof UnreadableNode ? folders.of(node.task.sessionID) : undefined;
+}

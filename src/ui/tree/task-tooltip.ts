@@ -129,7 +129,7 @@ function ceilingFact(task: Pick<Task, "ceiling"> = {}): Fact {
 
 function launcher(child: Child): string {
   const isOthers = !isTask(child) || child.adoptedAt !== undefined;
-  if (isOthers) return vscode.l10n.t("OpenCode, not Async Agents");
+  if (isOthers) return vscode.l10n.t("an agent or a person in OpenCode");
   return child.launchedBy === "person" ? vscode.l10n.t("you") : vscode.l10n.t("an agent");
 }
 

@@ -10,7 +10,7 @@ import { stateOf } from "./child-state.ts";
 import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
 import { folderItem } from "./folder-item.ts";
 import type { ListOptions } from "./list-options.ts";
-import { BatchNode, ChildNode, FolderNode, UnreadableNode, type Node } from "./nodes.ts";
+import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
 import { childItem } from "./task-item.ts";
 import { isFiltering, matches } from "./task-filter.ts";
 
@@ -86,10 +86,15 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
+  /** Has the row of a folder drawn anew alone; it is not there where the folder is the only one. */
+  redrawFolder(folder: Folder): void {
+    const node = this.folderNode(folder);
+    if (node) this.changes.fire(node);
+  }
+
   /** Reads everything anew, or what is below a folder. */
   refresh(folder?: Folder): void {
-    const node = folder && this.folderNode(folder);
-    if (node) return this.changes.fire(node);
+    if (folder && this.isGrouped) return this.redrawFolder(folder);
     this.folderNodes.clear();
     this.childNodes.clear();
     this.batchNodes.clear();
@@ -117,7 +122,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       return [...(this.arrange(element.parentSessionID).members.get(element) ?? [])];
     if (element instanceof ChildNode) return [...this.level(element.id).nodes];
     if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
-    const folder = element ? this.folderOf(element) : this.folders.all[0];
+    const folder = element ? folderOf(this.folders, element) : this.folders.all[0];
     const parent = folder?.session.id;
     if (parent === undefined) return [];
     const level = this.level(parent);
@@ -165,7 +170,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private item(element: Node): vscode.TreeItem {
     if (element instanceof UnreadableNode) return unreadableItem(element);
     if (element instanceof FolderNode) {
-      const folder = this.folderOf(element);
+      const folder = folderOf(this.folders, element);
       return folder ? folderItem(folder, this.engine) : new vscode.TreeItem(vscode.l10n.t("Gone"));
     }
     if (element instanceof BatchNode) {
@@ -236,8 +241,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       if (each !== child) this.redraw(each.id);
     }
     const folder = this.folderBelow(above.at(-1));
-    const node = folder && this.folderNode(folder);
-    if (node) this.changes.fire(node);
+    if (folder) this.redrawFolder(folder);
   }
 
   private move(parentID: string): void {
@@ -261,10 +265,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return sessionID === undefined
       ? undefined
       : this.folders.all.find(({ session }) => session.id === sessionID);
-  }
-
-  private folderOf({ uri }: FolderNode): Folder | undefined {
-    return this.folders.all.find((folder) => folder.uri.toString() === uri);
   }
 
   /** Undefined: a single folder has no row. */

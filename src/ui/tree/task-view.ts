@@ -5,13 +5,14 @@ import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
-import type { Folders } from "../folders/folders.ts";
+import type { Folder } from "../folders/folder.ts";
+import { isOnDisk, type Folders } from "../folders/folders.ts";
 import { enumerate, translate } from "../translate.ts";
 import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
 import type { ListOptions } from "./list-options.ts";
-import { BatchNode, ChildNode, type Node } from "./nodes.ts";
+import { BatchNode, ChildNode, FolderNode, folderOf, type Node } from "./nodes.ts";
 import { isFiltering, matches, type TaskFilter } from "./task-filter.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
@@ -40,6 +41,8 @@ export class TaskView implements vscode.Disposable {
   readonly id = TASK_VIEW;
   /** Tells when the person opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
+  /** Tells when the person opens the row of a folder that is not connected. */
+  readonly onDidOpenFolder: vscode.Event<Folder>;
 
   constructor(
     private readonly engine: Tasks,
@@ -56,10 +59,13 @@ export class TaskView implements vscode.Disposable {
     this.view = view;
     const visibility = new vscode.EventEmitter<boolean>();
     this.onDidChangeVisibility = visibility.event;
+    const opened = new vscode.EventEmitter<Folder>();
+    this.onDidOpenFolder = opened.event;
     this.subscriptions = [
       this.tree,
       view,
       visibility,
+      opened,
       view.onDidChangeVisibility(({ visible }) => {
         this.tree.setVisible(visible);
         if (visible) this.openNew();
@@ -74,19 +80,30 @@ export class TaskView implements vscode.Disposable {
       folders.onDidChangeCurrent(() => this.update()),
       folders.follow(({ session }) => session.onDidChange(() => this.update())),
       engine.onDidChangeSession((id) => {
-        if (this.sessionIDs.includes(id)) this.update();
+        const folder = folders.all.find(({ session }) => session.id === id);
+        if (!folder) return;
+        this.update();
+        this.tree.redrawFolder(folder);
       }),
       engine.onDidChange(() => this.updateSoon()),
       engine.onDidChangeSubagent(() => this.updateSoon()),
       engine.onDidChangeRequests(() => this.updateSoon()),
       options.onDidChange(() => this.update()),
-      view.onDidExpandElement(({ element }) => this.tree.setOpen(element, true)),
+      view.onDidExpandElement(({ element }) => {
+        this.tree.setOpen(element, true);
+        const folder = element instanceof FolderNode ? folderOf(folders, element) : undefined;
+        if (folder?.connector.state.kind === "disconnected") opened.fire(folder);
+      }),
       view.onDidCollapseElement(({ element }) => this.tree.setOpen(element, false)),
-      view.onDidChangeSelection(() => this.updateSelectionKeys()),
+      view.onDidChangeSelection(({ selection }) => {
+        folders.use(folderOf(folders, selection[0]));
+        this.updateSelectionKeys();
+      }),
       folders.follow((folder) =>
         folder.connector.onDidChange(() => {
           this.update();
           if (folder.connector.state.kind === "connected") this.tree.refresh(folder);
+          else this.tree.redrawFolder(folder);
         }),
       ),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
@@ -135,12 +152,15 @@ export class TaskView implements vscode.Disposable {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
     const { all, current } = this.folders;
-    const state = current?.connector.state ?? { kind: "disconnected" };
+    const state = current?.connector.state ?? { kind: "disconnected" as const };
     const children = this.sessionIDs.flatMap((id) => this.engine.children(id));
     const filtered = this.filtered();
     this.keys.set("asyncagents.state", viewState(state));
     this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
-    this.keys.set("asyncagents.connected", state.kind === "connected");
+    this.keys.set(
+      "asyncagents.connected",
+      all.some(({ connector }) => connector.state.kind === "connected"),
+    );
     this.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
     this.keys.set("asyncagents.hasTasks", children.length > 0);
     this.keys.set(
@@ -156,6 +176,7 @@ export class TaskView implements vscode.Disposable {
     this.view.message = [
       // Rows of folders say how it is with each.
       isGrouped ? "" : this.message(state, children.length),
+      leftOutMessage(vscode.workspace.workspaceFolders ?? []),
       // That every row is hidden the empty view says, with the way out.
       filtered && filtered.shown > 0 ? filterMessage(this.options.filter, filtered) : "",
     ]
@@ -209,7 +230,16 @@ export class TaskView implements vscode.Disposable {
   }
 }
 
-/** What waits for a person in any session of the folder. */
+/** Said of folders on which no agent can work. */
+function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
+  const names = folders.filter((folder) => !isOnDisk(folder)).map(({ name }) => name);
+  if (names.length === 0) return "";
+  return names.length === 1
+    ? vscode.l10n.t("{0} is not a folder on disk, so no agent works there.", names.join(", "))
+    : vscode.l10n.t("{0} are not folders on disk, so no agent works there.", names.join(", "));
+}
+
+/** What waits for a person in any session of the folders. */
 function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   const [first, ...others] = requests;
   if (!first) return undefined;
@@ -246,7 +276,7 @@ function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiti
 }
 
 function viewState(state: ConnectionState): "noFolder" | "untrusted" | ConnectionState["kind"] {
-  if (!vscode.workspace.workspaceFolders?.length) return "noFolder";
+  if (!vscode.workspace.workspaceFolders?.some(isOnDisk)) return "noFolder";
   if (!vscode.workspace.isTrusted) return "untrusted";
   return state.kind;
 }

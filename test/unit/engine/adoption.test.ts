@@ -100,6 +100,34 @@ describe("Adoption", () => {
     assert.equal(await window.engine.prompt(id), "Look.");
   });
 
+  it("tells a parent whose server died, though the call that waited there stays open for ever", async () => {
+    await ask(parent);
+    server.begin(parent);
+    const messageID = server.stored(parent).at(-1)?.info.id ?? "";
+    const id = await working();
+    server.begin(id);
+    const state = { status: "running", input: {}, start: clock.now(), metadata: { sessionId: id } } as const;
+    server.apply({
+      type: "part-changed",
+      part: {
+        type: "tool",
+        id: "prt_call",
+        sessionID: parent,
+        messageID,
+        callID: "call",
+        tool: "task",
+        state,
+      },
+    });
+    await adopt(id);
+    window.engine.disconnect();
+    server.crash();
+    await window.engine.connect();
+    await clock.advance(2 * POLL_MS);
+    assert.equal(window.engine.get(id)?.error?.name, "Interrupted");
+    assert.equal(window.engine.get(id)?.notice.state, "delivered");
+  });
+
   it("finds the end of a turn that ended while the record was written", async () => {
     const id = await working();
     // The calls before it: statuses, messages.

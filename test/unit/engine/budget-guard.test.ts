@@ -140,6 +140,56 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
+  it("says that a ceiling stopped a task though the window ended between the stop and the storing of it", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    server.write(id, "So far.");
+    const abort = server.abort.bind(server);
+    server.abort = async (sessionID) => {
+      window.kill();
+      await abort(sessionID);
+    };
+    await spend(id, 2);
+    assert.equal(calls("saveRecord", id), 0);
+    server.abort = abort;
+    const next = await open();
+    await clock.advance(5_000);
+    assert.equal(outcome(next, id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+  });
+
+  it("says that a ceiling stopped a task though the server could not be read after the stop", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    server.write(id, "So far.");
+    const { abort, messages } = server;
+    server.abort = async (sessionID) => {
+      await abort.call(server, sessionID);
+      server.messages = (...rest) => {
+        server.messages = messages;
+        return rest[0] === id ? Promise.reject(new Error("not now")) : server.messages(...rest);
+      };
+    };
+    await spend(id, 2);
+    assert.match(window.log.join(), /could not be stopped at its ceiling: not now/);
+    await clock.advance(5_000);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(told(), 1);
+  });
+
+  it("leaves a task cancelled that was aborted elsewhere below its ceiling", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    await spend(id, 0.9);
+    server.write(id, "So far.");
+    await server.abort(id);
+    await clock.advance(0);
+    assert.equal(outcome(window, id), "cancelled");
+  });
+
   it("tries again where a stop failed", async () => {
     budget = { taskCost: 1 };
     const window = await open();
@@ -170,6 +220,23 @@ describe("the budget guard", () => {
     assert.equal(calls("abort", below), 1);
   });
 
+  it("refuses to adopt a subagent at work that it would stop at once; one at rest becomes a task", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await spend(id, 1.5);
+    await assert.rejects(window.engine.adopt(id), {
+      code: "over-budget",
+      message: /has used \$1\.50 of the ceiling of \$1\.00 \(asyncagents\.budget\.taskCost\)/,
+    });
+    assert.equal(window.engine.child(id)?.status, "running");
+    assert.equal(calls("abort", id), 0);
+    server.finish(id, "Found.");
+    assert.equal((await window.engine.adopt(id)).status, "completed");
+  });
+
   it("counts minutes of work, not those in the queue or for a person", async () => {
     budget = { taskMinutes: 10 };
     concurrent = 1;
@@ -197,6 +264,34 @@ describe("the budget guard", () => {
     await clock.advance(2_000);
     assert.equal(outcome(window, second), "error BudgetExceeded");
     assert.equal(Math.round((task(window, second).worked ?? 0) / MINUTE), 10);
+    assert.equal(clock.pending, 0);
+  });
+
+  it("does not take the sleep of the machine for work, nor does a window that is loaded later", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = await launch(window);
+    await clock.advance(MINUTE);
+    clock.sleep(60 * MINUTE);
+    await clock.advance(MINUTE);
+    assert.equal(outcome(window, id), "running");
+    window.kill();
+    const next = await open();
+    assert.equal(outcome(next, id), "running");
+    await clock.advance(7 * MINUTE);
+    assert.equal(outcome(next, id), "running");
+    await clock.advance(MINUTE + 2_000);
+    assert.equal(outcome(next, id), "error BudgetExceeded");
+  });
+
+  it("begins nothing any more once it is disposed, whatever was under way", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    await launch(window);
+    const connecting = window.engine.connect();
+    window.engine.dispose();
+    await connecting;
+    await settled();
     assert.equal(clock.pending, 0);
   });
 

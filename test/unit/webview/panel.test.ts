@@ -152,7 +152,7 @@ describe("the output panel", function () {
     assert.equal(await line.getAttribute("aria-expanded"), "true");
     assert.ok(Math.abs((await line.boundingBox())!.y - before!.y) < 1);
     await button("/src/a.ts").click();
-    await called("openFile", "/src/a.ts");
+    await called("openFile", TASK_ID, "/src/a.ts");
     await panel.page.getByRole("button", { name: /Show all/ }).click();
     await until("the document", () =>
       panel.calls.some(([name, title]) => name === "openDocument" && title === "read output.txt"),
@@ -500,7 +500,7 @@ describe("the output panel", function () {
     await button("src/a.ts:12").focus();
     await panel.page.keyboard.press("Enter");
     await panel.page.getByRole("status").getByText("src/a.ts was not found.").waitFor();
-    assert.deepEqual(opened, Array(2).fill(["src/a.ts", { line: 12, column: 1 }]));
+    assert.deepEqual(opened, Array(2).fill([TASK_ID, "src/a.ts", { line: 12, column: 1 }]));
   });
 
   it("shows an edit as a diff with signs and line numbers", async () => {
@@ -559,7 +559,7 @@ describe("the output panel", function () {
     await open(new FakeTranscript().user("Go"), { connection: "disconnected" });
     await text("Not connected to OpenCode").waitFor();
     await button("Connect").click();
-    await called("connect");
+    await called("connect", TASK_ID);
     panel.setConnection("connecting");
     await text("Connecting to OpenCode").waitFor();
     panel.setConnection("connected");

@@ -1,0 +1,66 @@
+import * as vscode from "vscode";
+import type { Logger } from "../../engine/ports.ts";
+import type { Task } from "../../engine/task.ts";
+import { showError } from "../human-error.ts";
+import { withoutLinks } from "../plain-text.ts";
+import type { Folder } from "./folder.ts";
+import type { OpenFolder } from "./folders.ts";
+
+/**
+ * Tells the person that a folder which they took out of the workspace is still worked on, and what becomes of that.
+ * @param isOwnServer whether its server ends when no window uses it any more
+ */
+export async function tellClosed(
+  { uri, name }: Pick<Folder, "uri" | "name">,
+  atWork: readonly Task[],
+  isOwnServer: boolean,
+  openFolder: OpenFolder,
+  logger: Logger,
+): Promise<void> {
+  const stop = atWork.length === 1 ? vscode.l10n.t("Cancel the Task") : vscode.l10n.t("Cancel the Tasks");
+  const add = vscode.l10n.t("Add the Folder Again");
+  const text = withoutLinks(message(name, atWork.length, isOwnServer));
+  const choice = await vscode.window.showWarningMessage(text, stop, add);
+  if (choice === add) {
+    const { workspaceFolders = [] } = vscode.workspace;
+    vscode.workspace.updateWorkspaceFolders(workspaceFolders.length, 0, { uri, name });
+  } else if (choice === stop) {
+    const folder = openFolder({ uri, name, index: -1 });
+    try {
+      // Where no server of its own is found any more, nothing works.
+      await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
+      const working = new Set(folder.engine.active().map(({ id }) => id));
+      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.tasks.cancel(id));
+      const failed = (await Promise.allSettled(cancels)).find((one) => one.status === "rejected");
+      if (failed) throw failed.reason;
+    } catch (error) {
+      void showError(error, logger);
+    } finally {
+      folder.dispose();
+    }
+  }
+}
+
+function message(name: string, count: number, isOwnServer: boolean): string {
+  if (isOwnServer)
+    return count === 1
+      ? vscode.l10n.t(
+          "A task still works in {0}, which you took out of the workspace. It goes on for a minute; then its server ends, unless a window uses it again.",
+          name,
+        )
+      : vscode.l10n.t(
+          "{0} tasks still work in {1}, which you took out of the workspace. They go on for a minute; then their server ends, unless a window uses it again.",
+          count,
+          name,
+        );
+  return count === 1
+    ? vscode.l10n.t(
+        "A task still works in {0}, which you took out of the workspace. It goes on, and you will not be told how it ends.",
+        name,
+      )
+    : vscode.l10n.t(
+        "{0} tasks still work in {1}, which you took out of the workspace. They go on, and you will not be told how they end.",
+        count,
+        name,
+      );
+}

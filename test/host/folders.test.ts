@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import * as vscode from "vscode";
+import { ActiveSession } from "../../src/engine/active-session.ts";
+import type { ConnectionState, ServerConnection } from "../../src/engine/connection.ts";
+import type { TaskEngine } from "../../src/engine/engine.ts";
+import { Refusal } from "../../src/engine/errors.ts";
+import { english } from "../../src/engine/sentence.ts";
+import { Emitter } from "../../src/engine/event.ts";
+import { Connector } from "../../src/ui/connector.ts";
+import { Engines } from "../../src/ui/folders/engines.ts";
+import { Limit } from "../../src/ui/folders/limit.ts";
+import { routedCommands } from "../../src/ui/folders/routed-commands.ts";
+import type { PasswordStore } from "../../src/ui/passwords.ts";
+import { Settings } from "../../src/ui/settings.ts";
+import { ListOptions } from "../../src/ui/tree/list-options.ts";
+import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/nodes.ts";
+import { TaskTree } from "../../src/ui/tree/task-tree.ts";
+import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
+import { MemoryWorkspace } from "../support/folders.ts";
+import { MemoryServer } from "../support/memory-server.ts";
+import { until } from "../support/wait.ts";
+
+const memento: vscode.Memento = { keys: () => [], get: () => undefined, update: async () => undefined };
+
+describe("the tree of several folders", () => {
+  let workspace: MemoryWorkspace;
+  let engines: Engines;
+  let tree: TaskTree;
+  let made: { dispose(): void }[];
+  let drawn: string[];
+
+  beforeEach(() => {
+    workspace = new MemoryWorkspace(strictLogger);
+    engines = new Engines(workspace.folders, strictLogger);
+    tree = new TaskTree(engines, workspace.folders, new ListOptions(memento));
+    made = [];
+    drawn = [];
+    tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
+  });
+
+  afterEach(() => {
+    tree.dispose();
+    engines.dispose();
+    workspace.folders.dispose();
+    for (const each of made) each.dispose();
+  });
+
+  const item = (node: Node): vscode.TreeItem => tree.getTreeItem(node);
+  const label = (node: Node): string => {
+    const { label } = item(node);
+    return typeof label === "string" ? label : assert.fail("no label");
+  };
+
+  async function add(
+    name: string,
+    taskCount: number,
+    state?: ConnectionState,
+  ): Promise<{ engine: TaskEngine; tasks: readonly string[] }> {
+    const server = new MemoryServer({ name });
+    const { tasks } = await addRunningTasks(server, taskCount);
+    const engine = memoryEngine(server);
+    const session = new ActiveSession(engine, server, strictLogger);
+    made.push(session, engine);
+    await engine.connect();
+    await session.refresh();
+    workspace.add(name, { engine, session, ...(state ? { state } : {}) });
+    return { engine, tasks };
+  }
+
+  /** The rows at the top as the editor has them, each with what is below it. */
+  const rows = (): Record<string, string[]> =>
+    Object.fromEntries(tree.getChildren().map((node) => [label(node), tree.getChildren(node).map(label)]));
+
+  it("one folder has no row; a second one gives each its own, and takes them away again", async () => {
+    await add("api", 1);
+    await workspace.open();
+    assert.ok(tree.getChildren()[0] instanceof ChildNode);
+    const { tasks } = await add("web", 1);
+    const [description] = ["Look into how module 0 handles its errors"];
+    assert.deepEqual(rows(), { api: [description], web: [description] });
+    const above = tree.getParent(tree.node(tasks[0] ?? ""));
+    assert.ok(above instanceof FolderNode && label(above) === "web");
+    assert.equal(tree.getParent(above), undefined);
+    workspace.remove("api");
+    assert.ok(tree.getChildren()[0] instanceof ChildNode);
+    assert.equal(tree.getParent(tree.node(tasks[0] ?? "")), undefined);
+  });
+
+  it("a row says what goes on in its folder, or why nothing does, to the eye and to a screen reader", async () => {
+    await add("api", 2);
+    await add("web", 0, { kind: "disconnected" });
+    const failure = { code: "not-found", message: "OpenCode was not found.", remedy: "Install it." } as const;
+    await add("docs", 0, { kind: "failed", failure });
+    await workspace.open();
+    const [api, web, docs] = tree.getChildren().map(item);
+    assert.equal(api?.description, "2 at work · Parent");
+    assert.equal(api?.accessibilityInformation?.label, "api, 2 at work · Parent");
+    assert.equal(api?.contextValue, "folder connected own");
+    assert.match(String(web?.description), /^not connected/);
+    assert.equal(web?.contextValue, "folder disconnected");
+    assert.match(String(docs?.description), /^OpenCode was not found\./);
+    assert.ok(typeof docs?.tooltip === "string");
+    assert.match(docs.tooltip, /OpenCode was not found\. Install it\.$/);
+  });
+
+  it("twenty folders: what happens in one draws its rows alone", async () => {
+    let last: Awaited<ReturnType<typeof add>> | undefined;
+    for (let at = 1; at <= 20; at++) last = await add(`folder ${at}`, 2);
+    await workspace.open();
+    for (const folder of tree.getChildren())
+      for (const row of tree.getChildren(folder))
+        if (row instanceof BatchNode) for (const task of tree.getChildren(row)) item(task);
+    drawn.splice(0);
+    await last?.engine.cancel(last.tasks[0] ?? "");
+    await until("the folder's row", () => drawn.includes("folder 20"));
+    assert.deepEqual(
+      drawn.filter((row) => row === "root" || /^folder (?!20$)/.test(row)),
+      [],
+    );
+  });
+});
+
+describe("commands in a workspace of several folders", () => {
+  it("each goes to the folder of the session that it is about", async () => {
+    const workspace = new MemoryWorkspace(strictLogger);
+    const engines = new Engines(workspace.folders, strictLogger);
+    const commands = routedCommands(workspace.folders, engines);
+    await assert.rejects(
+      commands.cancel("x"),
+      (error) => error instanceof Refusal && /open one/.test(error.message),
+    );
+    const tasks: string[] = [];
+    const own: { dispose(): void }[] = [engines, workspace.folders];
+    for (const name of ["api", "web"]) {
+      const server = new MemoryServer({ name });
+      const added = await addRunningTasks(server, 1);
+      const engine = memoryEngine(server);
+      const session = new ActiveSession(engine, server, strictLogger);
+      own.push(session, engine);
+      await engine.connect();
+      workspace.add(name, { engine, session });
+      tasks.push(...added.tasks);
+    }
+    await workspace.open();
+    const [inApi = "", inWeb = ""] = tasks;
+    assert.equal((await commands.cancel(inWeb)).id, inWeb);
+    assert.equal(engines.find(inApi).status, "running");
+    const { parentSessionID, batchID } = engines.find(inApi);
+    assert.deepEqual(
+      (await commands.cancelBatch(batchID, parentSessionID)).map(({ id }) => id),
+      [inApi],
+    );
+    assert.equal((await commands.clear(inApi)).id, inApi);
+    await assert.rejects(commands.retry("ses_"), /several folders.*: api, web/);
+    for (const each of own) each.dispose();
+  });
+});
+
+describe("connecting many folders", () => {
+  const starts = new Limit(2);
+  let made: FakeFolder[];
+
+  beforeEach(() => (made = []));
+  afterEach(() => made.forEach(({ connector }) => connector.dispose()));
+
+  /** A folder whose server starts when the test says so. */
+  class FakeFolder {
+    private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
+    state: ConnectionState = { kind: "disconnected" };
+    finish: () => void = () => assert.fail("not started");
+    readonly connector: Connector;
+
+    constructor(name: string) {
+      const connection = {
+        state: undefined,
+        onDidChangeState: this.states.event,
+        onDidConnect: () => ({ dispose: () => undefined }),
+        connect: (signal?: AbortSignal) =>
+          new Promise<void>((resolve, reject) => {
+            this.set({ kind: "connecting", detail: "Starting OpenCode…" });
+            signal?.addEventListener("abort", () => {
+              this.set({ kind: "disconnected" });
+              reject(signal.reason as Error);
+            });
+            this.finish = () => {
+              this.set({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true });
+              resolve();
+            };
+          }),
+        stopServer: async () => undefined,
+      };
+      Object.defineProperty(connection, "state", { get: () => this.state });
+      this.connector = new Connector({
+        connection: connection as unknown as ServerConnection,
+        engine: { disconnect: () => undefined } as TaskEngine,
+        session: {} as ActiveSession,
+        windows: { join: async () => undefined, leave: async () => undefined },
+        passwords: {} as PasswordStore,
+        settings: new Settings(),
+        view: {
+          id: "asyncagents.tasks",
+          visible: false,
+          onDidChangeVisibility: new vscode.EventEmitter<boolean>().event,
+        },
+        name,
+        starts,
+        logger: strictLogger,
+      });
+      made.push(this);
+    }
+
+    private set(state: ConnectionState): void {
+      this.state = state;
+      this.states.fire(state);
+    }
+  }
+
+  /** Connects them all; gives what becomes of each. */
+  const connectAll = (): ((at: number) => Promise<void>) => {
+    const all = made.map(({ connector }) => connector.ensureConnected());
+    for (const one of all) one.catch(() => undefined);
+    return (at) => all[at] ?? assert.fail("no such folder");
+  };
+  const kinds = (): readonly string[] => made.map(({ state }) => state.kind);
+
+  it("starts two servers at a time; the others say that they wait, and each can be given up", async () => {
+    const [first, second] = [new FakeFolder("a"), new FakeFolder("b")];
+    const [third, fourth] = [new FakeFolder("c"), new FakeFolder("d")];
+    const connecting = connectAll();
+    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
+    const { state } = third.connector;
+    assert.ok(state.kind === "connecting" && /Waiting/.test(english(state.detail)));
+    await third.connector.stopServer();
+    await assert.rejects(
+      connecting(2),
+      (error) => error instanceof Refusal && error.code === "cancelled-by-caller",
+    );
+    assert.equal(third.connector.state.kind, "disconnected");
+    assert.deepEqual(kinds(), ["connecting", "connecting", "disconnected", "disconnected"]);
+    first.finish();
+    await until("the next to start", () => fourth.state.kind === "connecting");
+    fourth.finish();
+    second.finish();
+    await Promise.all([0, 1, 3].map(connecting));
+    assert.ok(!starts.isReached);
+  });
+
+  it("a folder that goes while its server starts, or while it waits, gives up and leaves its place", async () => {
+    const [starting, other, waiting] = [new FakeFolder("a"), new FakeFolder("b"), new FakeFolder("c")];
+    const connecting = connectAll();
+    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
+    waiting.connector.dispose();
+    starting.connector.dispose();
+    await assert.rejects(connecting(2), /cancelled/);
+    await assert.rejects(connecting(0), /cancelled/);
+    other.finish();
+    await connecting(1);
+    assert.ok(!starts.isReached);
+  });
+});
+
+describe("a remote window", () => {
+  it("the extension runs where the folder is: its paths are files there, whatever the window runs on", () => {
+    const extension = vscode.extensions.getExtension("async-agents.opencode-async-agents");
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    assert.ok(extension && folder);
+    assert.deepEqual(extension.packageJSON.extensionKind, ["workspace"]);
+    assert.equal(extension.extensionKind, vscode.ExtensionKind.Workspace);
+    assert.equal(folder.uri.scheme, "file");
+    assert.ok(existsSync(folder.uri.fsPath) && existsSync(extension.extensionUri.fsPath));
+    // The window of the tests is remote itself where it is VS Code's server that a browser shows.
+    if (vscode.env.uiKind === vscode.UIKind.Web) assert.notEqual(vscode.env.remoteName, undefined);
+  });
+});

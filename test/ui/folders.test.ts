@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "playwright-core";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import {
+  lastUserText,
+  startScriptedModel,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
+
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const prompt = lastUserText(messages);
+  if (prompt.includes("Watch the")) return { text: "Watching…", gate: "watch" };
+  return { text: "The file [notes](notes.md) and `notes.md:1` say it." };
+}
+
+describe("a workspace of several folders in a real editor", () => {
+  const root = tempDir("work");
+  const names = ["api", "web", "docs"] as const;
+  const env = { home: hermeticHome() };
+  let model: ScriptedModel;
+  let workbench: Workbench;
+  let stateHome: string;
+
+  before(async function () {
+    this.timeout(240_000);
+    for (const name of names) {
+      mkdirSync(join(root, name));
+      writeFileSync(join(root, name, "notes.md"), `Notes of ${name}.\n`);
+    }
+    const workspace = join(root, "project.code-workspace");
+    writeFileSync(workspace, JSON.stringify({ folders: [{ path: "api" }, { path: "web" }] }));
+    model = await startScriptedModel({ fallback: answer });
+    const hostEnv = hermeticEnv(env.home, modelConfig(model));
+    stateHome = hostEnv["XDG_STATE_HOME"] ?? "";
+    workbench = await startWorkbench({
+      env: hostEnv,
+      folder: workspace,
+      settings: { ...systemTheme, "asyncagents.server.path": openCodeBinary() },
+    });
+  });
+
+  afterEach(async function () {
+    await workbench.recordFailure(this.currentTest);
+  });
+
+  after(async () => {
+    await workbench?.stop();
+    await model?.stop();
+  });
+
+  const row = (name: string): Locator =>
+    workbench.treeItems.and(workbench.page.locator(`[aria-label^="${name}, "]`));
+  const label = async (name: string): Promise<string> => (await row(name).getAttribute("aria-label")) ?? "";
+  const says = (name: string, words: RegExp): Promise<unknown> =>
+    until(`${name} to say ${words}`, async () => words.test(await label(name)), 60_000);
+  /** The servers that run for folders, as far as they are described. */
+  const servers = (): number =>
+    readdirSync(join(stateHome, "opencode-async-agents"), { recursive: true }).filter(
+      (file) => String(file).endsWith(".json") && String(file).includes("server"),
+    ).length;
+
+  it("each folder has a row, and only the current one is connected because the view is seen", async () => {
+    await workbench.openView();
+    await says("web", /not connected/);
+    await says("api", /no tasks/);
+    await says("web", /not connected/);
+    assert.equal(servers(), 1);
+    await takePictures(workbench, "folders-one-connected");
+  });
+
+  it("the flow says which folder it is for, and another one can be chosen, which is then connected", async () => {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.quickInput.shows("Launch Task: Agent — api");
+    await takePictures(workbench, "folders-launch-agent");
+    await workbench.quickInput.choose("Another Folder…");
+    await workbench.quickInput.shows("In which folder is the agent to work?");
+    await takePictures(workbench, "folders-launch-folder");
+    await workbench.quickInput.choose("web");
+    await workbench.quickInput.widget
+      .filter({ hasText: "Launch Task: Agent — web" })
+      .waitFor({ timeout: 60_000 });
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Launch Task: Prompt for general — web");
+    await workbench.quickInput.enter("Watch the bundle.");
+    await workbench.treeItem("Watch the bundle").filter({ hasText: "thinking" }).waitFor({ timeout: 30_000 });
+    const { body } = await model.waitForRequest(({ step }) => step.gate === "watch");
+    assert.ok(JSON.stringify(body).includes(join(root, "web")));
+    assert.equal(servers(), 2);
+  });
+
+  it("rows stand below their folder, and a folder says what goes on in it", async () => {
+    await says("web", /1 at work/);
+    assert.equal(await workbench.treeItem("Watch the bundle").getAttribute("aria-level"), "2");
+    await workbench.contextMenu(row("api"), "Launch Task…");
+    await workbench.quickInput.shows("Launch Task: Agent — api");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Launch Task: Prompt for general — api");
+    await workbench.quickInput.enter("Summarise the notes.");
+    const task = workbench.treeItem("Summarise the notes");
+    await until("the task to end", async () =>
+      /completed/.test((await task.getAttribute("aria-label")) ?? ""),
+    );
+    await takePictures(workbench, "folders-both-at-work");
+    await takeHighContrastPicture(workbench, "folders-both-at-work");
+  });
+
+  it("a file that an agent names is looked for in its own folder", async () => {
+    await workbench.contextMenu(row("web"), "Launch Task…");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Launch Task: Prompt for general — web");
+    await workbench.quickInput.enter("Read what stands there.");
+    await workbench.treeItem("Read what stands there").click();
+    const link = workbench.webviewFrame().getByRole("button", { name: "notes.md:1" });
+    await link.click({ timeout: 30_000 });
+    await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
+  });
+
+  it("a folder that is added gets a row, and no server", async () => {
+    await workbench.runCommand("Workspaces: Add Folder to Workspace");
+    await workbench.quickInput.choose("docs");
+    await until("the dialog to be there", async () =>
+      (await workbench.quickInput.input.inputValue()).endsWith("/docs/"),
+    );
+    await workbench.quickInput.items.filter({ hasText: ".." }).waitFor();
+    await workbench.page.locator(".quick-input-action").getByRole("button", { name: "Add" }).click();
+    await row("docs").waitFor({ timeout: 30_000 });
+    await says("docs", /not connected/);
+    await workbench.treeItem("Watch the bundle").waitFor();
+    assert.equal(servers(), 2);
+  });
+
+  it("the row of a folder offers what can be done with it", async () => {
+    const menu = async (name: string): Promise<readonly string[]> => {
+      const entries = await (await workbench.openContextMenu(row(name))).allInnerTexts();
+      await workbench.page.keyboard.press("Escape");
+      return entries;
+    };
+    assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect to OpenCode"]);
+    const connected = await menu("web");
+    for (const entry of ["Select Session…", "Refresh", "Stop OpenCode Server"])
+      assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
+    await row("docs").hover();
+    await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
+  });
+
+  it("opening the row of a folder connects it", async () => {
+    await row("docs").locator(".monaco-tl-twistie").click();
+    await says("docs", /no tasks/);
+    assert.equal(servers(), 3);
+  });
+
+  it("a folder that is taken out while a task works: the person is told, and can take it back", async () => {
+    await removeFolder("web");
+    const notification = workbench.notification("A task still works in web");
+    await notification.waitFor();
+    await row("web").waitFor({ state: "detached" });
+    await workbench.treeItem("Watch the bundle").waitFor({ state: "detached" });
+    await takePictures(workbench, "folders-removed");
+    await notification.getByRole("button", { name: "Add the Folder Again" }).click();
+    // What it is doing is told with its next step.
+    await workbench.treeItem("Watch the bundle").waitFor({ timeout: 30_000 });
+    await says("web", /1 at work/);
+  });
+
+  it("or have its tasks cancelled", async () => {
+    await removeFolder("web");
+    await workbench
+      .notification("A task still works in web")
+      .getByRole("button", { name: "Cancel the Task" })
+      .click();
+    const request = model.requests.find(({ step }) => step.gate === "watch");
+    await until("the task to stop", () => request?.aborted ?? false, 30_000);
+  });
+
+  async function removeFolder(name: string): Promise<void> {
+    await workbench.runCommand("Workspaces: Remove Folder from Workspace");
+    await workbench.quickInput.choose(name);
+  }
+});

@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import type * as vscode from "vscode";
+import { ActiveSession } from "../../../src/engine/active-session.ts";
+import type { TaskEngine } from "../../../src/engine/engine.ts";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { Engines } from "../../../src/ui/folders/engines.ts";
+import { FolderState } from "../../../src/ui/folders/folder-state.ts";
+import { Limit } from "../../../src/ui/folders/limit.ts";
+import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
+import { MemoryWorkspace } from "../../support/folders.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+
+/** A folder with its own server, and how many running tasks. */
+class MemoryFolder {
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  tasks: readonly string[] = [];
+  private readonly server: MemoryServer;
+
+  constructor(name: string) {
+    this.server = new MemoryServer({ name });
+    this.engine = memoryEngine(this.server);
+    this.session = new ActiveSession(this.engine, this.server, strictLogger);
+  }
+
+  async fill(count: number): Promise<this> {
+    ({ tasks: this.tasks } = await addRunningTasks(this.server, count));
+    await this.engine.connect();
+    await this.session.refresh();
+    return this;
+  }
+
+  dispose(): void {
+    this.session.dispose();
+    this.engine.dispose();
+  }
+}
+
+describe("the folders of a workspace", () => {
+  let workspace: MemoryWorkspace;
+  let made: MemoryFolder[];
+
+  beforeEach(() => {
+    workspace = new MemoryWorkspace(strictLogger);
+    made = [];
+  });
+
+  afterEach(() => {
+    workspace.folders.dispose();
+    for (const folder of made) folder.dispose();
+  });
+
+  async function add(name: string, taskCount = 0): Promise<MemoryFolder> {
+    const folder = new MemoryFolder(name);
+    made.push(folder);
+    await folder.fill(taskCount);
+    workspace.add(name, folder);
+    return folder;
+  }
+
+  const names = (): readonly string[] => workspace.folders.all.map(({ name }) => name);
+
+  it("are none until they are opened, then those of the workspace, in its order", async () => {
+    await add("b");
+    await add("a");
+    assert.deepEqual(names(), []);
+    await workspace.open();
+    await workspace.folders.opened;
+    assert.deepEqual(names(), ["b", "a"]);
+    await add("c");
+    workspace.remove("b");
+    assert.deepEqual(names(), ["a", "c"]);
+  });
+
+  it("twenty of them: running servers are looked for, and none is started", async () => {
+    for (let at = 1; at <= 20; at++) await add(`folder ${at}`);
+    await workspace.open();
+    assert.equal(names().length, 20);
+    assert.deepEqual(
+      workspace.journal,
+      names().map((name) => `adopt ${name}`),
+    );
+  });
+
+  it("leave out those that are not on disk", async () => {
+    workspace.add("web", new MemoryFolder("web"), "vscode-vfs");
+    await add("disk");
+    await workspace.open();
+    workspace.add("web 2", new MemoryFolder("web"), "vscode-vfs");
+    assert.deepEqual(names(), ["disk"]);
+  });
+
+  it("the current one is the one used last, else the first, and follows what goes", async () => {
+    const { folders } = workspace;
+    const told: (string | undefined)[] = [];
+    folders.onDidChangeCurrent(() => told.push(folders.current?.name));
+    for (const name of ["a", "b", "c"]) await add(name);
+    await workspace.open();
+    folders.use(workspace.get("b"));
+    folders.use(workspace.get("b"));
+    folders.use(undefined);
+    assert.equal(folders.current?.name, "b");
+    workspace.remove("b");
+    workspace.remove("a");
+    assert.equal(folders.current?.name, "c");
+    workspace.remove("c");
+    assert.equal(folders.current, undefined);
+    assert.deepEqual(told, ["a", "b", "a", "c", undefined]);
+  });
+
+  it("what follows them follows each from its coming to its going", async () => {
+    const { folders } = workspace;
+    const log: string[] = [];
+    const follow = ({ name }: { name: string }) => {
+      log.push(`+${name}`);
+      return { dispose: () => log.push(`-${name}`) };
+    };
+    await add("a");
+    await workspace.open();
+    const subscription = folders.follow(follow);
+    await add("b");
+    workspace.remove("a");
+    subscription.dispose();
+    await add("c");
+    assert.deepEqual(log, ["+a", "+b", "-a", "-b"]);
+    // What works on a folder ends after all who follow it have left.
+    assert.deepEqual(
+      workspace.journal.filter((entry) => entry.startsWith("dispose")),
+      ["dispose a"],
+    );
+  });
+
+  it("who is told that one is about to close still finds its tasks at work", async () => {
+    const atWork: number[] = [];
+    workspace.folders.onWillClose(({ engine }) => atWork.push(engine.active().length));
+    await add("a", 2);
+    await workspace.open();
+    workspace.remove("a");
+    assert.deepEqual(atWork, [2]);
+    assert.ok(workspace.journal.includes("dispose a"));
+  });
+
+  it("closing the window tells nobody of folders that go", async () => {
+    workspace.folders.onWillClose(() => assert.fail("told"));
+    await add("a", 1);
+    await workspace.open();
+    workspace.folders.dispose();
+    assert.ok(workspace.journal.includes("dispose a"));
+  });
+
+  describe("their tasks", () => {
+    let engines: Engines;
+
+    beforeEach(() => (engines = new Engines(workspace.folders, strictLogger)));
+    afterEach(() => engines.dispose());
+
+    const refusal = (code: string, text: RegExp) => (error: unknown) =>
+      error instanceof Refusal && error.code === code && text.test(error.message);
+
+    it("are found by ID and by the end of one, whichever folder they are of", async () => {
+      const [a, b] = [await add("a", 1), await add("b", 2)];
+      await workspace.open();
+      assert.equal(engines.active().length, 3);
+      for (const [folder, id] of [
+        [workspace.get("a"), a.tasks[0]],
+        [workspace.get("b"), b.tasks[1]],
+      ] as const) {
+        assert.ok(id);
+        assert.equal(engines.get(id)?.id, id);
+        assert.equal(engines.folderOf(id), folder);
+        assert.equal(engines.list(engines.find(id).parentSessionID).length, folder.engine.active().length);
+      }
+      assert.deepEqual(engines.list("ses_unknown"), []);
+      assert.equal(engines.child("ses_unknown"), undefined);
+    });
+
+    it("an ending of an ID that fits tasks of several folders is refused, and names them", async () => {
+      const [a] = [await add("a", 1), await add("b", 1)];
+      await workspace.open();
+      const id = a.tasks[0] ?? "";
+      assert.throws(() => engines.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
+      assert.throws(() => engines.find("nowhere"), refusal("unknown-task", /nowhere/));
+      assert.equal(engines.find(id, engines.find(id).parentSessionID).id, id);
+    });
+
+    it("without a folder there is none, which is said as ever", async () => {
+      await workspace.open();
+      assert.throws(() => engines.find("x"), refusal("unknown-task", /no task x/));
+      assert.deepEqual(engines.openRequests(), []);
+      await assert.rejects(engines.transcript("x"), refusal("unknown-task", /no task x/));
+    });
+
+    it("changes are told of each folder as long as it is there", async () => {
+      const [a, b] = [await add("a", 1), await add("b", 1)];
+      await workspace.open();
+      const told: string[] = [];
+      engines.onDidChange(({ id, before, after }) => {
+        if (before?.status === "running" && after?.status === "cancelled") told.push(id);
+      });
+      await b.engine.cancel(b.tasks[0] ?? "");
+      workspace.remove("a");
+      await a.engine.cancel(a.tasks[0] ?? "");
+      assert.deepEqual(told, b.tasks);
+      assert.equal(engines.get(a.tasks[0] ?? ""), undefined);
+    });
+
+    it("can be waited for together", async () => {
+      const [a, b] = [await add("a", 1), await add("b", 1)];
+      await workspace.open();
+      const ids = [...a.tasks, ...b.tasks];
+      const waiting = engines.wait(ids);
+      await b.engine.cancel(b.tasks[0] ?? "");
+      await a.engine.cancel(a.tasks[0] ?? "");
+      assert.deepEqual(
+        (await waiting).map(({ id }) => id),
+        ids,
+      );
+    });
+  });
+});
+
+describe("what the editor keeps of a folder", () => {
+  const memento = (): vscode.Memento & { readonly kept: Map<string, unknown> } => {
+    const kept = new Map<string, unknown>();
+    return {
+      kept,
+      keys: () => [...kept.keys()],
+      get: (key: string, fallback?: unknown) => kept.get(key) ?? fallback,
+      update: async (key: string, value: unknown) =>
+        void (value === undefined ? kept.delete(key) : kept.set(key, value)),
+    } as vscode.Memento & { readonly kept: Map<string, unknown> };
+  };
+  const uri = (path: string): vscode.Uri => ({ toString: () => `file://${path}` }) as vscode.Uri;
+
+  it("is kept for each apart", () => {
+    const state = memento();
+    const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
+    a.pickedSession = "ses_a";
+    b.save([{ id: "ses_1", description: "Gone", parentSessionID: "ses_b" }]);
+    assert.equal(b.pickedSession, undefined);
+    assert.deepEqual(a.load(), []);
+    assert.equal(new FolderState(state, uri("/a"), false).pickedSession, "ses_a");
+    assert.equal(new FolderState(state, uri("/b"), true).load().length, 1);
+  });
+
+  it("the first folder takes over what an earlier version kept of the only one, once", () => {
+    const state = memento();
+    state.kept.set("asyncagents.pickedSession", "ses_old");
+    const later = new FolderState(state, uri("/b"), false);
+    const first = new FolderState(state, uri("/a"), true);
+    assert.equal(later.pickedSession, undefined);
+    assert.equal(first.pickedSession, "ses_old");
+    first.pickedSession = undefined;
+    assert.equal(new FolderState(state, uri("/a"), true).pickedSession, undefined);
+  });
+});
+
+describe("a limit", () => {
+  const never = new AbortController().signal;
+
+  it("lets in so many, and the others in their order as those leave", async () => {
+    const limit = new Limit(2);
+    const inside: number[] = [];
+    const leave = [await limit.enter(never), await limit.enter(never)];
+    assert.ok(limit.isReached);
+    const waiting = [3, 4].map(async (name) => {
+      const left = await limit.enter(never);
+      inside.push(name);
+      return left;
+    });
+    leave[0]?.();
+    (await waiting[0])?.();
+    await waiting[1];
+    assert.deepEqual(inside, [3, 4]);
+    assert.ok(limit.isReached);
+    leave[1]?.();
+    assert.ok(!limit.isReached);
+  });
+
+  it("one that gives up takes no place, neither before nor while it waits", async () => {
+    const limit = new Limit(1);
+    const abort = new AbortController();
+    const leave = await limit.enter(never);
+    const waiting = limit.enter(abort.signal);
+    abort.abort(new Error("given up"));
+    await assert.rejects(waiting, /given up/);
+    await assert.rejects(limit.enter(abort.signal), /given up/);
+    leave();
+    assert.ok(!limit.isReached);
+  });
+});
