@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { BUDGET_EXCEEDED } from "../engine/budget.ts";
+import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
 import type { Task } from "../engine/task.ts";
 import { showError } from "./human-error.ts";
 import type { EndContext } from "./notifications.ts";
