@@ -1,5 +1,5 @@
 /**
- * `npm test`: the checks that need no test, the build, then the suites. `npm test -- unit server` leaves the checks out
+ * `npm test`: the build, the checks that need no test, the suites. `npm test -- unit server` leaves the checks out
  * and runs these suites alone. The last line says how many tests passed and how many failed; a check, or a suite that
  * did not get to its end, counts as one failure.
  */
@@ -27,22 +27,36 @@ interface Suite {
   readonly editor?: boolean;
 }
 
+/** A script of the manifest that must succeed. */
+interface Check {
+  readonly name: string;
+  readonly isCheck: true;
+}
+
 /** What runs one after the other. */
-type Lane = readonly Suite[];
+type Lane = readonly (Suite | Check)[];
 
 /** One after the other, each of lanes that run beside each other: their tests wait more than they work. */
 const stages: readonly (readonly Lane[])[] = [
-  [[{ name: "unit", timeout: 5_000 }]],
-  [[{ name: "host", timeout: 60_000, editor: true }]],
   [
-    [{ name: "ui", timeout: 120_000, editor: true }],
+    [{ name: "unit", timeout: 10_000 }],
+    [
+      { name: "check", isCheck: true },
+      { name: "lint", isCheck: true },
+      { name: "spec", isCheck: true },
+    ],
+  ],
+  [
+    [
+      { name: "host", timeout: 60_000, editor: true },
+      { name: "ui", timeout: 120_000, editor: true },
+    ],
     [
       { name: "server", timeout: 60_000 },
       { name: "trouble", timeout: 120_000, editor: true },
     ],
   ],
 ];
-const checks = ["check", "lint", "spec"];
 
 interface Outcome {
   readonly what: string;
@@ -52,23 +66,26 @@ interface Outcome {
 }
 
 const wanted = process.argv.slice(2);
-const names = stages.flat(2).map(({ name }) => name);
+const names = stages
+  .flat(2)
+  .filter((part) => !isCheck(part))
+  .map(({ name }) => name);
 const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
   console.error(`No such suite: ${unknown.join(", ")}. There are: ${names.join(", ")}.`);
   process.exit(2);
 }
 
-const outcomes: Outcome[] = wanted.length === 0 ? checks.map((check) => npmScript(check)) : [];
 const build = npmScript("build");
 prepareBrowser();
-outcomes.push(build);
+const outcomes: Outcome[] = [build];
 for (const stage of stages) {
   const lanes = stage
     .map((lane) => lane.filter(({ name }) => wanted.length === 0 || wanted.includes(name)))
     .filter((lane) => lane.length > 0);
   // Packaging builds anew, which must not happen under the tests beside.
-  if (lanes.length > 1 && !process.env["TEST_VSIX"]) outcomes.push(packageForTests());
+  if (lanes.length > 1 && lanes.flat().some(isInEditor) && !process.env["TEST_VSIX"])
+    outcomes.push(packageForTests());
   outcomes.push(...(await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)))).flat());
 }
 
@@ -105,8 +122,28 @@ function packageForTests(): Outcome {
 
 async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
   const laneOutcomes: Outcome[] = [];
-  for (const suite of lane) laneOutcomes.push(await runSuite(suite, build.failed === 0, live));
+  for (const part of lane)
+    laneOutcomes.push(
+      await (isCheck(part) ? runCheck(part, live) : runSuite(part, build.failed === 0, live)),
+    );
   return laneOutcomes;
+}
+
+function isCheck(part: Suite | Check): part is Check {
+  return "isCheck" in part;
+}
+
+function isInEditor(part: Suite | Check): boolean {
+  return !isCheck(part) && part.editor === true;
+}
+
+/** @param live its output is shown as it comes; else in one piece at the end */
+async function runCheck({ name }: Check, live: boolean): Promise<Outcome> {
+  if (live) heading(name);
+  const { succeeded, output } = await runBeside("npm", ["run", "--silent", name], live ? "inherit" : "pipe");
+  if (!live) heading(name);
+  process.stdout.write(output);
+  return { what: name, passed: 0, failed: succeeded ? 0 : 1, note: succeeded ? "ok" : "failed" };
 }
 
 /** @param live its output is shown as it comes; else in one piece at the end */
