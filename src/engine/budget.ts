@@ -7,8 +7,8 @@ import {
   type CeilingUse,
 } from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
-import { english, sentence, type Text } from "./sentence.ts";
-import { shortID, type TaskError, type TokenUsage } from "./task.ts";
+import { sentence, type Text } from "./sentence.ts";
+import { shortID, taskError, type TaskError, type TokenUsage } from "./task.ts";
 
 /** From this part of a ceiling on people are warned. */
 const WARNED_FROM = 0.8;
@@ -83,15 +83,19 @@ export function requireCeilings(budget: Budget): void {
 
 /** How a task ends that reached a ceiling, its own or that of its batch. */
 export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskError {
-  const amount = english(amountText(measure, limit));
-  const reason =
+  const facts = [amountText(measure, limit), settingOf(ceiling)];
+  return taskError(
+    BUDGET_EXCEEDED,
     scope === "task"
-      ? `Stopped at its ceiling of ${amount}.`
-      : `Stopped as its batch reached its ceiling of ${amount}.`;
-  return {
-    name: BUDGET_EXCEEDED,
-    message: `${reason} A person can raise it (${settingOf(ceiling)}), and then retry the task, or fork it to carry on.`,
-  };
+      ? sentence(
+          "Stopped at its ceiling of {0}. A person can raise it ({1}), and then retry the task, or fork it to carry on.",
+          ...facts,
+        )
+      : sentence(
+          "Stopped as its batch reached its ceiling of {0}. A person can raise it ({1}), and then retry the task, or fork it to carry on.",
+          ...facts,
+        ),
+  );
 }
 
 /** Why nothing more may begin in a batch. */

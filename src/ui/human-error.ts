@@ -37,7 +37,7 @@ export async function showingErrors<T>(logger: Logger, run: () => Promise<T>): P
   }
 }
 
-/** Shows an error to the person; what was refused as a warning, any other with the log one click away. */
+/** Shows an error to the person; what was refused as a warning, any other with what helps one click away. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
   // Whoever cancelled knows.
   if (error instanceof Refusal && error.code === "cancelled-by-caller") return;
@@ -45,7 +45,14 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
   // A refusal changed nothing and names the remedy.
   if (error instanceof Refusal && error.code !== "unavailable")
     return void (await vscode.window.showWarningMessage(humanMessage(error)));
-  const showLog = vscode.l10n.t("Show Log");
-  const choice = await vscode.window.showErrorMessage(humanMessage(error), showLog);
-  if (choice === showLog) await vscode.commands.executeCommand("asyncagents.showLog");
+  const [label, command] = isMissing(error)
+    ? [vscode.l10n.t("Set Up OpenCode"), "asyncagents.setUp"]
+    : [vscode.l10n.t("Show Log"), "asyncagents.showLog"];
+  const choice = await vscode.window.showErrorMessage(humanMessage(error), label);
+  if (choice === label) await vscode.commands.executeCommand(command);
+}
+
+/** Whether it is OpenCode itself that is missing. */
+function isMissing(error: unknown): boolean {
+  return error instanceof ConnectionError && ["not-found", "bad-path"].includes(error.failure.code);
 }

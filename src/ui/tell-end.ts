@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
 import type { Task } from "../engine/task.ts";
 import { showError } from "./human-error.ts";
 import type { EndContext } from "./notifications.ts";
@@ -33,14 +34,19 @@ function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
 async function tellTask({ showOutput, tasks, logger }: EndContext, task: Task): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
+  const change = vscode.l10n.t("Change Ceiling");
+  // Under the same ceiling it would be stopped again.
+  const isStopped = task.error?.name === BUDGET_EXCEEDED;
   const choice =
     task.status === "error"
-      ? await vscode.window.showErrorMessage(failure(task), show, retry)
+      ? await vscode.window.showErrorMessage(failure(task), show, ...(isStopped ? [change] : []), retry)
       : await vscode.window.showInformationMessage(
           vscode.l10n.t('Task "{0}" completed.', withoutLinks(task.description)),
           show,
         );
   if (choice === show) showOutput(task.id);
+  if (choice === change)
+    await vscode.commands.executeCommand("workbench.action.openSettings", "@id:asyncagents.budget.*");
   if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
 }
 

@@ -11,7 +11,6 @@ const EXTENSION = "async-agents.opencode-async-agents";
 interface Manifest {
   readonly contributes: {
     readonly commands: readonly { readonly command: string }[];
-    readonly configuration: { readonly properties: Readonly<Record<string, unknown>> };
   };
 }
 

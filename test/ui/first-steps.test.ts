@@ -100,6 +100,14 @@ describe("the first steps in a real editor", () => {
     await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
   });
 
+  it("[EXT-1] looking again in vain says so, and leads to the same help", async () => {
+    await workbench.quickInput.cancel();
+    await welcome("not found").locator("a", { hasText: "try again" }).click();
+    const told = workbench.notification("OpenCode was not found on PATH");
+    await told.getByRole("button", { name: "Set Up OpenCode" }).click();
+    await workbench.quickInput.shows("OpenCode was not found");
+  });
+
   it("the command is written into a terminal and left to the person to run", async () => {
     await workbench.quickInput.choose("Install in a Terminal");
     const rows = workbench.page.locator(".terminal-wrapper .xterm-rows");

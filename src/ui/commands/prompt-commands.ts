@@ -143,6 +143,6 @@ function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDo
   if (target) return target;
   throw new Refusal(
     "invalid-argument",
-    sentence("This editor was not opened for a prompt; run “Launch Task with This Editor's Text”."),
+    sentence("This editor was not opened for a prompt; run “Launch Editor's Text as Prompt”."),
   );
 }

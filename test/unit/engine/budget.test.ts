@@ -68,8 +68,9 @@ describe("a budget", () => {
       exceeded({ ...COST, used: 1.2, limit: 0.0015 }),
       exceeded({ ceiling: "batchTokens", scope: "batch", measure: "tokens", used: 600_000, limit: 500_000 }),
       exceeded({ ceiling: "taskMinutes", scope: "task", measure: "minutes", used: 1, limit: 1 }),
-    ].map(({ name, message }) => {
+    ].map(({ name, message, sentence }) => {
       assert.equal(name, "BudgetExceeded");
+      assert.ok(sentence, "It can be translated.");
       return message;
     });
     const remedy = "and then retry the task, or fork it to carry on.";
