@@ -136,10 +136,7 @@ describe("ceilings in a real editor", () => {
     await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
     await workbench.screenshot("budget-stopped-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
-    await error.getByRole("button", { name: "Change Ceiling" }).click();
-    await workbench.page.locator(".settings-editor", { hasText: "Batch Tokens" }).waitFor();
-    await takePictures(workbench, "budget-settings");
-    await workbench.runCommand("View: Close All Editors");
+    await error.getByRole("button", { name: "Change Ceiling" }).waitFor();
   });
 
   it("tells the person once of a batch that was stopped, though an agent launched it", async () => {
