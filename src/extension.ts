@@ -104,7 +104,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     },
     firstSteps,
     list,
-    selectedID: () => view.selectedID,
+    clickedID: () => view.clickedID(),
   };
   own(
     registerCommands(

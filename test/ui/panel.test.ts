@@ -246,7 +246,7 @@ describe("the output panel in a real editor", () => {
   });
 
   async function launch(prompt: string): Promise<void> {
-    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Launch Task"]').click();
+    await workbench.runCommand("Async Agents: Launch Task…");
     await workbench.quickInput.choose("build");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(prompt);

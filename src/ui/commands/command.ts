@@ -37,8 +37,8 @@ export interface CommandContext {
   readonly showLog: () => void;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;
-  /** The task or subagent whose row is selected. */
-  readonly selectedID: () => string | undefined;
+  /** The task or subagent whose row was clicked last. */
+  readonly clickedID: () => Promise<string | undefined>;
   /** Brings a task into sight in the tree. */
   readonly reveal: (taskID: string, options?: { readonly focus: boolean }) => void;
   /** Where OpenCode is on this machine; rejects with a `ConnectionError` where it is not found. */

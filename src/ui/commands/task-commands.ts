@@ -18,8 +18,8 @@ export const showOutput: Command = {
 };
 
 export const showSelected: Command = {
-  run: async ({ panels, selectedID }) => {
-    const id = selectedID();
+  run: async ({ panels, clickedID }) => {
+    const id = await clickedID();
     if (id !== undefined) panels.show(id);
     return id;
   },

@@ -20,6 +20,8 @@ import { stateWord } from "./words.ts";
 export const TASK_VIEW = "asyncagents.tasks";
 
 const UPDATE_DELAY_MS = 50;
+/** How long rows that were clicked may take to be read anew. */
+const SELECTION_MS = 2_000;
 /** How many of those who wait the badge names. */
 const NAMED_REQUESTS = 5;
 
@@ -112,8 +114,10 @@ export class TaskView implements vscode.Disposable {
     this.update();
   }
 
-  /** The task or subagent whose row is selected. */
-  get selectedID(): string | undefined {
+  /** The task or subagent whose row was clicked. While rows are read anew the editor does not know which is selected. */
+  async clickedID(): Promise<string | undefined> {
+    for (let waited = 0; this.view.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
+      await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
     const [node] = this.view.selection;
     return node instanceof ChildNode ? node.id : undefined;
   }
