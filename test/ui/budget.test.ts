@@ -92,7 +92,8 @@ describe("ceilings in a real editor", () => {
     until("the end of the task", () => launcher.engine.get(id)?.status === "error");
 
   it("warns of a task that nearly used its ceiling, and shows it in row, panel and status bar", async () => {
-    const { id } = await launch("Find the slow query", [STEP, STEP, { ...STEP, gate: "third" }]);
+    const steps = [STEP, STEP, { ...STEP, gate: "third" }, { text: "Never.", gate: "never" }];
+    const { id } = await launch("Find the slow query", steps);
     const warning = workbench.notification("has used 80 % of its ceiling: $0.80 of $1.00");
     await warning.waitFor();
     const row = workbench.treeItem("Find the slow query").filter({ hasText: "80 % of its ceiling" });

@@ -254,7 +254,7 @@ describe("the output panel in a real editor", () => {
   }
 
   async function show(prompt: string): Promise<void> {
-    await workbench.treeItem(prompt).first().click();
+    await workbench.clickRow(prompt);
     await frame.getByRole("heading", { level: 1, name: prompt }).waitFor();
   }
 

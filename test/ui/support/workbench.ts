@@ -153,6 +153,23 @@ export class Workbench {
     return this.page.locator('.part.sidebar [role="treeitem"]');
   }
 
+  /** Clicks a row once no row has moved for a third of a second: one that comes or goes above it would take the click. */
+  async clickRow(label: string | RegExp): Promise<void> {
+    const row = this.treeItem(label).first();
+    await row.waitFor();
+    await this.page.evaluate(async () => {
+      for (let [before, frames] = ["", 0]; frames < 20; frames++) {
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        const now = [...document.querySelectorAll('.part.sidebar [role="treeitem"]')]
+          .map((each) => `${each.id} ${each.getBoundingClientRect().top}`)
+          .join();
+        if (now !== before) frames = 0;
+        before = now;
+      }
+    });
+    await row.click();
+  }
+
   /** The texts that a row's decorations draw beside it: the badge, without its colour. */
   async badges(item: Locator): Promise<string[]> {
     return await item.evaluate((row) =>
