@@ -145,9 +145,10 @@ describe("ceilings in a real editor", () => {
     await workbench.changeSettings({ "asyncagents.budget.batchCost": 0.7 });
     const step = { ...STEP, gate: "batch" };
     const rest = { launchedBy: "agent", batchID: "bat-indexes" } as const;
+    const steps = [step, step, { text: "Never.", gate: "never" }];
     const tasks = [
-      await launch("Find unused indexes", [step, step], rest),
-      await launch("Find missing indexes", [step, step], rest),
+      await launch("Find unused indexes", steps, rest),
+      await launch("Find missing indexes", steps, rest),
     ];
     model.release("batch");
     for (const { id } of tasks) await failed(id);
