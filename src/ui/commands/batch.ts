@@ -64,9 +64,12 @@ async function launchAll(
   context: CommandContext,
   { tasks: inputs, batch_id }: BatchArguments,
 ): Promise<readonly Task[]> {
+  await context.folders.opened;
+  // The person may turn to another folder before the last task is launched.
+  const current = context.folders.current?.uri.toString();
   const { tasks, failure } = await launchTogether(
     inputs,
-    (input, batchID) => launchTask(context, { ...input, batch_id: batchID }),
+    (input, batchID) => launchTask(context, { ...input, folder: input.folder ?? current, batch_id: batchID }),
     batch_id,
   );
   if (failure) throw failure;
