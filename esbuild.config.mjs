@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmSync } from "node:fs";
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { context, build } from "esbuild";
 
@@ -113,6 +113,14 @@ function startSize({ outputs }) {
   return [...files].reduce((sum, file) => sum + outputs[file].bytes, 0);
 }
 
+/**
+ * The README for the editor's page about the extension. That page loads pictures from web addresses alone; those of the
+ * repository have none there and would show as broken.
+ */
+function readmeWithoutPictures() {
+  return readFileSync("README.md", "utf8").replace(/^!\[[^\]]*\]\(media\/[^)]+\)\n\n/gm, "");
+}
+
 /** Tells the editor's problem matcher when the first of the bundles begins, when the last one ends, and what failed. */
 function problemMatcher() {
   let building = 0;
@@ -143,6 +151,7 @@ if (watch) {
   await Promise.all(contexts.map((each) => each.watch()));
 } else {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
+  if (production) writeFileSync("dist/README.md", readmeWithoutPictures());
   for (const { metafile } of results) {
     for (const [file, { bytes }] of Object.entries(metafile.outputs))
       if (!file.endsWith(".map")) console.log(`${file}  ${kilobytes(bytes)}`);
