@@ -401,9 +401,17 @@ export class TaskEngine implements Disposable {
     return this.registry.snapshot(entry);
   }
 
-  /** Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. */
+  /**
+   * Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. A call made while
+   * another one is under way gives the same new task.
+   */
   async retry(taskID: string): Promise<Task> {
-    const { record } = this.registry.find(taskID);
+    const entry = this.registry.find(taskID);
+    entry.retrying ??= this.launchAgain(entry.record).finally(() => (entry.retrying = undefined));
+    return entry.retrying;
+  }
+
+  private async launchAgain(record: TaskRecord): Promise<Task> {
     if (record.status !== "error" && record.status !== "cancelled")
       throw new Refusal(
         "wrong-status",

@@ -22,6 +22,8 @@ export interface Entry {
   handedOverAt: number | undefined;
   /** The ceiling that is nearly used, while the task is active. */
   ceiling?: CeilingUse | undefined;
+  /** The retry of it that is under way. */
+  retrying?: Promise<Task> | undefined;
   /** Commands and endings of one task, one at a time. */
   readonly serial: Serial;
 }

@@ -116,6 +116,17 @@ describe("a task's life", () => {
     });
   });
 
+  it("retries that are asked for at the same time launch one task; one asked for later launches another", async () => {
+    const { id } = await launch([{ status: 400, body: { error: { message: "No." } } }]);
+    await ended(window, id);
+    const [first, second] = await Promise.all([window.engine.retry(id), window.engine.retry(id)]);
+    assert.equal(second.id, first.id);
+    assert.equal(window.engine.list(parent).length, 2);
+    const later = await window.engine.retry(id);
+    assert.notEqual(later.id, first.id);
+    await Promise.all([ended(window, first.id), ended(window, later.id)]);
+  });
+
   it("an agent or a model that the server does not know is refused with the names there are, and nothing is created", async () => {
     const count = async (): Promise<number> =>
       ((await (await server.fetch("/session")).json()) as unknown[]).length;
