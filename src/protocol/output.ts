@@ -193,6 +193,11 @@ export type ReplyView =
   | { readonly type: "question"; readonly answers: readonly (readonly string[])[] }
   | { readonly type: "dismiss" };
 
+export interface RefusedPrompt {
+  readonly prompt: string;
+  readonly error: string;
+}
+
 export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
@@ -210,8 +215,10 @@ export type HostMessage =
   | { readonly type: "changes"; readonly changes: readonly EntryChange[] }
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }
-  /** How `resume` went; `error` says why the prompt was not taken. */
-  | { readonly type: "resume-done"; readonly error?: string | undefined }
+  /** How `resume` went: the prompt was taken, unless it comes back with the reason why not. */
+  | { readonly type: "resume-done"; readonly refused?: RefusedPrompt | undefined }
+  /** Whether a retry is under way. */
+  | { readonly type: "retrying"; readonly retrying: boolean }
   /** All that waits for the person now, the oldest first. */
   | { readonly type: "requests"; readonly requests: readonly RequestView[] }
   /** The reply to that request was not taken. */
@@ -305,11 +312,14 @@ export interface OutputStrings {
   readonly copyCode: string;
   readonly copyMessage: string;
   readonly copied: string;
+  readonly noAnswer: string;
   readonly cancel: string;
   readonly copyResult: string;
   readonly openTranscript: string;
   readonly fork: string;
   readonly retry: string;
+  readonly retrying: string;
+  readonly retried: string;
   readonly showChanges: string;
   readonly openTerminal: string;
   readonly connect: string;

@@ -9,6 +9,7 @@ export class Banner {
   readonly element = h("div", { class: "banner", hidden: true });
   private connection: ConnectionView = "connected";
   private isGone = false;
+  private shown: ConnectionView | "gone" = "connected";
 
   constructor(private readonly context: Context) {}
 
@@ -25,6 +26,9 @@ export class Banner {
   private draw(): void {
     const { strings, post } = this.context;
     const kind = this.isGone ? "gone" : this.connection;
+    // Drawn anew, its button would lose the focus.
+    if (kind === this.shown) return;
+    this.shown = kind;
     const line = h("div", { class: "column" });
     if (kind === "gone")
       line.append(icon("cancelled"), h("span", {}, h("strong", {}, strings.gone), " ", strings.goneRemedy));

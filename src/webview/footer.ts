@@ -11,11 +11,20 @@ export class Footer {
   private readonly content = h("div", { class: "column" });
   private readonly activityText = h("span", { class: "activity-text", dir: "auto" });
   private activity: ActivityView | undefined;
+  /** How the task ended. It stays the same element with the same button, so that the focus is not lost. */
+  private readonly ending = h("div");
+  private readonly endingText = h("div", { class: "ending-text" });
+  private readonly retry: HTMLButtonElement;
+  private readonly adopt: HTMLButtonElement;
+  private isRetrying = false;
 
   constructor(
     private readonly context: Context,
     private readonly resume: ResumeBox,
   ) {
+    const { strings, post } = context;
+    this.retry = primary(strings.retry, (event) => this.askForRetry(event));
+    this.adopt = primary(strings.adopt, () => post({ type: "adopt" }));
     this.element.append(this.content);
     this.element.hidden = true;
   }
@@ -25,8 +34,7 @@ export class Footer {
     this.element.hidden = false;
     if (task.activity) this.content.replaceChildren(this.activityLine(task.activity));
     else if (task.status === "completed" || task.status === "idle") this.showResume(task);
-    else if (task.status === "error") this.content.replaceChildren(this.failure(task));
-    else if (task.status === "cancelled") this.content.replaceChildren(this.cancelled(task));
+    else if (task.status === "error" || task.status === "cancelled") this.showEnding(task);
     else this.element.hidden = true;
     this.tick();
   }
@@ -39,7 +47,27 @@ export class Footer {
   private showResume({ kind }: TaskView): void {
     const { resume, adoptAndResume } = this.context.strings;
     this.resume.label(kind === "task" ? resume : adoptAndResume);
-    if (this.content.firstChild !== this.resume.element) this.content.replaceChildren(this.resume.element);
+    this.hold(this.resume.element);
+  }
+
+  private hold(element: HTMLElement): void {
+    if (this.content.firstChild !== element) this.content.replaceChildren(element);
+  }
+
+  /** Whether a retry is under way. */
+  showRetrying(isRetrying: boolean): void {
+    const { strings } = this.context;
+    this.isRetrying = isRetrying;
+    this.retry.textContent = isRetrying ? strings.retrying : strings.retry;
+    // Really disabled, it would lose the focus.
+    this.retry.setAttribute("aria-disabled", String(isRetrying));
+  }
+
+  private askForRetry({ detail: clicks }: MouseEvent): void {
+    // Each retry costs: who double-clicks wants one.
+    if (this.isRetrying || clicks > 1) return;
+    this.showRetrying(true);
+    this.context.post({ type: "retry" });
   }
 
   private activityLine(activity: ActivityView): HTMLElement {
@@ -62,25 +90,23 @@ export class Footer {
     return line;
   }
 
-  private failure(task: TaskView): HTMLElement {
-    return this.withRetry(task, "error", this.context.strings.failed, task.error ?? "");
-  }
-
-  private cancelled(task: TaskView): HTMLElement {
-    return this.withRetry(task, "cancelled", this.context.strings.status.cancelled);
-  }
-
   /** How it ended; a task can be tried again, a subagent once it is adopted. */
-  private withRetry(task: TaskView, name: IconName, title: string, ...lines: readonly string[]): HTMLElement {
-    const { strings, post } = this.context;
-    const isTask = task.kind === "task";
-    const box = ending(name, title, ...lines, isTask ? strings.errorRemedy : "");
-    box.append(
-      isTask
-        ? primary(strings.retry, () => post({ type: "retry" }))
-        : primary(strings.adopt, () => post({ type: "adopt" })),
+  private showEnding({ kind, status, error = "" }: TaskView): void {
+    const { strings } = this.context;
+    const isError = status === "error";
+    const isTask = kind === "task";
+    const lines = [isError ? error : "", isTask ? strings.errorRemedy : ""].filter((line) => line !== "");
+    const name: IconName = isError ? "error" : "cancelled";
+    const button = isTask ? this.retry : this.adopt;
+    this.endingText.replaceChildren(
+      h("strong", {}, isError ? strings.failed : strings.status.cancelled),
+      ...lines.map((line) => h("p", { dir: "auto" }, line)),
     );
-    return box;
+    const look = `ending ending-${name}`;
+    if (this.ending.className !== look || this.ending.lastChild !== button)
+      this.ending.replaceChildren(icon(name), this.endingText, button);
+    this.ending.className = look;
+    this.hold(this.ending);
   }
 }
 
@@ -118,17 +144,7 @@ function activityText(activity: ActivityView, { strings, format, now }: Context)
   return strings.phase[phase];
 }
 
-function ending(name: IconName, title: string, ...lines: readonly string[]): HTMLElement {
-  const texts = lines.filter((line) => line !== "").map((line) => h("p", { dir: "auto" }, line));
-  return h(
-    "div",
-    { class: `ending ending-${name}` },
-    icon(name),
-    h("div", { class: "ending-text" }, h("strong", {}, title), ...texts),
-  );
-}
-
-export function primary(label: string, run: () => void): HTMLButtonElement {
+export function primary(label: string, run: (event: MouseEvent) => void): HTMLButtonElement {
   const button = h("button", { type: "button", class: "primary" }, label);
   button.addEventListener("click", run);
   return button;

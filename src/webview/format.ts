@@ -3,6 +3,10 @@ export function fill(template: string, ...values: readonly string[]): string {
   return template.replace(/\{(\d)\}/g, (placeholder, index: string) => values[Number(index)] ?? placeholder);
 }
 
+/** Digits after the point that dollars have at least, and at most. */
+const CENTS = 2;
+const MOST_DIGITS = 20;
+
 /** Numbers and times as the person's language writes them. */
 export class Formatter {
   private readonly compact: Intl.NumberFormat;
@@ -33,14 +37,13 @@ export class Formatter {
       : twoUnits(Math.floor(minutes / 60), "h", minutes % 60, "m");
   }
 
-  /** US dollars; small amounts keep two digits that count. */
+  /** US dollars and cents; small amounts keep two digits that count. */
   cost(dollars: number): string {
+    const digits = dollars > 0 ? 1 + Math.ceil(-Math.log10(dollars)) : 0;
     return new Intl.NumberFormat(this.locale, {
       style: "currency",
       currency: "USD",
-      ...(dollars > 0 && dollars < 1
-        ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 }
-        : { maximumFractionDigits: 2 }),
+      maximumFractionDigits: Math.min(Math.max(digits, CENTS), MOST_DIGITS),
     }).format(dollars);
   }
 

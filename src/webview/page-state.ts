@@ -43,10 +43,14 @@ export class PageStateStore {
 
   update(change: Partial<Omit<PageState, "taskID">>): void {
     this.state = { ...this.state, ...change };
-    this.timer ??= window.setTimeout(() => {
-      this.timer = undefined;
-      this.api.setState(this.state);
-    }, WRITE_DELAY_MS);
+    this.timer ??= window.setTimeout(() => this.write(), WRITE_DELAY_MS);
+  }
+
+  /** At once. */
+  write(): void {
+    window.clearTimeout(this.timer);
+    this.timer = undefined;
+    this.api.setState(this.state);
   }
 }
 

@@ -52,7 +52,8 @@ export class Page {
       const row = this.conversation.firstRow(detail.id);
       if (row) this.list.onChange(row);
     },
-    "resume-done": ({ error }) => this.resume.done(error),
+    "resume-done": ({ refused }) => this.resume.done(refused),
+    retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
       for (const request of this.requests.show(requests)) this.tell(requestTitle(request, this.context));
     },
@@ -93,7 +94,11 @@ export class Page {
     this.tools = new ToolView(context);
     this.header = new Header(context);
     this.banner = new Banner(context);
-    this.resume = new ResumeBox(context, state.current.draft, (draft) => state.update({ draft }));
+    this.resume = new ResumeBox(context, state.current.draft, (draft) => {
+      state.update({ draft });
+      // One that was sent must not come back, however soon the editor throws the page away.
+      if (draft === "") state.write();
+    });
     this.footer = new Footer(context, this.resume);
     this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
     this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": strings.conversation });

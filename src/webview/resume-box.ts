@@ -1,3 +1,4 @@
+import type { RefusedPrompt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { h } from "./dom.ts";
 import { fill } from "./format.ts";
@@ -52,15 +53,13 @@ export class ResumeBox {
     this.button.textContent = text;
   }
 
-  /** The extension answered; `error` says why the prompt was not taken. */
-  done(error: string | undefined): void {
+  /** The extension answered; a prompt that was not taken comes back, before what was written since. */
+  done(refused: RefusedPrompt | undefined): void {
+    const written = this.sending ? "" : this.text.value;
     this.sending = false;
-    if (error === undefined) {
-      this.text.value = "";
-      this.onDidEdit("");
-    } else {
-      this.problem.textContent = fill(this.context.strings.resumeFailed, error);
-    }
+    this.text.value = [refused?.prompt ?? "", written].filter((text) => text.trim() !== "").join("\n\n");
+    this.onDidEdit(this.text.value);
+    if (refused) this.problem.textContent = fill(this.context.strings.resumeFailed, refused.error);
     this.refresh();
   }
 
@@ -70,6 +69,7 @@ export class ResumeBox {
     this.sending = true;
     this.problem.textContent = "";
     this.refresh();
+    this.onDidEdit("");
     this.context.post({ type: "resume", prompt });
   }
 

@@ -16,13 +16,20 @@ export function createOutputActions(tasks: TaskCommands, folders: Folders, logge
     cancel: (id) => command("cancel", id),
     resume: async (id, prompt) => void (await tasks.resume(id, prompt)),
     fork: (id) => command("fork", id),
-    retry: (id) => command("retry", id),
+    retry: async (id) => {
+      try {
+        return (await vscode.commands.executeCommand("asyncagents.retry", id)) !== undefined;
+      } catch (error) {
+        void showError(error, logger);
+        return false;
+      }
+    },
     adopt: (id) => command("adopt", id),
     showChanges: (id) => command("showChanges", id),
     openInTerminal: (id) => command("openInTerminal", id),
     reply: (request, reply) => tasks.answer(request, reply),
     connect: (id) => command("connect", id),
-    copyResult: (id) => orShow(copyResult(tasks, id)),
+    result: async (id) => (await tasks.output(id)).result,
     copyText: (text) => orShow(copy(text)),
     openExternal: (url) => orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
     openFile: async (id, path, position) => {
@@ -30,12 +37,6 @@ export function createOutputActions(tasks: TaskCommands, folders: Folders, logge
       await openWorkspaceFile(path, position, folders.of(id)?.uri.fsPath);
     },
   };
-}
-
-async function copyResult(tasks: TaskCommands, id: string): Promise<void> {
-  const { result } = await tasks.output(id);
-  if (result !== undefined) return copy(result);
-  void vscode.window.showInformationMessage(vscode.l10n.t("This task has no result yet."));
 }
 
 async function copy(text: string): Promise<void> {

@@ -16,6 +16,7 @@ import {
   type HostMessage,
   type OutputStrings,
   type PanelMessage,
+  type RefusedPrompt,
   type ReplyView,
 } from "../../protocol/output.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
@@ -59,7 +60,8 @@ export interface OutputActions {
   /** Resolves once the server took the prompt. */
   resume(id: string, prompt: string): Promise<void>;
   fork(id: string): void;
-  retry(id: string): void;
+  /** Resolves once that is over: with whether a new task was launched. */
+  retry(id: string): Promise<boolean>;
   adopt(id: string): void;
   showChanges(id: string): void;
   openInTerminal(id: string): void;
@@ -67,7 +69,8 @@ export interface OutputActions {
   reply(request: PendingRequest, reply: ReplyView): Promise<void>;
   /** The folder that the session is of. */
   connect(id: string): void;
-  copyResult(id: string): void;
+  /** The final answer of a task, as far as there is one. */
+  result(id: string): Promise<string | undefined>;
   copyText(text: string): void;
   openExternal(url: string): void;
   /** Rejects with an error whose message says why the file was not opened. */
@@ -107,6 +110,9 @@ export class OutputSession {
   private loading: Promise<void> | undefined;
   /** What the tools that ask were called with, by request; undefined while that is not known. */
   private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
+  private isRetrying = false;
+  /** The follow-up that was not taken, until the page has it back. */
+  private refused: RefusedPrompt | undefined;
   /** The page exists and listens. */
   private listening = false;
   private disposed = false;
@@ -145,15 +151,11 @@ export class OutputSession {
       const title = this.source.child(this.taskID)?.description ?? this.taskID;
       this.surface.openDocument(`${title}.md`, transcriptMarkdown(title, this.messages));
     },
-    "copy-result": () => {
-      const child = this.source.child(this.taskID);
-      if (child && isTask(child)) this.actions.copyResult(this.taskID);
-      else this.actions.copyText(lastAnswer(this.messages) ?? "");
-    },
+    "copy-result": () => this.orNote(this.copyResult()),
     cancel: () => this.actions.cancel(this.taskID),
     resume: ({ prompt }) => void this.resume(prompt),
     fork: () => this.actions.fork(this.taskID),
-    retry: () => this.actions.retry(this.taskID),
+    retry: () => void this.retry(),
     adopt: () => this.actions.adopt(this.taskID),
     "show-changes": () => this.actions.showChanges(this.taskID),
     "open-terminal": () => this.actions.openInTerminal(this.taskID),
@@ -216,6 +218,8 @@ export class OutputSession {
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
+    if (this.isRetrying) this.sendRetrying();
+    this.giveBack();
     if (this.conversation) this.sendConversation();
     else void this.load();
   }
@@ -283,6 +287,8 @@ export class OutputSession {
     this.sendChanges();
     const page = pageOf(this.messages, this.perspective(), NEXT_PAGE_SIZE, before);
     if (page) this.post({ type: "earlier", ...page });
+    // The page asked before it heard that the entry it asked by is gone.
+    else this.sendConversation();
   }
 
   private sendChanges(): void {
@@ -347,8 +353,37 @@ export class OutputSession {
       this.post({ type: "resume-done" });
     } catch (error) {
       this.log.error(`${this.taskID} was not resumed.`, error);
-      this.post({ type: "resume-done", error: this.language.describe(error) });
+      this.refused = { prompt, error: this.language.describe(error) };
+      this.giveBack();
     }
+  }
+
+  /** The page kept nothing of what it sent. */
+  private giveBack(): void {
+    const { refused } = this;
+    if (!refused || !this.listening) return;
+    this.refused = undefined;
+    this.post({ type: "resume-done", refused });
+  }
+
+  private async retry(): Promise<void> {
+    if (this.isRetrying) return;
+    this.isRetrying = true;
+    const isLaunched = await this.actions.retry(this.taskID);
+    this.isRetrying = false;
+    this.sendRetrying();
+    if (isLaunched) this.post({ type: "note", text: this.language.strings().retried });
+  }
+
+  private sendRetrying(): void {
+    this.post({ type: "retrying", retrying: this.isRetrying });
+  }
+
+  private async copyResult(): Promise<void> {
+    const child = this.source.child(this.taskID);
+    const answer = child && isTask(child) ? await this.actions.result(child.id) : lastAnswer(this.messages);
+    if (answer) this.actions.copyText(answer);
+    else this.post({ type: "note", text: this.language.strings().noAnswer });
   }
 
   private async reply(id: string, reply: ReplyView): Promise<void> {

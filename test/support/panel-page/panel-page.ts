@@ -77,6 +77,9 @@ export interface PanelOptions {
   readonly toolInput?: OutputSource["toolInput"];
   readonly transcript: () => Promise<Transcript>;
   readonly resume?: OutputActions["resume"];
+  readonly retry?: OutputActions["retry"];
+  /** The final answer of the task. */
+  readonly result?: string;
   readonly reply?: OutputActions["reply"];
   readonly openFile?: OutputActions["openFile"];
 }
@@ -125,13 +128,13 @@ export class PanelPage {
       cancel: note("cancel"),
       resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
       fork: note("fork"),
-      retry: note("retry"),
+      retry: options.retry ?? ((id) => Promise.resolve(note("retry")(id)).then(() => true)),
       adopt: note("adopt"),
       showChanges: note("showChanges"),
       openInTerminal: note("openInTerminal"),
       reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
       connect: note("connect"),
-      copyResult: note("copyResult"),
+      result: () => Promise.resolve(options.result),
       openExternal: note("openExternal"),
       copyText: note("copyText"),
       openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
@@ -184,6 +187,7 @@ export class PanelPage {
         });
         return route.fulfill({ contentType: "text/html", body });
       }
+      if (url === `${ORIGIN}/away`) return route.fulfill({ contentType: "text/html", body: "" });
       if (url === `${ORIGIN}/webview.js`)
         return route.fulfill({ contentType: "text/javascript", body: bundle.script });
       if (url === `${ORIGIN}/output.css`)
@@ -195,6 +199,17 @@ export class PanelPage {
     await page.addInitScript({ content: editorStandIn(theme, options.state) });
     await page.goto(`${ORIGIN}/`);
     return panel;
+  }
+
+  /** The editor shows another tab: it throws the page away and loads it anew when the reader is back. */
+  async leave(): Promise<void> {
+    this.session.pause();
+    await this.page.goto(`${ORIGIN}/away`);
+  }
+
+  /** Gives the page what the editor kept of it when it was left. */
+  async comeBack(): Promise<void> {
+    await this.page.goto(`${ORIGIN}/`);
   }
 
   setTask(task: Child | undefined): void {
@@ -222,11 +237,15 @@ export class PanelPage {
 function editorStandIn(theme: Theme, state: unknown): string {
   return `{
     const { variables, bodyClass } = ${JSON.stringify(theme)};
-    window.keptState = ${JSON.stringify(state) ?? "undefined"};
+    const kept = sessionStorage.getItem("state");
+    window.keptState = kept ? JSON.parse(kept) : ${JSON.stringify(state) ?? "undefined"};
     window.acquireVsCodeApi = () => ({
       postMessage: (message) => void window.toHost(message),
       getState: () => window.keptState,
-      setState: (state) => { window.keptState = state; },
+      setState: (state) => {
+        window.keptState = state;
+        sessionStorage.setItem("state", JSON.stringify(state));
+      },
     });
     document.addEventListener("DOMContentLoaded", () => {
       for (const [name, value] of Object.entries(variables))

@@ -28,6 +28,8 @@ describe("Formatter", () => {
   it("writes amounts of money that are small", () => {
     assert.equal(format.cost(0.0473), "$0.047");
     assert.equal(format.cost(0.00012), "$0.00012");
+    assert.equal(format.cost(0.05), "$0.05");
+    assert.equal(format.cost(0.5), "$0.50");
     assert.equal(format.cost(12.345), "$12.35");
     assert.equal(format.cost(0), "$0.00");
   });

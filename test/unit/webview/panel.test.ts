@@ -6,6 +6,7 @@ import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
+import { pageOf } from "../../../src/ui/output/view-model.ts";
 import { barriers } from "../../support/panel-page/barriers.ts";
 import { launchChromium } from "../../support/panel-page/browser.ts";
 import { until } from "../../support/wait.ts";
@@ -65,6 +66,8 @@ describe("the output panel", function () {
         ...progress,
       },
     });
+  const focused = (name: string): Promise<boolean> =>
+    button(name).evaluate((at) => at === document.activeElement);
   const called = async (...call: unknown[]): Promise<void> => {
     await until(`the call of ${String(call[0])}`, () =>
       panel.calls.some((made) => JSON.stringify(made) === JSON.stringify(call)),
@@ -76,6 +79,7 @@ describe("the output panel", function () {
   it("shows the task, its prompt and its answer", async () => {
     await open(new FakeTranscript().user("Do *this*").assistant().text("## Done\n\nAll of it."), {
       task: fakeTask({ isForked: true, resumeCount: 1, createdAt: NOW - 300_000 }),
+      result: "All of it.",
     });
     const { page } = panel;
     await page
@@ -87,8 +91,19 @@ describe("the output panel", function () {
     assert.match((await page.locator(".facts").textContent()) ?? "", /Completed.*build.*anthropic\/claude/s);
     assert.equal(await button("Cancel").count(), 0);
     await button("Copy Result").click();
-    await called("copyResult", TASK_ID);
+    await called("copyText", "All of it.");
   });
+
+  for (const [whose, task] of [
+    ["a task", fakeTask()],
+    ["a subagent of others", fakeSubagent()],
+  ] as const)
+    it(`copies nothing where the answer of ${whose} is empty, and says so`, async () => {
+      await open(new FakeTranscript().user("Go").assistant(), { task, result: "" });
+      await button("Copy Result").click();
+      await panel.page.locator(".toast", { hasText: "There is no answer to copy." }).waitFor();
+      assert.deepEqual(panel.calls, []);
+    });
 
   it("takes in what streams, part by part, and the end of it", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("");
@@ -199,6 +214,47 @@ describe("the output panel", function () {
     await until("the box to be empty", async () => (await box.inputValue()) === "");
     assert.deepEqual(prompts, ["go on", "go on"]);
     assert.ok(await button("Resume").isDisabled());
+  });
+
+  it("keeps no follow-up that was sent, though the reader left before it was taken", async () => {
+    let take = (): void => undefined;
+    await open(new FakeTranscript().user("Go"), {
+      resume: () => new Promise((resolve) => (take = resolve)),
+    });
+    const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
+    await box.fill("go on");
+    await settledState(panel);
+    await box.press("Control+Enter");
+    await until("the prompt on its way", () => button("Resume").isDisabled());
+    await panel.leave();
+    take();
+    await panel.comeBack();
+    assert.equal(await box.inputValue(), "");
+  });
+
+  it("gives a follow-up back that was not taken while the reader was away, with why and what is written since", async () => {
+    let refuse = (_: Error): void => undefined;
+    await open(new FakeTranscript().user("Go"), {
+      resume: () => new Promise((_, reject) => (refuse = reject)),
+    });
+    const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
+    await box.fill("go on");
+    await box.press("Control+Enter");
+    await until("the prompt on its way", () => button("Resume").isDisabled());
+    await panel.leave();
+    refuse(new Error("the session is busy"));
+    await panel.comeBack();
+    await panel.page.getByRole("alert").getByText("the session is busy").waitFor();
+    assert.equal(await box.inputValue(), "go on");
+
+    await box.press("Control+Enter");
+    await until("the prompt on its way", () => button("Resume").isDisabled());
+    await panel.leave();
+    await panel.comeBack();
+    await box.fill("and then rest");
+    refuse(new Error("the session is gone"));
+    await panel.page.getByRole("alert").getByText("the session is gone").waitFor();
+    assert.equal(await box.inputValue(), "go on\n\nand then rest");
   });
 
   it("says what an active task does and waits for", async () => {
@@ -553,6 +609,57 @@ describe("the output panel", function () {
     await button("Retry").click();
     await called("retry", TASK_ID);
     assert.equal(await panel.page.getByRole("textbox").count(), 0);
+    await text("Launched a new task").waitFor();
+    await button("Retry").dblclick();
+    await until("a second retry", () => panel.calls.length > 1);
+    await button("Open in Terminal").click();
+    await called("openInTerminal", TASK_ID);
+    assert.deepEqual(
+      panel.calls.map(([name]) => name),
+      ["retry", "retry", "openInTerminal"],
+    );
+  });
+
+  it("retries once while a retry is under way, the reader's leaving notwithstanding, and says that it did", async () => {
+    let asked = 0;
+    let finish = (_: boolean): void => undefined;
+    await open(new FakeTranscript().user("Go").assistant(), {
+      task: fakeTask({ status: "cancelled" }),
+      retry: () => {
+        asked++;
+        return new Promise((resolve) => (finish = resolve));
+      },
+    });
+    const retry = panel.page.getByRole("button", { name: "Retry" });
+    await retry.dblclick();
+    await until("the button to be off", () => retry.isDisabled());
+    await retry.press("Enter");
+    await panel.leave();
+    await panel.comeBack();
+    await until("the button to be off", () => retry.isDisabled());
+    await retry.press("Enter");
+    finish(true);
+    await panel.page.locator(".toast", { hasText: "new task" }).waitFor();
+    assert.equal(asked, 1);
+    assert.ok(await retry.isEnabled());
+    await retry.press("Enter");
+    await until("the second retry", () => asked === 2);
+    finish(false);
+    await until("the button to be on", () => retry.isEnabled());
+  });
+
+  it("lets the focus be where it is while the task is told anew", async () => {
+    const failed = fakeTask({ status: "error", error: { name: "X", message: "No credit" } });
+    await open(new FakeTranscript().user("Go").assistant(), { task: failed });
+    await button("Retry").focus();
+    panel.setTask({ ...failed, cost: 1.5 });
+    await panel.page.locator(".facts", { hasText: "$1.50" }).waitFor();
+    assert.ok(await focused("Retry"));
+    panel.setConnection("disconnected");
+    await button("Connect").focus();
+    panel.setTask({ ...failed, cost: 2.5 });
+    await panel.page.locator(".facts", { hasText: "$2.50" }).waitFor();
+    assert.ok(await focused("Connect"));
   });
 
   it("says when there is no connection, and loads once there is one", async () => {
@@ -609,6 +716,34 @@ describe("the output panel", function () {
       const now = await firstSeen(panel);
       return now.text === seen.text && Math.abs(now.top - seen.top) <= 2;
     });
+  });
+
+  it("asks on for earlier messages where the one that it asked by is gone meanwhile", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 20; index++) transcript.assistant().text(PARAGRAPHS);
+    let load = (_: FakeTranscript): void => undefined;
+    await open(transcript, { transcript: () => new Promise((resolve) => (load = resolve)) });
+    await text("Loading the conversation").waitFor();
+    await panel.page.evaluate(() => {
+      const { requestIdleCallback: later } = window;
+      window.requestIdleCallback = (ask) => {
+        window.requestIdleCallback = later;
+        Object.assign(window, { ask });
+        return 0;
+      };
+    });
+    load(transcript);
+    await until("the page to be about to ask", () => panel.page.evaluate<boolean>("'ask' in window"));
+    assert.ok(await panel.page.locator(".earlier").isVisible());
+    // The page asks by its oldest message before it hears that this one is gone.
+    const oldest = pageOf(transcript.messages, { ownSince: 0, promptMessageID: undefined }, 60_000)
+      ?.entries[0];
+    const asking = panel.page.evaluate("ask()");
+    transcript.removeMessage(oldest?.messageID ?? "");
+    await asking;
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = 0));
+    await text("The very first prompt").waitFor();
   });
 
   it("lets go of the conversation when it is closed", async () => {
