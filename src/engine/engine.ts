@@ -383,7 +383,6 @@ export class TaskEngine implements Disposable {
       const before = entry.record;
       const resumed = { ...transition(before, event), callID };
       await this.handOverResume(entry, before, resumed, prompt);
-      await this.registry.save(entry, { ...entry.record, resumeCount: before.resumeCount + 1 });
       this.turns.watch();
       return this.registry.snapshot(entry);
     });
@@ -392,10 +391,9 @@ export class TaskEngine implements Disposable {
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
   private async resumeAgain(entry: Entry, text: string): Promise<Task> {
     const { server } = this.ports;
-    const { id, promptMessageID: messageID, agent, model, status, resumeCount } = entry.record;
+    const { id, promptMessageID: messageID, agent, model, status } = entry.record;
     if (status === "resumed" && (await hasArrived(server, id, messageID)) === false) {
       await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
-      await this.registry.save(entry, { ...entry.record, resumeCount: resumeCount + 1 });
       this.turns.watch();
     }
     return this.registry.snapshot(entry);

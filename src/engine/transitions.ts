@@ -61,11 +61,19 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         status,
         startedAt: event.at,
         promptMessageID: event.promptMessageID,
+        resumeCount: record.resumeCount + 1,
         waited: undefined,
         resumedFrom: { promptMessageID: record.promptMessageID, startedAt: record.startedAt },
       };
     case "resume-undone":
-      return { ...record, status, ...record.resumedFrom, resumedFrom: undefined, callID: undefined };
+      return {
+        ...record,
+        status,
+        ...record.resumedFrom,
+        resumeCount: record.resumeCount - 1,
+        resumedFrom: undefined,
+        callID: undefined,
+      };
   }
 }
 

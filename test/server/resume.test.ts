@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import {
+  createSession,
+  ended,
+  notices,
+  openWindow,
+  storedMessages,
+  type EngineWindow,
+} from "../support/engine.ts";
+import { mortal, type Death } from "../support/mortal-server.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   messageText,
@@ -85,6 +93,37 @@ describe("resuming and waiting", () => {
     assert.equal((await window.engine.resume(id, script([{ text: "Again." }]))).resumeCount, 1);
     await ended(window, id);
   });
+
+  for (const moment of ["before", "after"] as const)
+    it(`[CNT-1] [LST-1] killed ${moment} any call of a resume, the count goes up by one where the prompt arrived, else not`, async function () {
+      this.timeout(120_000);
+      // The calls of an undisturbed resume, one death before or after each of them, and one more.
+      for (let call = 0, isOver = false; !isOver; call++) {
+        let death: (Death & object) | undefined;
+        const first = await openWindow(server, {}, (real) => (death = mortal(real)));
+        const id = await completed();
+        await until("the notice", () => first.engine.get(id)?.notice.state === "delivered");
+        death?.arm(call, moment);
+        let isResumed = false;
+        first.engine.resume(id, script([{ text: "Again." }])).then(
+          () => (isResumed = true),
+          () => undefined,
+        );
+        await until("the death or the resume", () => isResumed || (death?.calls.length ?? 0) > call);
+        isOver = isResumed;
+        first.dispose();
+        const second = await openWindow(server);
+        const task = await ended(second, id);
+        second.dispose();
+        const prompts = (await storedMessages(server, id)).filter(({ info }) => info.role === "user");
+        assert.equal(task.status, "completed");
+        assert.equal(
+          task.resumeCount,
+          prompts.length - 1,
+          `killed ${moment} call ${call}: ${death?.calls.join(", ")}`,
+        );
+      }
+    });
 
   it("[RES-2] the answer to a resume is told to the parent in full", async () => {
     const id = await completed();
