@@ -172,27 +172,28 @@ export class TurnWatcher implements Disposable {
   private async interpret(entry: Entry, turn: Turn, source: "hint" | "poll"): Promise<TaskEvent | undefined> {
     switch (turn.kind) {
       case "open":
-        return source === "poll" && this.confirmed(entry, turn.mark)
+        return source === "poll" && this.confirmed(entry, turn.mark) && (await this.isOver(entry, turn))
           ? failed(this.clock.now(), INTERRUPTED)
           : undefined;
       case "unanswered":
       case "unseen":
-        return this.interpretUnstarted(entry, turn.kind, source);
+        return this.interpretUnstarted(entry, turn, source);
       default:
-        return (await this.isIdle(entry, source)) ? endOf(turn) : undefined;
+        return (await this.isOver(entry, turn)) ? endOf(turn) : undefined;
     }
   }
 
   /** The prompt has no answer, not even a begun one. */
   private async interpretUnstarted(
     entry: Entry,
-    kind: "unanswered" | "unseen",
+    turn: Extract<Turn, { readonly kind: "unanswered" | "unseen" }>,
     source: "hint" | "poll",
   ): Promise<TaskEvent | undefined> {
+    const { kind } = turn;
     const now = this.clock.now();
     if (kind === "unseen" && now - (entry.handedOverAt ?? 0) < STORING_MS) return undefined;
     if (entry.lastError) {
-      if (!(await this.isIdle(entry, source))) return undefined;
+      if (!(await this.isOver(entry, turn))) return undefined;
       if (source === "hint" && this.arrived.get(entry) !== entry.record.promptMessageID) {
         // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
         this.schedule(FIRST_POLL_MS);
@@ -210,6 +211,7 @@ export class TurnWatcher implements Disposable {
       await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
       return undefined;
     }
+    if (!(await this.isOver(entry, turn))) return undefined;
     if (kind === "unseen" && entry.record.status === "resumed") return { type: "resume-undone" };
     return failed(
       now,
@@ -231,11 +233,18 @@ export class TurnWatcher implements Disposable {
     return false;
   }
 
-  /** A poll has just seen the session idle; a hint may be older than the next step. */
-  private async isIdle(entry: Entry, source: "hint" | "poll"): Promise<boolean> {
-    if (source === "poll") return true;
-    const status = (await this.server.statuses()).get(entry.record.id);
-    return status === undefined || status.type === "idle";
+  /**
+   * Whether nothing follows in a turn that was read like this. An idle answer is worth something only between two
+   * readings: one from before can be older than the step that was read, and what was read older than an end.
+   */
+  private async isOver(entry: Entry, turn: Turn): Promise<boolean> {
+    const { id } = entry.record;
+    const status = (await this.server.statuses()).get(id);
+    if (status && status.type !== "idle") return false;
+    // A complete answer ends the turn, whatever else was written meanwhile.
+    return (
+      turn.kind === "completed" || marksOf(await currentTurn(this.server, entry.record)) === marksOf(turn)
+    );
   }
 
   /** What the turn did so far was not seen by this process. */
@@ -255,6 +264,12 @@ export class TurnWatcher implements Disposable {
       this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
     }
   }
+}
+
+/** The same as long as nothing changes in a turn. */
+function marksOf(turn: Turn): string {
+  const mark = "mark" in turn ? turn.mark : "messageID" in turn ? turn.messageID : "";
+  return `${turn.kind} ${mark}`;
 }
 
 /** How the turn stands that answers the task's present prompt. */

@@ -50,7 +50,7 @@ export interface MemoryServerOptions {
   readonly now?: () => number;
   /**
    * Whether turns move only when told: a prompt is then taken, but its turn waits for {@link MemoryServer.begin}, and
-   * what follows an end or an abort waits for {@link MemoryServer.step}.
+   * what follows a tool call, an end or an abort waits for {@link MemoryServer.step}.
    */
   readonly stepwise?: boolean;
   /** How its IDs end: those of several servers differ. */
@@ -61,6 +61,8 @@ export interface MemoryServerOptions {
 interface Turn {
   /** The message that the model writes; none before the first. */
   open: AssistantMessageInfo | undefined;
+  /** The rest of a tool call and of the step that it ends, while one runs. */
+  tool: Iterator<void> | undefined;
   /** The rest of its end, once that began. */
   ending: Iterator<void> | undefined;
   /** The request that its tool waits for. */
@@ -262,13 +264,14 @@ export class MemoryServer implements AgentServer {
   }
 
   /** The sessions in which a turn runs or was taken, and how far it is. */
-  running(): ReadonlyMap<string, "taken" | "busy" | "asking" | "ending"> {
-    return new Map(
-      [...this.turns].map(([id, { ending, asks }]) => [
-        id,
-        ending ? "ending" : asks !== undefined ? "asking" : this.statusOf.has(id) ? "busy" : "taken",
-      ]),
-    );
+  running(): ReadonlyMap<string, "taken" | "busy" | "asking" | "tool" | "ending"> {
+    const stageOf = (id: string, { ending, tool, asks }: Turn) => {
+      if (ending) return "ending";
+      if (tool) return "tool";
+      if (asks !== undefined) return "asking";
+      return this.statusOf.has(id) ? "busy" : "taken";
+    };
+    return new Map([...this.turns].map(([id, turn]) => [id, stageOf(id, turn)]));
   }
 
   has(sessionID: string): boolean {
@@ -400,15 +403,17 @@ export class MemoryServer implements AgentServer {
     if (turn.ending) throw new Error(`The turn in session ${sessionID} ends already.`);
     const script = this.play(sessionID, ending);
     turn.ending = script;
+    turn.tool = undefined;
     turn.asks = undefined;
     do this.step(sessionID);
     while (!this.stepwise && this.turns.get(sessionID)?.ending === script);
   }
 
-  /** The next thing happens of those by which a turn ends. */
+  /** The next thing happens of those by which a tool call or a turn ends. */
   step(sessionID: string): void {
     const turn = this.turn(sessionID);
-    const { ending } = turn;
+    const { ending, tool } = turn;
+    if (tool) return void tool.next();
     if (!ending?.next().done) return;
     // A message that came in meanwhile made the turn go on.
     if (this.turns.get(sessionID) !== turn || turn.ending !== ending) return;
@@ -474,6 +479,7 @@ export class MemoryServer implements AgentServer {
   private goOn(sessionID: string): void {
     const turn = this.turn(sessionID);
     turn.ending = undefined;
+    turn.tool = undefined;
     turn.open = undefined;
     this.begin(sessionID);
   }
@@ -492,6 +498,7 @@ export class MemoryServer implements AgentServer {
   private take(sessionID: string): void {
     this.turns.set(sessionID, {
       open: undefined,
+      tool: undefined,
       ending: undefined,
       asks: undefined,
       isAborted: false,
@@ -565,10 +572,21 @@ export class MemoryServer implements AgentServer {
   }
 
   private closeTool(sessionID: string): void {
+    const turn = this.turn(sessionID);
+    const script = this.playTool(sessionID);
+    turn.tool = script;
+    if (this.stepwise) return;
+    while (!script.next().done);
+  }
+
+  /** The model wrote its call to the end and is asked again some time after the step was completed. */
+  private *playTool(sessionID: string): Generator<void, void> {
     const message = this.openMessage(sessionID);
     this.endTool(message, { status: "completed", output: "", title: "done" });
     this.storeMessage({ ...message, finish: "tool-calls" });
+    yield;
     this.complete(message, { finish: "tool-calls" });
+    yield;
     this.goOn(sessionID);
   }
 

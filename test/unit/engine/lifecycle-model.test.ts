@@ -151,6 +151,21 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "pass", ms: 3 * POLL_MS },
     ],
   },
+  "an answer that the server is idle says nothing of the step that follows": {
+    limit: 0,
+    steps: [
+      { do: "launch", by: "agent" },
+      { do: "disconnect" },
+      // Of the calls at a connect the last one asks who is at work.
+      { do: "fault", fault: "answer-late", after: 3 },
+      { do: "connect" },
+      { do: "move", of: 0, move: "go on" },
+      { do: "move", of: 0, move: "use a tool" },
+      { do: "move", of: 0, move: "go on" },
+      { do: "move", of: 0, move: "go on" },
+      { do: "release" },
+    ],
+  },
 };
 
 describe("the lifecycle, whatever happens in whatever order", function () {
@@ -331,7 +346,8 @@ class World {
     this.ended.add(`${after.id} ${after.promptMessageID}`);
     if (after.status === "completed" && !turn.isAnswered)
       this.wrong.push(`${after.id} is said to be completed`);
-    if (before && after.status === "error" && this.server.running().get(after.id) === "busy")
+    const stage = this.server.running().get(after.id);
+    if (before && after.status === "error" && (stage === "busy" || stage === "tool"))
       this.wrong.push(`${after.id} is said to have failed (${after.error?.name}) and is at work`);
   }
 
@@ -382,7 +398,7 @@ class World {
     const [id, stage] = running[index % running.length] ?? [];
     if (id === undefined) return;
     if (stage === "taken") this.server.begin(id);
-    else if (stage === "ending") this.server.step(id);
+    else if (stage === "ending" || stage === "tool") this.server.step(id);
     else if (stage === "asking")
       this.server.reply(id, move === "refuse" || move === "fail" ? "reject" : "once");
     else this.work(id, move);
