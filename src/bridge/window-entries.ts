@@ -4,7 +4,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
-import { isAlive } from "../state/processes.ts";
+import { isAlive, isSame, startOf } from "../state/processes.ts";
 
 const ENTRY_VERSION = 1;
 const FILE_NAME = /^window-[\w-]+\.json$/;
@@ -21,6 +21,8 @@ export const windowEntry = z.object({
   token: z.string(),
   /** The window's extension host. */
   pid: z.int().check(z.minimum(1)),
+  /** When that process started; see `startOf`. */
+  processStart: z.optional(z.string()),
   /** Milliseconds since 1970. */
   openedAt: z.number(),
 });
@@ -35,12 +37,16 @@ export interface PublishedEntry {
 /** The folder is created, or made private, where it is not. */
 export async function publishEntry(
   stateFolder: string,
-  entry: Omit<WindowEntry, "v">,
+  entry: Omit<WindowEntry, "v" | "processStart">,
 ): Promise<PublishedEntry> {
   await ensurePrivateFolder(stateFolder);
+  const processStart = await startOf(entry.pid);
   // A name that is never given again: removing what a window left behind cannot hit another one's entry.
   const path = join(stateFolder, `window-${randomBytes(9).toString("base64url")}.json`);
-  await writePrivateFile(path, JSON.stringify({ v: ENTRY_VERSION, ...entry } satisfies WindowEntry));
+  await writePrivateFile(
+    path,
+    JSON.stringify({ v: ENTRY_VERSION, ...entry, processStart } satisfies WindowEntry),
+  );
   return { withdraw: () => rmSync(path, { force: true }) };
 }
 
@@ -49,10 +55,24 @@ export async function readEntries(stateFolder: string): Promise<readonly WindowE
   return (await readFiles(stateFolder)).map(({ entry }) => entry);
 }
 
+/** The entries of windows that run. Behind any other one the port may be a stranger's: nothing may be sent there. */
+export async function readLivingEntries(stateFolder: string): Promise<readonly WindowEntry[]> {
+  const entries = await readEntries(stateFolder);
+  const living = await Promise.all(entries.map(isLiving));
+  return entries.filter((_, index) => living[index]);
+}
+
 /** Removes the entries of windows that crashed. Those of other versions are left to them. */
 export async function removeStale(stateFolder: string): Promise<void> {
-  const stale = (await readFiles(stateFolder)).filter(({ entry }) => !isAlive(entry.pid));
-  await Promise.all(stale.map(({ path }) => rm(path, { force: true })));
+  const removeIfStale = async ({ path, entry }: EntryFile) => {
+    if (!(await isLiving(entry))) await rm(path, { force: true });
+  };
+  await Promise.all((await readFiles(stateFolder)).map(removeIfStale));
+}
+
+/** Whether the process that wrote the entry runs. Windows tells no more than that some process has its ID. */
+async function isLiving({ pid, processStart }: WindowEntry): Promise<boolean> {
+  return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
 interface EntryFile {

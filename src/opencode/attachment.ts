@@ -6,8 +6,11 @@ import type { ServerAccess } from "./access.ts";
 export interface Attachment {
   /** Whether this product started it. */
   readonly own: boolean;
-  /** How to reach it now: a server that was restarted may have moved. */
-  readonly access: ServerAccess;
+  /**
+   * How to reach it now. Nothing may be sent to a server before this resolves, nor after its connection broke until it is
+   * asked again: another program may have its port. Rejects with a `ConnectionError` if there is no server.
+   */
+  vouched(signal: AbortSignal): Promise<ServerAccess>;
   /** How long it may take to load a folder, plugins included, in milliseconds. */
   readonly loadTimeoutMs: number;
   /** Tells from now on what happens to the server, until it is left. */
@@ -17,7 +20,9 @@ export interface Attachment {
 
 /** What can happen to a server while it is used. */
 export interface AttachmentListener {
-  /** It runs again after a crash, maybe elsewhere. */
+  /** Its process has ended: whatever listens there now is another. */
+  onCrashed(): void;
+  /** It runs again after a crash, elsewhere. */
   onRestarted(): void;
   /** It cannot be used any more. */
   onFailed(failure: ConnectionFailure): void;

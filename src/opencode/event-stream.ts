@@ -63,7 +63,7 @@ export class EventStream implements Disposable {
 
   constructor(private readonly options: EventStreamOptions) {
     this.silence = new SilenceTimer(options.clock, SILENCE_LIMIT_MS, () =>
-      this.end(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
+      this.cut(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
     );
     void this.run();
   }
@@ -77,8 +77,22 @@ export class EventStream implements Disposable {
   reopen(reason: Text): void {
     this.failedAttempts = 0;
     if (this.current) this.current.reopen = true;
-    this.end(reason);
+    this.cut(reason);
     this.wake?.();
+  }
+
+  /** Ends the stream, or the attempt at it; the next one follows. */
+  cut(reason: Text): void {
+    if (!this.current) return;
+    this.current.reason ??= reason;
+    this.current.abort.abort();
+  }
+
+  /** Ends a pause: the next attempt follows at once. */
+  hurry(): void {
+    if (!this.wake) return;
+    this.failedAttempts = 0;
+    this.wake();
   }
 
   dispose(): void {
@@ -87,12 +101,6 @@ export class EventStream implements Disposable {
     this.silence.dispose();
     this.current?.abort.abort();
     this.wake?.();
-  }
-
-  private end(reason: Text): void {
-    if (!this.current) return;
-    this.current.reason ??= reason;
-    this.current.abort.abort();
   }
 
   private async run(): Promise<void> {
@@ -128,7 +136,7 @@ export class EventStream implements Disposable {
     try {
       await ready(signal);
       deadline = clock.after(OPEN_TIMEOUT_MS, () =>
-        this.end(sentence("OpenCode did not open its event stream.")),
+        this.cut(sentence("OpenCode did not open its event stream.")),
       );
       const payloads = await subscribe(
         (request) => this.fetch(request, signal),

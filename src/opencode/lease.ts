@@ -44,6 +44,11 @@ export class Lease {
     for (const message of this.unheard.splice(0)) listener(message);
   }
 
+  /** Asks the watchdog to say again how its server is. */
+  ask(): void {
+    this.socket.write(encodeMessage({ type: "ask" }));
+  }
+
   /** Asks for the end of the server, whoever else uses it. */
   requestStop(): void {
     this.socket.write(encodeMessage({ type: "stop" }));

@@ -16,7 +16,7 @@ import { awaitHealth, healthFailure } from "./health.ts";
 import { describeServerError } from "./server-error.ts";
 
 /** How long a server may take to say that it is well, before its stream is opened. */
-const HEALTH_TIMEOUT_MS = 3_000;
+const HEALTH_TIMEOUT_MS = 5_000;
 
 export interface LinkListener {
   /** The server is well, but takes its time to load the folder. */
@@ -35,7 +35,8 @@ export interface LinkListener {
 /** A server in use: its client and its event stream, kept up over restarts. Tells nothing after `dispose`. */
 export class Link implements Disposable {
   private readonly stream: EventStream;
-  private currentClient: ServerClient;
+  /** Undefined: nobody vouches for who listens at the server's address. */
+  private current: { readonly access: ServerAccess; readonly client: ServerClient } | undefined;
   private version = "";
 
   constructor(
@@ -44,31 +45,37 @@ export class Link implements Disposable {
     private readonly clock: Clock,
     private readonly listener: LinkListener,
   ) {
-    this.currentClient = createClient(attachment.access, directory);
     this.stream = new EventStream({
       ready: (signal) => this.ready(signal),
       subscribe: (fetch, onError) => this.subscribe(fetch, onError),
       clock,
-      onOpen: () => listener.onOpen({ url: attachment.access.url, version: this.version }),
+      onOpen: () => listener.onOpen({ url: this.current?.access.url ?? "", version: this.version }),
       onPayload: (payload) => listener.onPayload(payload),
-      onCut: ({ error, ...cut }) =>
-        listener.onCut(cut, error instanceof ConnectionError ? error.failure : failures.noEvents(cut.reason)),
+      onCut: ({ error, ...cut }) => {
+        this.current = undefined;
+        listener.onCut(cut, error instanceof ConnectionError ? error.failure : failures.noEvents(cut.reason));
+      },
     });
     attachment.watch({
-      onRestarted: () => this.follow(),
+      onCrashed: () => {
+        this.current = undefined;
+        this.stream.cut(sentence("The OpenCode server ended unexpectedly."));
+      },
+      onRestarted: () => this.stream.hurry(),
       onFailed: (failure) => listener.onFailed(failure),
       onStopped: () => listener.onStopped(),
       onLost: () => listener.onLost(),
     });
   }
 
-  get client(): ServerClient {
-    return this.currentClient;
+  /** Undefined: events do not flow, and nothing may be sent. */
+  get client(): ServerClient | undefined {
+    return this.current?.client;
   }
 
   /** How the server is reached now. */
-  get access(): ServerAccess {
-    return this.attachment.access;
+  get access(): ServerAccess | undefined {
+    return this.current?.access;
   }
 
   setWatched(watched: boolean): void {
@@ -85,36 +92,37 @@ export class Link implements Disposable {
     this.attachment.leave();
   }
 
-  private follow(): void {
-    this.currentClient = createClient(this.attachment.access, this.directory);
-    this.stream.reopen(sentence("The OpenCode server was restarted."));
-  }
-
   private async ready(signal: AbortSignal): Promise<void> {
-    const { access, own, loadTimeoutMs } = this.attachment;
+    const { own, loadTimeoutMs } = this.attachment;
+    this.current = undefined;
+    const access = await this.attachment.vouched(signal);
     const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
     signal.throwIfAborted();
     const failure = healthFailure(health, access.url);
     if (failure) {
-      // A server of ours may be on the move: its watchdog says where it is, or that it is no more.
+      // A server of ours may just have crashed: its watchdog says where it runs next, or that it is no more.
       const isFinal = failure.code !== "unreachable" && (!own || failure.code === "too-old");
       if (isFinal) this.listener.onFailed(failure);
       throw new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;
-    await folderLoaded(this.currentClient, {
+    const client = createClient(access, this.directory);
+    await folderLoaded(client, {
       clock: this.clock,
       withinMs: loadTimeoutMs,
       signal,
       onSlow: () => this.listener.onLoading(),
     });
+    signal.throwIfAborted();
+    this.current = { access, client };
   }
 
   private async subscribe(
     fetch: (request: Request) => Promise<Response>,
     onSseError: (error: unknown) => void,
   ): Promise<AsyncIterable<unknown>> {
-    const client = createClient(this.attachment.access, this.directory, async (request) =>
+    if (!this.current) throw new ConnectionError(failures.lost());
+    const client = createClient(this.current.access, this.directory, async (request) =>
       accepted(await fetch(request)),
     );
     const route = { url: "/event" } satisfies EventSubscribeData;

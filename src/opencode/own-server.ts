@@ -1,17 +1,15 @@
 import { realpath } from "node:fs/promises";
 import { ConnectionError } from "../engine/connection.ts";
-import type { ConnectionFailure } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 import type { Attachment, AttachmentListener, Search } from "./attachment.ts";
+import { unlessCancelled } from "./cancel.ts";
 import { failures } from "./failures.ts";
-import { awaitHealth, healthFailure } from "./health.ts";
 import { Lease } from "./lease.ts";
 import { accessOf, readServerState, serverFiles } from "./server-files.ts";
-import type { ServerFiles, ServerState } from "./server-files.ts";
+import type { ServerFiles } from "./server-files.ts";
 import type { WatchdogProgram } from "./start-watchdog.ts";
 import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
 
-const HEALTH_TIMEOUT_MS = 5_000;
 /** What loading the folder may take at least: a server's first start installs what its plugins need. */
 const MIN_LOAD_TIMEOUT_MS = 90_000;
 /** How much longer than the server a watchdog may take to say how the start went. */
@@ -81,47 +79,43 @@ async function join(
   { signal }: Search,
 ): Promise<Attachment | undefined> {
   const server = new OwnServer(lease, files, Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS));
-  const give = () => server.leave();
-  if (signal.aborted) give();
-  signal.addEventListener("abort", give, { once: true });
   try {
-    const outcome = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.settled);
-    signal.throwIfAborted();
-    if (outcome === "ready" && (await server.refresh())) return server;
-    if (typeof outcome === "object") throw new ConnectionError(outcome);
-    if (outcome === undefined) throw new ConnectionError(failures.startTimeout(startTimeoutMs));
-    server.leave();
-    return undefined;
+    const access = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.vouched(signal));
+    if (!access) throw new ConnectionError(failures.startTimeout(startTimeoutMs));
+    return server;
   } catch (error) {
     server.leave();
+    signal.throwIfAborted();
+    if (error instanceof Ended) return undefined;
     throw error;
-  } finally {
-    signal.removeEventListener("abort", give);
+  }
+}
+
+/** The watchdog was told to end, or is gone. */
+class Ended extends ConnectionError {
+  constructor() {
+    super(failures.lost());
   }
 }
 
 /** A server that a watchdog owns, held by a lease. */
 class OwnServer implements Attachment {
   readonly own = true;
-  /** What became of the start that this lease joined. */
-  readonly settled: Promise<"ready" | "ended" | ConnectionFailure>;
-  private settle!: (outcome: "ready" | "ended" | ConnectionFailure) => void;
-  private state: ServerState | undefined;
   private listener: AttachmentListener | undefined;
+  /** The watchdog's last word since it was asked. */
+  private word: WatchdogMessage | undefined;
+  private onWord: ((word: WatchdogMessage) => void) | undefined;
 
   constructor(
     private readonly lease: Lease,
     private readonly files: ServerFiles,
     readonly loadTimeoutMs: number,
   ) {
-    this.settled = new Promise((resolve) => (this.settle = resolve));
-    void lease.closed.then(() => this.settle("ended"));
-    lease.listen((message) => this.hear(message));
-  }
-
-  get access(): ServerAccess {
-    if (!this.state) throw new Error("The server is not ready.");
-    return accessOf(this.state);
+    void lease.closed.then(() => this.note({ type: "stopping" }));
+    lease.listen((message) => {
+      this.note(message);
+      this.pass(message);
+    });
   }
 
   watch(listener: AttachmentListener): void {
@@ -134,41 +128,47 @@ class OwnServer implements Attachment {
     this.lease.release();
   }
 
-  /** Reads anew where the server is. False: it is gone, or on the move. Throws a `ConnectionError` if it is too old. */
-  async refresh(): Promise<boolean> {
-    const state = await readServerState(this.files.state);
-    if (!state) return false;
-    const health = await awaitHealth(accessOf(state), HEALTH_TIMEOUT_MS);
-    if (health.kind !== "healthy") return false;
-    const failure = healthFailure(health, state.url);
-    if (failure) throw new ConnectionError(failure);
-    this.state = state;
-    return true;
-  }
-
-  private hear(message: WatchdogMessage): void {
-    switch (message.type) {
-      case "starting":
-        return;
-      case "ready":
-        return this.settle("ready");
-      case "restarted":
-        void this.follow();
-        return;
-      case "failed":
-        this.settle(message.failure);
-        return this.listener?.onFailed(message.failure);
-      case "stopping":
-        this.settle("ended");
-        return this.listener?.onStopped();
+  /** The watchdog alone knows whether the server is still the one that it started, so it is asked each time. */
+  async vouched(signal: AbortSignal): Promise<ServerAccess> {
+    this.word = undefined;
+    this.lease.ask();
+    for (;;) {
+      const word: WatchdogMessage = this.word ?? (await this.nextWord(signal));
+      if (word.type === "stopping") throw new Ended();
+      if (word.type === "failed") throw new ConnectionError(word.failure);
+      if (word.type === "ready") {
+        const state = await readServerState(this.files.state);
+        signal.throwIfAborted();
+        // Another program may listen on the pipe; the name of the run is in a file of this user's.
+        if (this.isLast(word) && state?.run === word.run) return accessOf(state);
+      }
+      if (this.isLast(word)) this.word = undefined;
     }
   }
 
-  private async follow(): Promise<void> {
-    try {
-      if (await this.refresh()) this.listener?.onRestarted();
-    } catch (error) {
-      this.listener?.onFailed(error instanceof ConnectionError ? error.failure : failures.lost());
+  private isLast(word: WatchdogMessage): boolean {
+    return this.word === word;
+  }
+
+  private note(word: WatchdogMessage): void {
+    this.word = word;
+    this.onWord?.(word);
+  }
+
+  private nextWord(signal: AbortSignal): Promise<WatchdogMessage> {
+    return unlessCancelled(new Promise((resolve) => (this.onWord = resolve)), signal);
+  }
+
+  private pass(message: WatchdogMessage): void {
+    switch (message.type) {
+      case "starting":
+        return this.listener?.onCrashed();
+      case "ready":
+        return this.listener?.onRestarted();
+      case "failed":
+        return this.listener?.onFailed(message.failure);
+      case "stopping":
+        return this.listener?.onStopped();
     }
   }
 }

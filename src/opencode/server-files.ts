@@ -50,8 +50,12 @@ const serverState = z.object({
   v: z.literal(STATE_VERSION),
   url: z.string(),
   password: z.string(),
+  /** Made up for this start: who can name it has read this file. */
+  run: z.string(),
   /** The server's process. */
   pid: z.number(),
+  /** When that process started; see `startOf`. */
+  processStart: z.optional(z.string()),
   watchdogPid: z.number(),
   socket: z.string(),
   /** OpenCode's. */

@@ -1,15 +1,14 @@
 import { realpath, rm } from "node:fs/promises";
 import { ConnectionError } from "../engine/connection.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
-import { isAlive } from "../state/processes.ts";
+import { isSame } from "../state/processes.ts";
 import type { Search } from "./attachment.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 import { findOpenCode } from "./find-opencode.ts";
-import { probe } from "./health.ts";
 import { Lease } from "./lease.ts";
 import type { OwnServerOptions } from "./own-server.ts";
-import { accessOf, foldersOf, readServerState, type ServerFiles } from "./server-files.ts";
+import { foldersOf, readServerState, type ServerFiles } from "./server-files.ts";
 import { StartLock } from "./start-lock.ts";
 import { startWatchdog } from "./start-watchdog.ts";
 
@@ -57,11 +56,13 @@ async function acquireLock(files: ServerFiles, signal: AbortSignal): Promise<Sta
   }
 }
 
-/** A server whose watchdog was killed has nobody to end it. That it takes the password proves that the process is it. */
+/**
+ * A server whose watchdog was killed has nobody to end it. It is signalled only where the system tells that the process is
+ * the one that the watchdog started, and never called: its port may be another program's.
+ */
 async function endOrphan({ state: path }: ServerFiles): Promise<void> {
   const state = await readServerState(path);
   if (!state) return;
-  const health = await probe(accessOf(state));
-  if (health.kind === "healthy" && isAlive(state.pid)) process.kill(state.pid);
+  if (await isSame(state.pid, state.processStart)) process.kill(state.pid);
   await rm(path, { force: true });
 }

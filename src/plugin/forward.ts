@@ -1,8 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
-import { readEntries, type WindowEntry } from "../bridge/window-entries.ts";
-import { isAlive } from "../state/processes.ts";
+import { readLivingEntries, type WindowEntry } from "../bridge/window-entries.ts";
 import { callWindow, type Outcome } from "./call-window.ts";
 import { folderWindows, isReachable } from "./folder-windows.ts";
 
@@ -53,8 +52,7 @@ export async function forward(
   };
   let taken = false;
   for (let round = 1; ; round++) {
-    const living = (await readEntries(stateFolder)).filter(({ pid }) => isAlive(pid));
-    const { serving, elsewhere } = folderWindows(living, origin);
+    const { serving, elsewhere } = folderWindows(await readLivingEntries(stateFolder), origin);
     const outcome = await askEach(serving, ask);
     if (outcome.kind === "reply") return outcome.reply;
     if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))

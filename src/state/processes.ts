@@ -1,3 +1,7 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+
 /** Whether a process of this ID runs on this machine, whoever's it is. */
 export function isAlive(pid: number): boolean {
   try {
@@ -6,4 +10,41 @@ export function isAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
+}
+
+/**
+ * When the process started, as the system counts it: with its ID, this tells it from every other process, also from
+ * one that is given the same ID later. Undefined: it does not run, or the system does not say (Windows).
+ */
+export async function startOf(pid: number): Promise<string | undefined> {
+  if (process.platform === "win32") return undefined;
+  try {
+    return await (process.platform === "linux" ? startOnLinux(pid) : startByPs(pid));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the process that `start` was recorded of still runs. False where the system does not say. */
+export async function isSame(pid: number, start: string | undefined): Promise<boolean> {
+  return start !== undefined && (await startOf(pid)) === start;
+}
+
+async function startOnLinux(pid: number): Promise<string | undefined> {
+  const [stat, boot] = await Promise.all([
+    readFile(`/proc/${pid}/stat`, "utf8"),
+    readFile("/proc/sys/kernel/random/boot_id", "utf8"),
+  ]);
+  // `pid (name) state …`, where the name may hold anything; the start in ticks since the boot is the 22nd field.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // A zombie has ended: its ports are others' already.
+  if (fields[0] === "Z" || fields[0] === "X") return undefined;
+  return fields[19] && `${boot.trim()} ${fields[19]}`;
+}
+
+async function startByPs(pid: number): Promise<string | undefined> {
+  // The same for everybody who asks, in whatever language and time zone.
+  const env = { LC_ALL: "C", TZ: "UTC" };
+  const { stdout } = await promisify(execFile)("/bin/ps", ["-o", "lstart=", "-p", String(pid)], { env });
+  return stdout.trim() || undefined;
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { createServer as createSocketServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
 import { publishEntry } from "../../src/bridge/window-entries.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { RESULT_MARK } from "../../src/engine/notices.ts";
@@ -21,6 +23,7 @@ import {
 } from "../support/agent-tools.ts";
 import { createSession, ended } from "../support/engine.ts";
 import { messageText, script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { startStranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -184,6 +187,33 @@ describe("The plugin inside OpenCode", () => {
     assert.equal(call.status, "error");
     assert.match(call.text, /Background agents need VS Code to be open on this folder/);
     assert.ok(call.text.includes(server.directory));
+  });
+
+  it("sends nothing to a process that has the ID and the port of a window that is gone", async function () {
+    if (process.platform !== "linux") return this.skip();
+    const { directory, url, stateFolder } = server;
+    const stranger = await startStranger();
+    const port = Number(new URL(stranger.url).port);
+    const entry = { directories: [directory], server: url, port, token: "secret", openedAt: Date.now() };
+    const published = await publishEntry(stateFolder, { ...entry, pid: process.pid });
+    const [name] = readdirSync(stateFolder).filter((file) => file.startsWith("window-"));
+    const file = join(stateFolder, name ?? assert.fail());
+    writeFileSync(
+      file,
+      JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), processStart: "another" }),
+    );
+    const turn = await startTurn(server, parent, [
+      { tools: [{ name: "asyncagents_task", args: { prompt: "A secret" } }] },
+    ]);
+    try {
+      const received = until("a request", () => stranger.received.length > 0).catch(() => undefined);
+      const calls = await Promise.race([turn.ended(), received.then(() => [])]);
+      assert.deepEqual(stranger.received, []);
+      assert.match(calls[0]?.text ?? "", /Background agents need VS Code to be open on this folder/);
+    } finally {
+      published.withdraw();
+      stranger.close();
+    }
   });
 
   it("goes on to the next window where one accepts the call and never answers", async () => {

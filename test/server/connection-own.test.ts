@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer as createUnixServer } from "node:net";
 import { join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
+import { ensurePrivateFolder } from "../../src/state/private-files.ts";
+import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { readServerState, serverFiles, writeServerState } from "../../src/opencode/server-files.ts";
+import { encodeMessage } from "../../src/opencode/watchdog/lease-protocol.ts";
 import { isAlive } from "../../src/state/processes.ts";
+import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Desk, failureOf, fakeServer, isGone } from "./watchdog-support.ts";
@@ -11,7 +18,11 @@ import { Desk, failureOf, fakeServer, isGone } from "./watchdog-support.ts";
 describe("Connection to a server of one's own", function () {
   this.timeout(90_000);
   let desk: Desk;
-  afterEach(() => desk.close());
+  const strangers: Stranger[] = [];
+  afterEach(async () => {
+    for (const stranger of strangers.splice(0)) stranger.close();
+    await desk.close();
+  });
 
   it("[EXT-1] starts a server for the folder, and another window adopts it", async () => {
     desk = await Desk.open();
@@ -96,6 +107,92 @@ describe("Connection to a server of one's own", function () {
     await until("connected", () => connects > 0 && window.state.kind === "connected", 30_000);
     assert.notEqual(desk.state()?.pid, killed);
     assert.equal((await window.server.session(id))?.title, "survivor");
+  });
+
+  it("sends nothing to a program that takes a crashed server's port, in five crashes", async function () {
+    this.timeout(240_000);
+    desk = await Desk.open();
+    const windows = [desk.window(), desk.window()];
+    for (const window of windows) await window.connect();
+    const passwords = new Set([desk.state()?.password]);
+    for (let round = 1; round <= 5; round++) {
+      const { pid, url } = await until("the server", () => desk.state());
+      const broken = windows.map((window) => until("the break", () => window.state.kind === "reconnecting"));
+      process.kill(pid, "SIGKILL");
+      const stranger = await takePort(Number(new URL(url).port));
+      strangers.push(stranger);
+      await Promise.all(broken);
+      // Whatever the window is asked to do meanwhile, and whoever joins.
+      const calls = windows.map((window) => window.server.sessions().catch(() => undefined));
+      for (const window of windows) void window.connect().catch(() => undefined);
+      const newcomer = desk.window();
+      void newcomer.adopt();
+      await Promise.all(calls);
+      const hasMoved = ({ state }: OpenCodeConnection) => state.kind === "connected" && state.url !== url;
+      await until(
+        "connections to the new server",
+        () => stranger.received.length > 0 || [...windows, newcomer].every(hasMoved),
+        60_000,
+      );
+      newcomer.dispose();
+      assert.deepEqual(stranger.received, [], `round ${round}`);
+      passwords.add(desk.state()?.password);
+    }
+    assert.equal(passwords.size, 6);
+  });
+
+  it("neither calls nor signals what a stale state file names", async () => {
+    desk = await Desk.open({ binary: fakeServer });
+    const stranger = await startStranger();
+    strangers.push(stranger);
+    const bystander = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    let ended = false;
+    bystander.once("exit", () => (ended = true));
+    try {
+      await writeServerState(
+        serverFiles(desk.stateFolder, desk.directory).state,
+        stale(stranger, bystander.pid),
+      );
+      const window = desk.window();
+      assert.equal(await window.adopt(), false);
+      await window.connect();
+      assert.deepEqual(stranger.received, []);
+      assert.notEqual(desk.state()?.url, stranger.url);
+      assert.equal(ended, false);
+    } finally {
+      bystander.kill("SIGKILL");
+    }
+  });
+
+  it("does not believe a watchdog that cannot say which start the state file is about", async () => {
+    desk = await Desk.open({ binary: fakeServer });
+    const stranger = await startStranger();
+    strangers.push(stranger);
+    const files = serverFiles(desk.stateFolder, desk.directory);
+    await ensurePrivateFolder(desk.stateFolder);
+    await writeServerState(files.state, stale(stranger, process.pid));
+    let asked = 0;
+    const impostor = createUnixServer((socket) => {
+      socket.on("error", () => {});
+      socket.on("data", () => socket.write(encodeMessage({ type: "ready", run: "another" }), () => asked++));
+      socket.write(encodeMessage({ type: "ready", run: "another" }));
+    });
+    await new Promise<void>((resolve) => impostor.listen(files.socket, resolve));
+    try {
+      const window = desk.window();
+      const adopting = window.adopt();
+      await until("the answer", () => asked > 0 || stranger.received.length > 0);
+      // What the window made of the answer is done once this has been there and back.
+      for (let times = 0; times < 10; times++) await readServerState(files.state);
+      await fetch(`${stranger.url}/ours`);
+      assert.equal(stranger.received.length, 1);
+      assert.match(stranger.received[0] ?? "", /^GET \/ours /);
+      await window.disconnect();
+      assert.equal(await adopting, false);
+    } finally {
+      impostor.close();
+      rmSync(files.state, { force: true });
+    }
   });
 
   it("stops the server for all windows when one asks to", async () => {
@@ -210,3 +307,18 @@ describe("Connection to a server of one's own", function () {
     assert.match(english(state.failure.message), /crashed 6 times/);
   });
 });
+
+/** What a watchdog that is gone left: its server's place and ID are others' now. */
+function stale({ url }: Stranger, pid = 0) {
+  return {
+    url,
+    password: "secret",
+    pid,
+    run: "gone",
+    watchdogPid: 1,
+    socket: "",
+    version: "1.18.33",
+    directory: "/work",
+    startedAt: 0,
+  };
+}

@@ -145,8 +145,8 @@ describe("Lease protocol", () => {
   it("finds messages however the text is cut, and passes over what it does not know", () => {
     const heard: WatchdogMessage[] = [];
     const read = readWatchdogMessages((message) => heard.push(message));
-    const text = `${encodeMessage({ type: "ready" })}garbage\n{"type":"from-the-future"}\n${encodeMessage({ type: "stopping" })}`;
+    const text = `${encodeMessage({ type: "ready", run: "1" })}garbage\n{"type":"from-the-future"}\n${encodeMessage({ type: "stopping" })}`;
     for (const character of text) read(character);
-    assert.deepEqual(heard, [{ type: "ready" }, { type: "stopping" }]);
+    assert.deepEqual(heard, [{ type: "ready", run: "1" }, { type: "stopping" }]);
   });
 });

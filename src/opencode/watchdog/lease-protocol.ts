@@ -3,7 +3,8 @@ import { isText, type Text } from "../../engine/sentence.ts";
 
 /*
  * What a watchdog and the extension hosts that use its server tell each other: one JSON object per line. The
- * connection itself is the lease. Passwords do not travel here: a named pipe may have other readers.
+ * connection itself is the lease. Passwords do not travel here: a named pipe may have other readers, and may be another
+ * program's from the start. They are in the state file.
  */
 
 const text = z.custom<Text>(isText);
@@ -18,12 +19,10 @@ const serverFault = z.object({
 export type ServerFault = z.infer<typeof serverFault>;
 
 const watchdogMessage = z.discriminatedUnion("type", [
-  /** The server is being started, for the first time or after a crash. */
+  /** The server is being started, for the first time or after a crash: nothing may be sent to its old address. */
   z.object({ type: z.literal("starting"), reason: z.optional(z.string()) }),
-  /** The server runs; the state file says how to reach it. */
-  z.object({ type: z.literal("ready") }),
-  /** It runs again after a crash; the state file may have changed. */
-  z.object({ type: z.literal("restarted") }),
+  /** The server runs. The state file says how to reach it, if it is about the same run. */
+  z.object({ type: z.literal("ready"), run: z.string() }),
   /** It does not run and will not be started again. */
   z.object({ type: z.literal("failed"), failure: serverFault }),
   /** Somebody asked for its end. */
@@ -32,6 +31,8 @@ const watchdogMessage = z.discriminatedUnion("type", [
 export type WatchdogMessage = z.infer<typeof watchdogMessage>;
 
 const hostMessage = z.discriminatedUnion("type", [
+  /** Say again how things are. */
+  z.object({ type: z.literal("ask") }),
   /** End the server, whoever else uses it. */
   z.object({ type: z.literal("stop") }),
 ]);

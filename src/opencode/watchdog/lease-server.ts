@@ -10,9 +10,9 @@ export class AlreadyServed extends Error {
 }
 
 export interface LeaseListener {
-  /** What a new lease is told first. */
-  greeting(): WatchdogMessage;
-  onMessage(message: HostMessage): void;
+  /** What a new lease is told first, and any that asks. */
+  status(): WatchdogMessage;
+  onStop(): void;
   /** A lease was taken or given back. */
   onCount(): void;
 }
@@ -64,15 +64,24 @@ export class LeaseServer {
     socket.setEncoding("utf8");
     socket.on(
       "data",
-      readHostMessages((message) => this.listener.onMessage(message)),
+      readHostMessages((message) => this.hear(message, socket)),
     );
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       this.sockets.delete(socket);
       this.listener.onCount();
     });
-    socket.write(encodeMessage(this.listener.greeting()));
+    this.tell(socket);
     this.listener.onCount();
+  }
+
+  private hear({ type }: HostMessage, socket: Socket): void {
+    if (type === "stop") this.listener.onStop();
+    else this.tell(socket);
+  }
+
+  private tell(socket: Socket): void {
+    socket.write(encodeMessage(this.listener.status()));
   }
 }
 

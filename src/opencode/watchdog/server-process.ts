@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -21,9 +22,6 @@ export interface StartOptions {
   readonly executable: string;
   readonly directory: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly password: string;
-  /** The port to open; any free one if not given. */
-  readonly port?: number | undefined;
   readonly timeoutMs: number;
   /** Ends the start, and the process with it. */
   readonly signal: AbortSignal;
@@ -41,18 +39,19 @@ export class StartError extends ToldError {
 /** Starts `opencode serve` and resolves once it answers. Rejects with a {@link StartError}, leaving no process. */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
-    const server = new ServerProcess(options, options.port ?? (await freePort()));
+    const server = new ServerProcess(options, await freePort());
     const failure = await server.started(options);
     if (!failure) return server;
     await server.stop();
-    const portTaken = options.port === undefined && server.output.includes("ServeError");
+    const portTaken = server.output.includes("ServeError");
     if (!portTaken || attempt === PORT_ATTEMPTS || options.signal.aborted) throw new StartError(failure);
   }
 }
 
 /** One run of OpenCode's server. */
 export class ServerProcess {
-  readonly access: ServerAccess;
+  /** Its password is made for this run: whoever takes the port after it learns nothing that opens the next one. */
+  readonly access: ServerAccess & { readonly password: string };
   /** OpenCode's, known once the server is started. */
   version = "";
   /** Settles when the process has ended, with how it did. */
@@ -62,9 +61,10 @@ export class ServerProcess {
   private tail = "";
 
   constructor(
-    { executable, directory, env, password }: StartOptions,
-    readonly port: number,
+    { executable, directory, env }: StartOptions,
+    private readonly port: number,
   ) {
+    const password = randomBytes(24).toString("base64url");
     this.access = { url: `http://${HOST}:${port}`, username: DEFAULT_USERNAME, password };
     this.child = spawn(executable, ["serve", "--hostname", HOST, "--port", String(port)], {
       cwd: directory,
@@ -87,6 +87,10 @@ export class ServerProcess {
     });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => this.keep(text));
+  }
+
+  get isRunning(): boolean {
+    return !this.hasExited;
   }
 
   get pid(): number | undefined {
@@ -125,10 +129,13 @@ export class ServerProcess {
     return undefined;
   }
 
+  /** Resolves once the process itself says that the port is its own: until then the password may not be sent there. */
   private listening(): Promise<void> {
     return new Promise((resolve) => {
-      const look = () => {
-        if (!this.tail.includes("server listening on")) return;
+      let text = "";
+      const look = (more: string) => {
+        text = (text + more).slice(-OUTPUT_TAIL_CHARS);
+        if (/ server listening on (\S+)\s/.exec(text)?.[1] !== this.access.url) return;
         this.child.stdout?.off("data", look);
         resolve();
       };

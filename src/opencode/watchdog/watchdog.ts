@@ -1,6 +1,7 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { english } from "../../engine/sentence.ts";
+import { startOf } from "../../state/processes.ts";
 import { failures } from "../failures.ts";
 import { writeServerState } from "../server-files.ts";
 import type { ServerFault, WatchdogConfig, WatchdogMessage } from "./lease-protocol.ts";
@@ -19,7 +20,6 @@ const FIRST_RESTART_DELAY_MS = 250;
  */
 export class Watchdog {
   private readonly ending = new AbortController();
-  private readonly password = randomBytes(24).toString("base64url");
   private status: WatchdogMessage = { type: "starting" };
   private leases: LeaseServer | undefined;
   private grace: NodeJS.Timeout | undefined;
@@ -35,8 +35,8 @@ export class Watchdog {
   /** Resolves when everything has ended. Rejects with `AlreadyServed` if another watchdog serves the folder. */
   async run(onListening: () => void): Promise<void> {
     const leases = await LeaseServer.listen(this.config.files.socket, {
-      greeting: () => this.status,
-      onMessage: ({ type }) => this.end(`a host asked to ${type}`),
+      status: () => this.status,
+      onStop: () => this.end("a host asked to stop"),
       onCount: () => this.watchLeases(),
     });
     this.leases = leases;
@@ -67,45 +67,28 @@ export class Watchdog {
   /** Resolves when the server was ended on purpose, or to why there is none any more. */
   private async keepServing(): Promise<ServerFault | undefined> {
     const { signal } = this.ending;
-    let server = await this.start(undefined);
-    if (!("exited" in server)) return signal.aborted ? undefined : server;
-    await this.announce(server, "ready");
     for (let crashes: number[] = []; ;) {
+      const server = await this.start();
+      if (!("exited" in server)) return signal.aborted ? undefined : server;
+      await this.announce(server);
       const how = english(await Promise.race([server.exited, this.ended()]));
       if (signal.aborted) return this.stop(server);
       crashes = [...crashes.filter((at) => at > Date.now() - CRASH_WINDOW_MS), Date.now()];
+      // First of all: its port is anybody's now.
+      if (crashes.length <= MAX_CRASHES)
+        this.tell({ type: "starting", reason: `The OpenCode server ended unexpectedly (${how}).` });
       this.log(`the server crashed (${how})`);
-      if (crashes.length > MAX_CRASHES) {
-        await this.withdraw();
-        return failures.gaveUp(crashes.length, server.output);
-      }
-      this.tell({ type: "starting", reason: `The OpenCode server ended unexpectedly (${how}).` });
+      await this.withdraw();
+      if (crashes.length > MAX_CRASHES) return failures.gaveUp(crashes.length, server.output);
       await this.pause(FIRST_RESTART_DELAY_MS * 2 ** (crashes.length - 1));
-      // On its old port, if that is free: whoever knows the address finds the server again.
-      const again = await this.start(server.port);
-      const restarted: ServerProcess | ServerFault = "exited" in again ? again : await this.start(undefined);
-      if (!("exited" in restarted)) {
-        await this.withdraw();
-        return signal.aborted ? undefined : restarted;
-      }
-      server = restarted;
-      await this.announce(server, "restarted");
     }
   }
 
-  private async start(port: number | undefined): Promise<ServerProcess | ServerFault> {
+  private async start(): Promise<ServerProcess | ServerFault> {
     const { executable, directory, startTimeoutMs: timeoutMs } = this.config;
-    const { env, password } = this;
+    const { env } = this;
     try {
-      return await startServer({
-        executable,
-        directory,
-        env,
-        password,
-        port,
-        timeoutMs,
-        signal: this.ending.signal,
-      });
+      return await startServer({ executable, directory, env, timeoutMs, signal: this.ending.signal });
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       this.log(error.message);
@@ -113,23 +96,25 @@ export class Watchdog {
     }
   }
 
-  private async announce(server: ServerProcess, type: "ready" | "restarted"): Promise<void> {
+  private async announce(server: ServerProcess): Promise<void> {
     const { directory, files } = this.config;
+    const { pid = 0, access } = server;
+    const run = randomUUID();
     await writeServerState(files.state, {
-      url: server.access.url,
-      password: this.password,
-      pid: server.pid ?? 0,
+      url: access.url,
+      password: access.password,
+      run,
+      pid,
+      processStart: await startOf(pid),
       watchdogPid: process.pid,
       socket: files.socket,
       version: server.version,
       directory,
       startedAt: Date.now(),
     });
-    this.log(`OpenCode ${server.version} runs at ${server.access.url}, process ${server.pid}`);
-    if (this.ending.signal.aborted) return;
-    this.tell({ type });
-    // A host that comes later need not know that the server once crashed.
-    this.status = { type: "ready" };
+    this.log(`OpenCode ${server.version} runs at ${access.url}, process ${pid}`);
+    // It may have ended meanwhile, and others may have its port.
+    if (!this.ending.signal.aborted && server.isRunning) this.tell({ type: "ready", run });
   }
 
   private async stop(server: ServerProcess): Promise<undefined> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -18,6 +18,7 @@ import {
 } from "../../../src/state/private-files.ts";
 import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
 import { StartLock } from "../../../src/opencode/start-lock.ts";
+import { isSame, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("Start lock", () => {
@@ -124,5 +125,31 @@ describe("Private files", () => {
       writeFileSync(path, text);
       assert.equal(await readServerState(path), undefined);
     }
+  });
+});
+
+describe("The start of a process", () => {
+  before(function () {
+    if (process.platform === "win32") this.skip();
+  });
+
+  it("is the same for all who ask, and another for each process", async () => {
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    try {
+      const [own, its] = await Promise.all([startOf(process.pid), startOf(child.pid ?? 0)]);
+      assert.ok(own && its);
+      assert.equal(await startOf(process.pid), own);
+      assert.notEqual(its, own);
+      assert.ok(await isSame(child.pid ?? 0, its));
+      assert.ok(!(await isSame(child.pid ?? 0, own)));
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
+  it("is unknown once the process has ended, and then it is not the same as any", async () => {
+    const gone = goneProcess();
+    assert.equal(await startOf(gone), undefined);
+    assert.ok(!(await isSame(gone, undefined)));
   });
 });
