@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
 import { createSession, notices } from "../support/engine.ts";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 /** What the model says to each prompt. */
 const ANSWERS: Readonly<Record<string, ScriptStep>> = {
@@ -38,11 +38,10 @@ describe("adopting what others launched, in a real editor", () => {
   let workbench: Workbench;
   let parent: string;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: answer });
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
     const folder = tempDir("work");
-    server = await startOpenCode({ model, directory: folder, password: null });
+    server = await start.server({ model, directory: folder });
     parent = await createSession(server, "Improve the parser");
     for (const [title, prompt] of [
       ["Search the callers", "Search them"],
@@ -53,27 +52,13 @@ describe("adopting what others launched, in a real editor", () => {
       await ask(await createBelow(title), "general", prompt);
     await ask(parent, "build", "Delegate");
     await model.waitForRequest(({ step }) => step.gate === "look");
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyUser": "never",
       },
+      shows: (opened) => opened.row("Look around, running, general, OpenCode").waitFor({ timeout: 60_000 }),
     });
-    await workbench.openView();
-    await row("Look around, running, general, OpenCode").waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   const post = (path: string, body: unknown): Promise<Response> =>
@@ -97,15 +82,10 @@ describe("adopting what others launched, in a real editor", () => {
     });
 
   /** The row that a screen reader calls so. */
-  const row = (name: string): Locator =>
-    workbench.page.locator(`.part.sidebar [role="treeitem"][aria-label^="${name}"]`);
+  const row = (name: string): Locator => workbench.row(name);
   const inPanel = (role: "button" | "textbox" | "heading", name?: string): Locator =>
     workbench.webviewFrame().getByRole(role, { ...(name !== undefined && { name, exact: true }) });
-  const entries = async (target: Locator): Promise<readonly string[]> => {
-    const texts = await (await workbench.openContextMenu(target)).allInnerTexts();
-    await workbench.page.keyboard.press("Escape");
-    return texts.filter((text) => text !== "");
-  };
+  const entries = (target: Locator): Promise<readonly string[]> => workbench.menuEntries(target);
 
   async function show(name: string): Promise<void> {
     await row(name).click();
@@ -151,7 +131,7 @@ describe("adopting what others launched, in a real editor", () => {
 
   it("what is written in its panel adopts and resumes it in one step", async () => {
     await inPanel("textbox").fill("Mend them");
-    await workbench.page.keyboard.press("Control+Enter");
+    await inPanel("textbox").press("Control+Enter");
     await workbench.webviewFrame().getByText("All three are mended.").waitFor();
     await row("Search the callers, completed, (resumed), general").waitFor();
     await until("the badge", async () => (await workbench.badges(row("Search the callers"))).join() === "R");

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome } from "../support/opencode.ts";
+import { hermeticHome } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const CONFIG = `{
   // Ours: nothing leaves this machine.
@@ -23,18 +24,9 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   const userFile = join(home, ".config", "opencode", "opencode.jsonc");
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
+  setUp(async (start) => {
     writeFileSync(file, CONFIG);
-    workbench = await startWorkbench({ folder, env: hermeticEnv(home), settings: systemTheme });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
+    workbench = await start.window({ folder, home, shows: null });
   });
 
   const config = (): string => readFileSync(file, "utf8");

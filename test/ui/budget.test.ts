@@ -1,24 +1,14 @@
 import assert from "node:assert/strict";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, openWindow, type EngineWindow } from "../support/engine.ts";
-import {
-  hermeticEnv,
-  hermeticHome,
-  modelConfig,
-  startOpenCode,
-  type OpenCodeServer,
-} from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { createSession, type EngineWindow } from "../support/engine.ts";
+import { modelConfig, type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 /** A step that costs 40 cents, at a dollar for a million tokens, and goes on. */
 const STEP: ScriptStep = {
@@ -34,9 +24,8 @@ describe("ceilings in a real editor", () => {
   let parent: string;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     const folder = tempDir("work");
     const { provider } = modelConfig(model) as { provider: { fake: { models: { m: object } } } };
     // Room for steps this large, or the server compacts the conversation.
@@ -44,34 +33,16 @@ describe("ceilings in a real editor", () => {
       cost: { input: 1, output: 1 },
       limit: { context: 10_000_000, output: 10_000 },
     });
-    server = await startOpenCode({ model, directory: folder, password: null, config: { provider } });
+    server = await start.server({ model, directory: folder, config: { provider } });
     parent = await createSession(server, "Make the login faster");
-    launcher = await openWindow(server, {}, undefined, undefined, "follows");
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    launcher = await start.launcher(server);
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.budget.taskCost": 1,
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    launcher?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const launch = (

@@ -3,18 +3,18 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import { hermeticHome } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const SESSIONS = `import { db } from "./db.js";
 
@@ -83,8 +83,7 @@ describe("changes and terminals in a real editor", () => {
     return steps[taken] ?? { text: "Done." };
   }
 
-  before(async function () {
-    this.timeout(240_000);
+  setUp(async (start) => {
     for (const [name, content] of Object.entries({
       "src/sessions.js": SESSIONS,
       "src/cache.js": "export const cache = new Map();\n",
@@ -93,13 +92,12 @@ describe("changes and terminals in a real editor", () => {
       writeFileSync(at(name), content);
     }
     execFileSync("git", ["init", "--quiet"], { cwd: folder });
-    model = await startScriptedModel({ fallback: answer });
-    workbench = await startWorkbench({
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
       folder,
-      env: hermeticEnv(home, modelConfig(model)),
+      model,
+      home,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.path": openCodeBinary(),
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
         "git.enabled": false,
@@ -107,24 +105,11 @@ describe("changes and terminals in a real editor", () => {
         "terminal.integrated.gpuAcceleration": "off",
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
     // Of what works meanwhile it would not be known who changed a file.
     await launch(LONG);
     await ended(LONG);
     for (const prompt of [ONE_FILE, NOTHING]) await launch(prompt);
     for (const prompt of [ONE_FILE, NOTHING]) await ended(prompt);
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await model?.stop();
   });
 
   async function launch(prompt: string): Promise<void> {

@@ -3,12 +3,13 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import { lastUserText, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import { lastUserText, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const AGENT = "Which agent is to do it?";
 const OPTIONS = "Change what you like, then launch.";
@@ -34,9 +35,8 @@ describe("launching from the editor, the explorer and source control", () => {
   let server: OpenCodeServer;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: () => ({ text: "Done." }) });
+  setUp(async (start) => {
+    model = await start.model({ fallback: () => ({ text: "Done." }) });
     const folder = tempDir("work");
     const write = (name: string, content: string | Buffer): void =>
       writeFileSync(join(folder, name), content);
@@ -53,35 +53,17 @@ describe("launching from the editor, the explorer and source control", () => {
     git("add", ".");
     git("commit", "--quiet", "-m", "Begin");
     write("docs/guide.md", "# Guide\n\nBegin here.\n");
-    server = await startOpenCode({ model, directory: folder, password: null });
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    server = await start.server({ model, directory: folder });
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
         "git.enabled": true,
         "files.autoSave": "off",
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
         "asyncagents.templates": TEMPLATE_SETTING,
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-    if (this.currentTest?.state === "failed") await keys("Escape", "Escape");
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   /** A row of the list that is open, by what a screen reader says of it. */
@@ -91,26 +73,17 @@ describe("launching from the editor, the explorer and source control", () => {
   const line = (text: string): Locator =>
     workbench.page.locator(".editor-instance .view-line", { hasText: text });
 
-  async function keys(...pressed: readonly string[]): Promise<void> {
-    for (const key of pressed) await workbench.page.keyboard.press(key);
-  }
+  const keys = (...pressed: readonly string[]): Promise<void> => workbench.press(...pressed);
 
-  /** What the model was told with the prompt that begins so. */
+  /** What the model was told with the prompt that begins so, once the view shows the task. */
   async function told(prompt: string): Promise<string> {
     const { messages } = await model.waitForRequest(
       ({ title, messages }) => !title && lastUserText(messages).startsWith(prompt),
       // The first one comes when the server has found its feet.
       60_000,
     );
+    await workbench.treeItem(prompt.replace(/\W$/, "")).first().waitFor();
     return lastUserText(messages);
-  }
-
-  async function openFile(name: string): Promise<void> {
-    await keys("Control+P");
-    await workbench.page.keyboard.type(name);
-    await workbench.quickInput.choose(name);
-    await workbench.page.locator(".tab.active", { hasText: name }).waitFor();
-    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
   }
 
   /** The first function of the file, selected. */
@@ -127,22 +100,22 @@ describe("launching from the editor, the explorer and source control", () => {
 
   describe("the editor", () => {
     it("its menu launches on what is selected, whose lines go with the prompt", async () => {
-      await openFile("login.py");
+      await workbench.openFile("login.py");
       await selectFunction();
       const entries = await workbench.openContextMenu(line("token = issue"));
       await entries.filter({ hasText: "Launch Agent on Selection…" }).waitFor();
       assert.equal(await entries.filter({ hasText: "Launch Agent on File" }).count(), 0);
       await takePictures(workbench, "editor-menu");
-      await keys("Escape");
+      await workbench.closeMenu();
       await workbench.contextMenu(line("token = issue"), "Launch Agent on Selection…");
       await workbench.quickInput.shows("Launch on login.py:1-3: Agent");
       await takePictures(workbench, "editor-agent");
       await chooseAgent();
       await workbench.quickInput.shows("Launch on login.py:1-3: Prompt for general");
       await workbench.quickInput.shows("It gets login.py:1-3 with this prompt.");
-      await workbench.page.keyboard.type("Make it faster.");
+      await workbench.quickInput.write("Make it faster.");
       await takePictures(workbench, "editor-prompt");
-      await keys("Enter");
+      await workbench.quickInput.press("Enter");
       const text = await told("Make it faster.");
       assert.match(text, /^Make it faster\.\n\nlogin\.py:1-3/);
       assert.match(text, /2: {5}token = issue\(user\)/);
@@ -158,11 +131,11 @@ describe("launching from the editor, the explorer and source control", () => {
     });
 
     it("what was chosen can be left out again, and what was typed stays", async () => {
-      await openFile("login.py");
+      await workbench.openFile("login.py");
       await selectFunction();
-      await keys("Control+K", "a", "s");
+      await workbench.pressAfterCtrlK("a", "s");
       await chooseAgent();
-      await workbench.page.keyboard.type("Only this.");
+      await workbench.quickInput.write("Only this.");
       await button("Options").click();
       await workbench.quickInput.shows(OPTIONS);
       await option("With login.py:1-3, on").waitFor();
@@ -172,18 +145,19 @@ describe("launching from the editor, the explorer and source control", () => {
       await button("Back").click();
       await workbench.quickInput.shows("with this prompt alone");
       assert.equal(await typed(), "Only this.");
-      await keys("Enter");
+      await workbench.quickInput.press("Enter");
       assert.equal(await told("Only this."), "Only this.");
     });
 
     it("an unsaved text goes into the prompt as the editor has it, by way of a prompt editor", async () => {
       await line("revoke(user)").click();
       await keys("End", "Enter");
-      await workbench.page.keyboard.type("unsaved()");
-      await keys("Home", "Shift+End", "Control+K", "a", "s");
+      await workbench.write("unsaved()");
+      await keys("Home", "Shift+End");
+      await workbench.pressAfterCtrlK("a", "s");
       await chooseAgent();
       await workbench.quickInput.shows("It is not saved: its text goes into the prompt.");
-      await workbench.page.keyboard.type("Finish this.");
+      await workbench.quickInput.write("Finish this.");
       await button("Write in an Editor").click();
       await workbench.page.locator(".codelens-decoration", { hasText: "with login.py:8" }).waitFor();
       await takePictures(workbench, "editor-prompt-editor");
@@ -193,11 +167,10 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.match(text, /login\.py:8 \(not saved/);
       assert.match(text, /unsaved\(\)/);
       await workbench.tab("Untitled-").waitFor({ state: "detached" });
-      await workbench.runCommand("File: Revert File");
     });
 
     it("a problem is handed to an agent by its quick fix", async () => {
-      await openFile("broken.json");
+      await workbench.openFile("broken.json");
       await workbench.page.locator(".squiggly-error").first().waitFor({ timeout: 30_000 });
       await keys("F8");
       await workbench.page.locator(".marker-widget").waitFor();
@@ -234,7 +207,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await row("docs").waitFor();
       await workbench.openContextMenu(row("docs"));
       await workbench.screenshot("editor-explorer-dark");
-      await keys("Escape");
+      await workbench.closeMenu();
       await workbench.contextMenu(row("docs"), "Launch Agent on Folder…");
       await workbench.quickInput.shows("Launch on docs: Agent");
       await chooseAgent();
@@ -280,7 +253,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await row.waitFor({ timeout: 30_000 });
       await workbench.openContextMenu(row);
       await workbench.screenshot("editor-scm-dark");
-      await keys("Escape");
+      await workbench.closeMenu();
       await workbench.contextMenu(row, "Launch Agent on Changes…");
       await workbench.quickInput.shows("Launch on the change in docs/guide.md: Agent");
       await chooseAgent();
@@ -295,7 +268,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.page
         .locator(".scm-view .monaco-list-row", { hasText: "new.py" })
         .waitFor({ timeout: 30_000 });
-      await keys("Control+K", "a", "c");
+      await workbench.pressAfterCtrlK("a", "c");
       await workbench.quickInput.shows("Launch on the changes in 2 files: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Review all.");
@@ -307,7 +280,7 @@ describe("launching from the editor, the explorer and source control", () => {
 
   describe("templates and recent prompts", () => {
     async function openTemplates(): Promise<void> {
-      await keys("Control+K", "a", "l");
+      await workbench.pressAfterCtrlK("a", "l");
       await chooseAgent();
       await button("Templates and Recent Prompts").click();
       await workbench.quickInput.shows(TEMPLATES);
@@ -320,11 +293,11 @@ describe("launching from the editor, the explorer and source control", () => {
     }
 
     it("are behind a button of the prompt; what is no template is named, and what was typed stays", async () => {
-      await openFile("login.py");
+      await workbench.openFile("login.py");
       await selectFunction();
-      await keys("Control+K", "a", "l");
+      await workbench.pressAfterCtrlK("a", "l");
       await chooseAgent();
-      await workbench.page.keyboard.type("Please.");
+      await workbench.quickInput.write("Please.");
       await button("Templates and Recent Prompts").click();
       await workbench.quickInput.shows(TEMPLATES);
       await option("Explain, for newcomers").waitFor();
@@ -353,13 +326,13 @@ describe("launching from the editor, the explorer and source control", () => {
       await option("Explain").click();
       await workbench.quickInput.shows("Prompt for explore");
       assert.equal(await typed(), "Explain def logout(user): to a newcomer.");
-      await keys("Enter");
+      await workbench.quickInput.press("Enter");
       await told("Explain def logout(user): to a newcomer.");
       await workbench.treeItem("Explain def logout").filter({ hasText: "explore" }).waitFor();
     });
 
     it("one of several lines is shown before it is launched", async () => {
-      await keys("Control+K", "a", "t");
+      await workbench.pressAfterCtrlK("a", "t");
       await workbench.quickInput.shows(TEMPLATES);
       await option("Checklist").click();
       await workbench.quickInput.shows(AGENT);

@@ -3,13 +3,13 @@ import type { Locator } from "playwright-core";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
-import { systemTheme, takeAllPictures, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeAllPictures, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const ANSWER = `The parser reads each file **twice**: once for its names, once for its types.
 
@@ -44,15 +44,13 @@ describe("the first steps in a real editor", () => {
   let model: ScriptedModel;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: answer });
-    workbench = await startWorkbench({
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
       env: { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() },
       // Where there is room, the walkthrough shows its pictures.
       viewport: WINDOW,
       settings: {
-        ...systemTheme,
         // Then what a terminal shows is in the page.
         "terminal.integrated.gpuAcceleration": "off",
         // What is told would lie over the pictures.
@@ -60,18 +58,9 @@ describe("the first steps in a real editor", () => {
         // The agents of tasks are to have the tools.
         "asyncagents.maxDepth": 2,
       },
+      shows: ({ page }) =>
+        page.locator(".welcome-view", { hasText: "OpenCode was not found" }).waitFor({ timeout: 60_000 }),
     });
-    await workbench.openView();
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    model?.release("handed out");
-    await workbench?.stop();
-    await model?.stop();
   });
 
   const welcome = (text: string): Locator => workbench.page.locator(".welcome-view", { hasText: text });
@@ -79,16 +68,19 @@ describe("the first steps in a real editor", () => {
     workbench.page.locator(".getting-started-step", { hasText: title });
   const isTicked = (title: string): Promise<void> => step(title).locator(".codicon.complete").waitFor();
 
+  async function setUpOpenCode(): Promise<void> {
+    await welcome("not found").getByRole("button", { name: "Set Up OpenCode" }).click();
+    await workbench.quickInput.shows("OpenCode was not found");
+  }
+
   async function showWalkthrough(): Promise<void> {
     await workbench.runCommand("Async Agents: First Steps");
     await step("Connect to OpenCode").waitFor();
   }
 
   it("[EXT-1] without OpenCode the empty view leads to what helps, and each way is offered", async () => {
-    await welcome("OpenCode was not found").waitFor({ timeout: 60_000 });
     await takePictures(workbench, "first-steps-not-found");
-    await welcome("not found").getByRole("button", { name: "Set Up OpenCode" }).click();
-    await workbench.quickInput.shows("OpenCode was not found");
+    await setUpOpenCode();
     for (const way of [
       "Install in a Terminal",
       "Copy the Command",
@@ -101,7 +93,6 @@ describe("the first steps in a real editor", () => {
   });
 
   it("[EXT-1] looking again in vain says so, and leads to the same help", async () => {
-    await workbench.quickInput.cancel();
     await welcome("not found").locator("a", { hasText: "try again" }).click();
     const told = workbench.notification("OpenCode was not found on PATH");
     await told.getByRole("button", { name: "Set Up OpenCode" }).click();
@@ -109,6 +100,7 @@ describe("the first steps in a real editor", () => {
   });
 
   it("the command is written into a terminal and left to the person to run", async () => {
+    await setUpOpenCode();
     await workbench.quickInput.choose("Install in a Terminal");
     const rows = workbench.page.locator(".terminal-wrapper .xterm-rows");
     await rows.filter({ hasText: "opencode.ai/install | bash" }).waitFor();
@@ -121,6 +113,7 @@ describe("the first steps in a real editor", () => {
   });
 
   it("[EXT-1] an executable that is chosen is connected to, and the message says which", async () => {
+    await setUpOpenCode();
     await workbench.quickInput.choose("Choose the Executable");
     await workbench.quickInput.shows("OpenCode's Executable");
     await workbench.quickInput.type(openCodeBinary());
@@ -131,7 +124,6 @@ describe("the first steps in a real editor", () => {
     await told.filter({ hasText: openCodeBinary() }).waitFor();
     await takePictures(workbench, "first-steps-connected");
     await workbench.runCommand("Terminal: Kill All Terminals");
-    await workbench.runCommand("Notifications: Clear All Notifications");
   });
 
   it("the empty view leads to the walkthrough, where that step is ticked", async () => {
@@ -158,7 +150,7 @@ describe("the first steps in a real editor", () => {
   });
 
   it("[EXT-4] the next step is ticked once its output was read and it was resumed", async () => {
-    await workbench.page.keyboard.press("Enter");
+    await workbench.clickRow(PROMPT);
     const frame = workbench.webviewFrame();
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill(FOLLOW_UP);
@@ -173,9 +165,7 @@ describe("the first steps in a real editor", () => {
   });
 
   it("[FLT-2] the last one is ticked once an agent launched a task; a row is open when the first comes below it", async () => {
-    await workbench.page.keyboard.press("Control+K");
-    await workbench.page.keyboard.press("a");
-    await workbench.page.keyboard.press("l");
+    await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter("Share the work among agents.");

@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
+import { hermeticHome } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
   const prompt = lastUserText(messages);
@@ -24,36 +24,24 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
 describe("a workspace of several folders in a real editor", () => {
   const root = tempDir("work");
   const names = ["api", "web", "docs"] as const;
-  const env = { home: hermeticHome() };
+  const home = hermeticHome();
   let model: ScriptedModel;
   let workbench: Workbench;
-  let stateHome: string;
 
-  before(async function () {
-    this.timeout(240_000);
+  setUp(async (start) => {
     for (const name of names) {
       mkdirSync(join(root, name));
       writeFileSync(join(root, name, "notes.md"), `Notes of ${name}.\n`);
     }
     const workspace = join(root, "project.code-workspace");
     writeFileSync(workspace, JSON.stringify({ folders: [{ path: "api" }, { path: "web" }] }));
-    model = await startScriptedModel({ fallback: answer });
-    const hostEnv = hermeticEnv(env.home, modelConfig(model));
-    stateHome = hostEnv["XDG_STATE_HOME"] ?? "";
-    workbench = await startWorkbench({
-      env: hostEnv,
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
+      model,
+      home,
       folder: workspace,
-      settings: { ...systemTheme, "asyncagents.server.path": openCodeBinary() },
+      shows: null,
     });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await model?.stop();
   });
 
   const row = (name: string): Locator =>
@@ -63,7 +51,7 @@ describe("a workspace of several folders in a real editor", () => {
     until(`${name} to say ${words}`, async () => words.test(await label(name)), 60_000);
   /** The servers that run for folders, as far as they are described. */
   const servers = (): number =>
-    readdirSync(join(stateHome, "opencode-async-agents"), { recursive: true }).filter(
+    readdirSync(join(home, ".local", "state", "opencode-async-agents"), { recursive: true }).filter(
       (file) => String(file).endsWith(".json") && String(file).includes("server"),
     ).length;
 
@@ -152,11 +140,7 @@ describe("a workspace of several folders in a real editor", () => {
   });
 
   it("the row of a folder offers what can be done with it", async () => {
-    const menu = async (name: string): Promise<readonly string[]> => {
-      const entries = await (await workbench.openContextMenu(row(name))).allInnerTexts();
-      await workbench.page.keyboard.press("Escape");
-      return entries;
-    };
+    const menu = (name: string): Promise<readonly string[]> => workbench.menuEntries(row(name));
     assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect to OpenCode"]);
     const connected = await menu("web");
     for (const entry of ["Select Session…", "Refresh", "Stop OpenCode Server"])

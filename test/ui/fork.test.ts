@@ -5,18 +5,14 @@ import { createClient } from "../../src/opencode/client.ts";
 import type { Message } from "../../src/engine/server-model.ts";
 import { createSession } from "../support/engine.ts";
 import { agent, call, spoken, user } from "../support/histories.ts";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
 import { readReceived } from "../support/received.ts";
-import {
-  lastUserText,
-  startScriptedModel,
-  type ModelRequest,
-  type ScriptedModel,
-} from "../support/scripted-model.ts";
+import { lastUserText, type ModelRequest, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const TITLE = "Make the login faster";
 const QUESTIONS = [
@@ -61,39 +57,21 @@ describe("forking in a real editor", () => {
   let server: OpenCodeServer;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({
+  setUp(async (start) => {
+    model = await start.model({
       fallback: ({ messages }) => ({ text: `Done: ${lastUserText(messages).split("\n").at(-1) ?? ""}` }),
     });
     const folder = tempDir("work");
-    server = await startOpenCode({ model, directory: folder, password: null });
+    server = await start.server({ model, directory: folder });
     await seed(server, TITLE, conversation());
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    workbench = await start.window({
+      server,
       // What is told would lie over the pictures, and lengthen the conversation that is forked.
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   const sessionCount = async (): Promise<number> => {
@@ -167,7 +145,7 @@ describe("forking in a real editor", () => {
     await takePictures(workbench, "fork-text");
     await workbench.quickInput.cancel();
     await workbench.page.locator(".view-line", { hasText: "[Tool: read]" }).first().click();
-    await workbench.page.keyboard.press("x");
+    await workbench.write("x");
     await workbench.page.locator(".part.editor").getByText("Cannot edit in read-only editor").waitFor();
     await workbench.runCommand("View: Close Editor");
   });
@@ -204,7 +182,7 @@ describe("forking in a real editor", () => {
     await reviewFork("Write down");
     await quickInput.widget.getByRole("button", { name: "Back" }).click();
     await quickInput.shows("What is the task to do?");
-    await workbench.page.keyboard.type(" the causes.");
+    await quickInput.write(" the causes.");
     assert.equal(await quickInput.widget.locator("input").inputValue(), "Write down the causes.");
     await takePictures(workbench, "fork-back");
     await quickInput.accept();
@@ -248,7 +226,7 @@ describe("forking in a real editor", () => {
       ["Resume…", "Fork…"],
     );
     await takePictures(workbench, "fork-menu");
-    await workbench.page.keyboard.press("Escape");
+    await workbench.closeMenu();
     await workbench.contextMenu(row, "Resume…");
     await workbench.quickInput.shows("What is it to do next?");
     await workbench.quickInput.enter("And once more.");
@@ -291,26 +269,26 @@ describe("forking in a real editor", () => {
   });
 
   it("the keyboard alone is enough", async () => {
-    const { page, quickInput } = workbench;
-    await page.keyboard.press("F1");
-    await page.keyboard.type("Async Agents: Launch Forked Task");
+    const { quickInput } = workbench;
+    await workbench.press("F1");
+    await quickInput.write("Async Agents: Launch Forked Task");
     await quickInput.items.filter({ hasText: "Launch Forked Task" }).first().waitFor();
-    await page.keyboard.press("Enter");
+    await quickInput.press("Enter");
     await quickInput.shows("What is the task to do?");
-    await page.keyboard.type("Sum up");
-    await page.keyboard.press("Enter");
+    await quickInput.write("Sum up");
+    await quickInput.press("Enter");
     await launch(ALL_KEPT).waitFor();
-    await page.keyboard.press("Control+Alt+Minus");
+    await quickInput.press("Control+Alt+Minus");
     await quickInput.shows("What is the task to do?");
-    await page.keyboard.type(" the login.");
-    await page.keyboard.press("Enter");
+    await quickInput.write(" the login.");
+    await quickInput.press("Enter");
     await launch(ALL_KEPT).waitFor();
-    for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await quickInput.press("ArrowDown", "ArrowDown", "Enter");
     await quickInput.shows("How many tokens");
-    await page.keyboard.type("2000");
-    await page.keyboard.press("Enter");
+    await quickInput.write("2000");
+    await quickInput.press("Enter");
     await option("Token Limit…, 2,000").waitFor();
-    await page.keyboard.press("Enter");
+    await quickInput.press("Enter");
     await forkedRow("Sum up the login.");
   });
 

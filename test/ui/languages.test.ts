@@ -1,15 +1,11 @@
-import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { createSession, ended, type EngineWindow } from "../support/engine.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const COMMAND: ScriptStep = {
   tools: [{ name: "bash", args: { command: "git push", description: "推送分支" } }],
@@ -23,43 +19,26 @@ describe("a real editor in Simplified Chinese", () => {
   let parent: string;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     const folder = tempDir("work");
-    server = await startOpenCode({
+    server = await start.server({
       model,
       directory: folder,
-      password: null,
       config: { permission: { bash: "ask" } },
     });
     parent = await createSession(server, "发布新版本");
-    launcher = await openWindow(server, { notifyParent: false }, undefined, undefined, "follows");
-    workbench = await startWorkbench({
-      folder,
+    launcher = await start.launcher(server);
+    workbench = await start.window({
+      server,
       language: "zh-cn",
-      env: hermeticEnv(hermeticHome()),
       settings: {
-        ...systemTheme,
-        "workbench.colorTheme": "Dark Modern",
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyUser": "never",
         "asyncagents.defaultModel": "nowhere/none",
       },
+      shows: ({ page }) =>
+        page.locator(".welcome-view", { hasText: "此会话中尚无后台任务。" }).waitFor({ timeout: 60_000 }),
     });
-    await workbench.openView();
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    launcher?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const launch = (description: string, steps: readonly ScriptStep[], batchID?: string) =>
@@ -73,11 +52,8 @@ describe("a real editor in Simplified Chinese", () => {
     });
 
   it("what the manifest says is Chinese: the empty view, the commands", async () => {
-    await workbench.page
-      .locator(".welcome-view", { hasText: "此会话中尚无后台任务。" })
-      .waitFor({ timeout: 60_000 });
     await takePictures(workbench, "zh-cn-welcome");
-    await workbench.page.keyboard.press("F1");
+    await workbench.press("F1");
     await workbench.quickInput.type(">Async Agents: ");
     await workbench.quickInput.items.filter({ hasText: "Async Agents: 启动任务…" }).waitFor();
     await takePictures(workbench, "zh-cn-palette");
@@ -114,7 +90,7 @@ describe("a real editor in Simplified Chinese", () => {
     await takePictures(workbench, "zh-cn-tasks");
     await workbench.openContextMenu(row);
     await workbench.screenshot("zh-cn-context-menu-dark");
-    await workbench.page.keyboard.press("Escape");
+    await workbench.closeMenu();
   });
 
   it("the panel is Chinese, and tells how a task ended in the language of the window", async () => {

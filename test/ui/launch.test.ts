@@ -2,17 +2,13 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  lastUserText,
-  startScriptedModel,
-  type ModelRequest,
-  type ScriptedModel,
-} from "../support/scripted-model.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import { lastUserText, type ModelRequest, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const AGENT = "Which agent is to do it?";
 const PROMPT = "What is the task to do?";
@@ -26,40 +22,21 @@ describe("launching in a real editor", () => {
   let server: OpenCodeServer;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({
+  setUp(async (start) => {
+    model = await start.model({
       fallback: ({ messages }) => ({ text: `Done: ${lastUserText(messages).slice(0, 40)}` }),
     });
     const folder = tempDir("work");
     writeFileSync(join(folder, "login.py"), SOURCE);
-    server = await startOpenCode({ model, directory: folder, password: null });
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    server = await start.server({ model, directory: folder });
+    workbench = await start.window({
+      server,
       // What is told would lie over the pictures.
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   const sessionCount = async (): Promise<number> => {
@@ -73,13 +50,12 @@ describe("launching in a real editor", () => {
   const typed = (): Promise<string> => workbench.quickInput.widget.locator("input").first().inputValue();
   const lens = (text: string): Locator => workbench.page.locator(".codelens-decoration", { hasText: text });
 
-  async function keys(...pressed: readonly string[]): Promise<void> {
-    for (const key of pressed) await workbench.page.keyboard.press(key);
-  }
+  const keys = (...pressed: readonly string[]): Promise<void> => workbench.press(...pressed);
+  const inBox = (...pressed: readonly string[]): Promise<void> => workbench.quickInput.press(...pressed);
 
   /** To the step that asks for the prompt of a task for this agent, by its row and a click. */
   async function askForPrompt(agent = "general"): Promise<void> {
-    await keys("Control+K", "a", "l");
+    await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.shows(AGENT);
     await workbench.quickInput.choose(agent);
     await workbench.quickInput.shows(PROMPT);
@@ -101,15 +77,6 @@ describe("launching in a real editor", () => {
     assert.equal(await workbench.page.locator(".monaco-dialog-box").count(), 0);
   }
 
-  async function openFile(name: string): Promise<void> {
-    await keys("Control+P");
-    await workbench.page.keyboard.type(name);
-    await workbench.quickInput.items.filter({ hasText: name }).first().waitFor();
-    await keys("Enter");
-    await workbench.page.locator(".tab.active", { hasText: name }).waitFor();
-    await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
-  }
-
   async function closeEditors(): Promise<void> {
     await workbench.runCommand("View: Close All Editors");
     await workbench.page.locator(".tabs-container .tab").first().waitFor({ state: "detached" });
@@ -117,27 +84,27 @@ describe("launching in a real editor", () => {
 
   describe("the plain way", () => {
     it("[EXT-3] is the agent, the prompt and Enter, by the keyboard alone", async () => {
-      await keys("Control+K", "a", "l");
+      await workbench.pressAfterCtrlK("a", "l");
       await workbench.quickInput.shows(AGENT);
       await option("general").waitFor();
       await workbench.quickInput.shows("(1/2)");
       await takePictures(workbench, "launch-agent");
-      await keys("ArrowDown");
-      await workbench.page.keyboard.press("Enter");
+      await inBox("ArrowDown");
+      await inBox("Enter");
       await workbench.quickInput.shows("Prompt for explore (2/2)");
       await workbench.screenshot("launch-prompt-dark");
-      await workbench.page.keyboard.type("Look for dead code.");
-      await keys("Enter");
+      await workbench.quickInput.write("Look for dead code.");
+      await inBox("Enter");
       await workbench.treeItem("Look for dead code").filter({ hasText: "explore" }).waitFor();
       assert.equal((await request("Look for dead code.")).model, "m");
     });
 
     it("begins with the agent of the last launch, and a blank prompt is not launched", async () => {
-      await keys("Control+K", "a", "l");
+      await workbench.pressAfterCtrlK("a", "l");
       await option("explore").and(workbench.page.locator(".focused")).waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await workbench.quickInput.shows(PROMPT);
-      await keys("Space", "Enter");
+      await inBox("Space", "Enter");
       await workbench.quickInput.shows("Say what the task is to do.");
       await workbench.screenshot("launch-blank-dark");
       await workbench.quickInput.cancel();
@@ -145,15 +112,15 @@ describe("launching in a real editor", () => {
 
     it("leads back from the prompt and from the options, and keeps what was typed", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Tidy up");
-      await keys("Control+Alt+Minus");
+      await workbench.quickInput.write("Tidy up");
+      await inBox("Control+Alt+Minus");
       await workbench.quickInput.shows(AGENT);
       await option("general").and(workbench.page.locator(".focused")).waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await workbench.quickInput.shows(PROMPT);
       assert.equal(await typed(), "Tidy up");
       // The buttons are reached with Shift+Tab, and the arrow keys lead from one to the next.
-      await keys("Shift+Tab", "ArrowRight", "Enter");
+      await inBox("Shift+Tab", "ArrowRight", "Enter");
       await workbench.quickInput.shows(OPTIONS);
       await option("Launch, Tidy up").waitFor();
       await takePictures(workbench, "launch-options");
@@ -164,14 +131,16 @@ describe("launching in a real editor", () => {
 
     it("offers next time what Escape left behind, once", async () => {
       const before = await sessionCount();
+      await askForPrompt();
+      await workbench.quickInput.type("Tidy up");
       await workbench.quickInput.cancel();
       await askForPrompt();
       assert.equal(await typed(), "Tidy up");
       await workbench.quickInput.shows("Your last text is still here");
       await workbench.screenshot("launch-draft-dark");
-      await workbench.page.keyboard.type(" the code.");
+      await workbench.quickInput.write(" the code.");
       assert.equal(await sessionCount(), before);
-      await keys("Enter");
+      await inBox("Enter");
       await request("Tidy up the code.");
       await workbench.treeItem("Tidy up the code").waitFor();
       await askForPrompt();
@@ -183,7 +152,7 @@ describe("launching in a real editor", () => {
   describe("options", () => {
     it("a model that is searched for and chosen is the one that the task runs with", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Use the other model.");
+      await workbench.quickInput.write("Use the other model.");
       await button("Options").click();
       await option("Model…, The agent's own, or the default").click();
       await workbench.quickInput.shows("Which model is to be used?");
@@ -191,11 +160,11 @@ describe("launching in a real editor", () => {
       await workbench.screenshot("launch-model-dark");
       await button("Back").click();
       await option("Model…").and(workbench.page.locator(".focused")).waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await option("fake/m2, Fake M2 · 200K tokens").waitFor();
-      await workbench.page.keyboard.type("fake/m2");
+      await workbench.quickInput.write("fake/m2");
       await option("fake/m2").and(workbench.page.locator(".focused")).waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await option("Model…, fake/m2").waitFor();
       await option("Launch, Use the other model.").click();
       const { model: used, sessionID = "" } = await request("Use the other model.");
@@ -206,13 +175,13 @@ describe("launching in a real editor", () => {
 
     it("several agents get the same prompt", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Compare yourselves.");
+      await workbench.quickInput.write("Compare yourselves.");
       await button("Options").click();
       await option("Agents…, general").click();
       await workbench.quickInput.shows(AGENTS);
       await workbench.quickInput.choose("explore");
       await workbench.screenshot("launch-agents-dark");
-      await keys("Enter");
+      await inBox("Enter");
       await option("Agents…, general, explore").waitFor();
       await option("Launch 2 Tasks, Compare yourselves.").click();
       const rows = workbench.treeItem("Compare yourselves");
@@ -221,7 +190,7 @@ describe("launching in a real editor", () => {
 
     it("[FRK-1] a fork of the active session goes through its review, and back to the prompt", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Carry on from here.");
+      await workbench.quickInput.write("Carry on from here.");
       await button("Options").click();
       await option("Fork of the Active Session, off").click();
       await option("Fork of the Active Session, on").waitFor();
@@ -232,7 +201,7 @@ describe("launching in a real editor", () => {
       await button("Back").click();
       await workbench.quickInput.shows("(2/3)");
       assert.equal(await typed(), "Carry on from here.");
-      await keys("Enter");
+      await inBox("Enter");
       await option("Launch, The conversation is empty").click();
       await workbench.treeItem("Carry on from here").filter({ hasText: "(forked)" }).waitFor();
     });
@@ -241,10 +210,10 @@ describe("launching in a real editor", () => {
   describe("a prompt of several lines", () => {
     it("is written in an editor and launched with Ctrl+Enter, which closes it without a question", async () => {
       await askForPrompt("explore");
-      await workbench.page.keyboard.type("Write two lines.");
+      await workbench.quickInput.write("Write two lines.");
       await button("Write in an Editor").click();
       await promptEditor();
-      await workbench.page.keyboard.type("\nThis is the second one.");
+      await workbench.write("\nThis is the second one.");
       await lens("Options: explore").waitFor();
       await takePictures(workbench, "prompt-editor");
       await keys("Control+Enter");
@@ -258,7 +227,7 @@ describe("launching in a real editor", () => {
     });
 
     it("Ctrl+Enter stays what it is in other editors", async () => {
-      await openFile("login.py");
+      await workbench.openFile("login.py");
       const lines = workbench.page.locator(".editor-instance .view-line");
       await lines.filter({ hasText: "login()" }).click();
       const before = await lines.count();
@@ -272,13 +241,13 @@ describe("launching in a real editor", () => {
       await workbench.page.locator(".editor-instance .view-line", { hasText: "login()" }).click();
       await keys("Home", "Shift+ArrowDown", "Shift+ArrowDown");
       await askForPrompt();
-      await workbench.page.keyboard.type("Explain");
+      await workbench.quickInput.write("Explain");
       await button("Insert login.py:1-2").click();
       await until("the place", async () => (await typed()) === "Explain login.py:1-2 ");
       await workbench.quickInput.type("");
       await button("Write in an Editor").click();
       await promptEditor();
-      await workbench.page.keyboard.type("Make this faster:");
+      await workbench.write("Make this faster:");
       await workbench.screenshot("prompt-editor-quote-dark");
       await keys("Control+Enter");
       const { messages } = await request("Make this faster:");
@@ -292,9 +261,9 @@ describe("launching in a real editor", () => {
 
     it("what the server does not take stays, in the box and in the editor, and is launched when it is back", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Survive the crash.");
+      await workbench.quickInput.write("Survive the crash.");
       await server.kill();
-      await keys("Enter");
+      await inBox("Enter");
       await workbench.quickInput.shows("No OpenCode server answers");
       assert.equal(await typed(), "Survive the crash.");
       await workbench.screenshot("launch-problem-dark");
@@ -322,7 +291,7 @@ describe("launching in a real editor", () => {
       await workbench.screenshot("prompt-editor-blank-dark");
       await workbench.runCommand("Notifications: Clear All Notifications");
       await workbench.page.locator(".editor-instance .view-line").first().click();
-      await workbench.page.keyboard.type("Use it from the editor.");
+      await workbench.write("Use it from the editor.");
       await workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]').click();
       await option("Model…").click();
       await option("fake/m2").click();
@@ -341,7 +310,7 @@ describe("launching in a real editor", () => {
       await workbench.reload();
       await lens("Options: explore").waitFor({ timeout: 30_000 });
       await workbench.page.locator(".editor-instance .view-line").first().click();
-      await workbench.page.keyboard.type("Outlive the window.");
+      await workbench.write("Outlive the window.");
       await keys("Control+Enter");
       await request("Outlive the window.");
       await noPromptEditor();
@@ -351,22 +320,20 @@ describe("launching in a real editor", () => {
     it("the text of any editor can be launched", async () => {
       await workbench.runCommand("File: New Untitled Text File");
       await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
-      await workbench.page.keyboard.type("Take what is written here.");
-      await keys("Control+K", "a", "e");
+      await workbench.write("Take what is written here.");
+      await workbench.pressAfterCtrlK("a", "e");
       await workbench.quickInput.shows(AGENT);
       await workbench.quickInput.choose("general");
       await option("Launch, Take what is written here.").waitFor();
       await workbench.screenshot("launch-text-dark");
-      await keys("Control+Alt+Minus");
+      await inBox("Control+Alt+Minus");
       await option("general").and(workbench.page.locator(".focused")).waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await option("Launch, Take what is written here.").waitFor();
-      await keys("Enter");
+      await inBox("Enter");
       await request("Take what is written here.");
       // It is the person's own document: it stays.
       await workbench.tab("Untitled-").waitFor();
-      await keys("Control+A", "Delete");
-      await closeEditors();
     });
   });
 
@@ -375,14 +342,14 @@ describe("launching in a real editor", () => {
       await workbench.runCommand("Async Agents: Launch Batch");
       await workbench.quickInput.shows("One prompt for each task");
       await workbench.quickInput.type("|");
-      await keys("Enter");
+      await inBox("Enter");
       await workbench.quickInput.shows("Say what the task is to do.");
       await workbench.quickInput.type("Batch the first | Batch the second");
       await workbench.screenshot("batch-prompts-dark");
       await button("Write in an Editor").click();
       await promptEditor();
       await lens("Launch 2 Tasks").waitFor();
-      await workbench.page.keyboard.type("\n\n---\n\nBatch the third");
+      await workbench.write("\n\n---\n\nBatch the third");
       await lens("Launch 3 Tasks").waitFor();
       await workbench.screenshot("batch-editor-dark");
       await keys("Control+Enter");
@@ -391,7 +358,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.choose("explore");
       await workbench.quickInput.shows("Launch Batch: 6 Tasks");
       await takePictures(workbench, "batch-agents");
-      await keys("Enter");
+      await inBox("Enter");
       for (const name of ["first", "second", "third"])
         for (const agent of ["general", "explore"])
           await workbench.treeItem(`Batch the ${name}`).filter({ hasText: agent }).waitFor();
@@ -402,10 +369,10 @@ describe("launching in a real editor", () => {
       await workbench.runCommand("Async Agents: Launch Batch");
       await workbench.quickInput.enter("Check this | Check that");
       await workbench.quickInput.shows(AGENTS);
-      await keys("Control+Alt+Minus");
+      await inBox("Control+Alt+Minus");
       await workbench.quickInput.shows("One prompt for each task");
       assert.equal(await typed(), "Check this | Check that");
-      await keys("Enter");
+      await inBox("Enter");
       await workbench.quickInput.shows(AGENTS);
       await workbench.quickInput.cancel();
       await workbench.runCommand("Async Agents: Launch Batch");
@@ -417,10 +384,10 @@ describe("launching in a real editor", () => {
 
     it("a line of --- does not split a prompt unless the person says so", async () => {
       await askForPrompt();
-      await workbench.page.keyboard.type("Above");
+      await workbench.quickInput.write("Above");
       await button("Write in an Editor").click();
       await promptEditor();
-      await workbench.page.keyboard.type("\n---\nBelow");
+      await workbench.write("\n---\nBelow");
       await lens("Launch Task (Ctrl+Enter)").waitFor();
       await lens("As 2 Prompts, Split at ---").locator("a", { hasText: "As 2 Prompts" }).click();
       await lens("Launch 2 Tasks").waitFor();
@@ -437,7 +404,7 @@ describe("launching in a real editor", () => {
     it("a follow-up is written in an editor too", async () => {
       await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
       await workbench.quickInput.shows("What is it to do next?");
-      await workbench.page.keyboard.type("And a third one.");
+      await workbench.quickInput.write("And a third one.");
       await workbench.quickInput.cancel();
       await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
       await workbench.quickInput.shows("Your last text is still here");
@@ -446,7 +413,7 @@ describe("launching in a real editor", () => {
       await button("Write in an Editor").click();
       await promptEditor();
       await lens("Resume “Write two lines.” (Ctrl+Enter)").waitFor();
-      await workbench.page.keyboard.type("\nAnd a fourth.");
+      await workbench.write("\nAnd a fourth.");
       await workbench.screenshot("resume-editor-dark");
       await keys("Control+Enter");
       assert.equal(
@@ -454,15 +421,15 @@ describe("launching in a real editor", () => {
         "And a third one.\nAnd a fourth.",
       );
       await noPromptEditor();
-      await workbench.treeItem("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
+      await workbench.selectedRow("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
     });
 
     it("the keyboard leads to the view and to what waits", async () => {
-      await workbench.page.keyboard.press("Control+Shift+E");
+      await keys("Control+Shift+E");
       await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
-      await keys("Control+K", "a", "v");
+      await workbench.pressAfterCtrlK("a", "v");
       await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" }).waitFor();
-      await keys("Control+K", "a", "a");
+      await workbench.pressAfterCtrlK("a", "a");
       await workbench.page
         .locator(".notifications-toasts, .quick-input-widget")
         .filter({ hasText: /wait/ })
@@ -470,15 +437,14 @@ describe("launching in a real editor", () => {
     });
 
     it("every step can be read in high contrast", async () => {
-      await workbench.runCommand("Notifications: Clear All Notifications");
       await workbench.page.emulateMedia({ forcedColors: "active" });
       await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
-      await keys("Control+K", "a", "l");
+      await workbench.pressAfterCtrlK("a", "l");
       await option("general").waitFor();
       await workbench.screenshot("launch-agent-hc");
       await workbench.quickInput.choose("general");
       await workbench.quickInput.shows(PROMPT);
-      await workbench.page.keyboard.type("Read me.");
+      await workbench.quickInput.write("Read me.");
       await workbench.screenshot("launch-prompt-hc");
       await button("Options").click();
       await option("Launch, Read me.").waitFor();
@@ -489,11 +455,9 @@ describe("launching in a real editor", () => {
       await button("Back").click();
       await option("Several Prompts in an Editor").click();
       await promptEditor();
-      await workbench.page.keyboard.type("\n---\nAnd me.");
+      await workbench.write("\n---\nAnd me.");
       await lens("Launch 2 Tasks").waitFor();
       await workbench.screenshot("batch-editor-hc");
-      await keys("Control+A", "Delete");
-      await closeEditors();
     });
   });
 });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const ANSWER = `# Why the tests are slow
 
@@ -50,22 +50,9 @@ describe("the main job in a real editor", () => {
   let model: ScriptedModel;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: answer });
-    workbench = await startWorkbench({
-      env: hermeticEnv(hermeticHome(), modelConfig(model)),
-      settings: { "asyncagents.server.path": openCodeBinary() },
-    });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await model?.stop();
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({ model, shows: null });
   });
 
   it("[EXT-1] opening the view starts a server for the folder and offers the first task", async () => {
@@ -109,7 +96,6 @@ describe("the main job in a real editor", () => {
     await frame.getByRole("heading", { name: "Why the tests are slow", exact: true }).waitFor();
     await frame.getByText("Completed").first().waitFor();
     assert.equal(await frame.locator("table").count(), 1);
-    await workbench.screenshot("output-completed-dark");
   });
 
   it("[EXT-2] a finished task shows it, and stays after the window is reloaded", async () => {
@@ -124,18 +110,15 @@ describe("the main job in a real editor", () => {
       .webviewFrame()
       .getByRole("heading", { name: "Why the tests are slow", exact: true })
       .waitFor({ timeout: 30_000 });
-    await workbench.setTheme("light");
-    await workbench.screenshot("output-completed-light");
-    await workbench.setTheme("hc");
-    await workbench.screenshot("output-completed-hc");
-    await workbench.setTheme("dark");
+    await takePictures(workbench, "output-completed");
+    await takeHighContrastPicture(workbench, "output-completed");
   });
 
   it("the context menu offers what can be done, and resuming works from it", async () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     const entries = await (await workbench.openContextMenu(item)).allInnerTexts();
     await workbench.screenshot("context-menu-dark");
-    await workbench.page.keyboard.press("Escape");
+    await workbench.closeMenu();
     assert.ok(entries.includes("Resume…") && entries.includes("Copy Task ID") && !entries.includes("Cancel"));
     await workbench.contextMenu(item, "Resume…");
     await workbench.quickInput.shows("What is it to do next?");
@@ -184,10 +167,8 @@ describe("the main job in a real editor", () => {
       await until(`${name} to be cancelled`, async () =>
         /cancelled/.test((await workbench.treeItem(name).getAttribute("aria-label")) ?? ""),
       );
-    await workbench.setTheme("light");
-    await workbench.screenshot("tree-mixed-light");
-    await workbench.setTheme("hc");
-    await workbench.screenshot("tree-mixed-hc");
+    await takePictures(workbench, "tree-mixed");
+    await takeHighContrastPicture(workbench, "tree-mixed");
   });
 
   it("clearing finished tasks can be undone", async () => {

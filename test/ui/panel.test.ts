@@ -4,16 +4,9 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Frame, FrameLocator, Locator } from "playwright-core";
 import { createSession } from "../support/engine.ts";
-import {
-  hermeticEnv,
-  hermeticHome,
-  openCodeBinary,
-  startOpenCode,
-  type OpenCodeServer,
-} from "../support/opencode.ts";
+import { openCodeBinary, type OpenCodeServer } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
@@ -22,8 +15,8 @@ import { barriers } from "../support/panel-page/barriers.ts";
 import { seedTasks } from "../support/seeded-tasks.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const SOURCE = `import { connect } from "./db.ts";
 
@@ -189,9 +182,8 @@ describe("the output panel in a real editor", () => {
   /** What keeps people out, by picture. */
   const found: string[] = [];
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: answer });
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
     const folder = tempDir("work");
     mkdirSync(join(folder, "src"));
     writeFileSync(join(folder, "src", "load.ts"), SOURCE);
@@ -202,7 +194,7 @@ describe("the output panel in a real editor", () => {
     const permission = { edit: "ask", bash: { "*": "allow", "git push *": "ask" } };
     // OpenCode lets a child session have no subagents of its own unless told.
     const config = { permission, subagent_depth: 3 };
-    server = await startOpenCode({ model, directory: folder, password: null, config });
+    server = await start.server({ model, directory: folder, config });
     const parentSessionID = await createSession(server, "Make the tests pass");
     await seedTasks(
       server,
@@ -215,34 +207,19 @@ describe("the output panel in a real editor", () => {
         launchedBy: "person" as const,
       })),
     );
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.server.path": openCodeBinary(),
         "asyncagents.defaultAgent": "build",
         "asyncagents.maxConcurrentTasks": 3,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
+      shows: (opened) => opened.treeItem("Raise the timeout").waitFor({ timeout: 60_000 }),
     });
     frame = workbench.webviewFrame();
     workbench.page.on("request", (request) => requested.push(request.url()));
-    await workbench.openView();
-    await workbench.treeItem("Raise the timeout").waitFor({ timeout: 60_000 });
-    await wear("dark");
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   async function launch(prompt: string): Promise<void> {

@@ -3,20 +3,20 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { createSession, ended, type EngineWindow } from "../support/engine.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
 import {
   messageText,
   script,
-  startScriptedModel,
   type ModelRequest,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const bash = (command: string, description = "Try it"): ScriptStep => ({
   tools: [{ name: "bash", args: { command, description } }],
@@ -30,45 +30,25 @@ describe("requests of agents in a real editor", () => {
   let parent: string;
   let workbench: Workbench;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     const folder = tempDir("work");
     writeFileSync(join(folder, "greet.js"), 'console.log("Hello");\n');
     const permission = { bash: "ask", edit: "ask", question: "allow" };
-    server = await startOpenCode({ model, directory: folder, password: null, config: { permission } });
+    server = await start.server({ model, directory: folder, config: { permission } });
     parent = await createSession(server, "Ship the release");
-    launcher = await openWindow(server, { notifyParent: false }, undefined, undefined, "follows");
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    launcher = await start.launcher(server);
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
-        "workbench.colorTheme": "Dark Modern",
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "failures",
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
   });
 
   afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-    if (this.currentTest?.state === "failed") await workbench.page.keyboard.press("Escape");
     for (const { id } of launcher.engine.active()) await launcher.engine.cancel(id);
-    if (await workbench.notification("").count())
-      await workbench.runCommand("Notifications: Clear All Notifications");
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    launcher?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const launch = (
@@ -152,33 +132,33 @@ describe("requests of agents in a real editor", () => {
   });
 
   it("from the palette by keyboard alone: one of two, rejected with a reason that the agent gets", async () => {
-    const { page, quickInput } = workbench;
+    const { quickInput } = workbench;
     await launch("First", [bash("uname -a")]);
     await workbench.notification("uname -a").waitFor();
     const second = await launch("Second", [bash("hostname", "See where it runs")]);
     await workbench.notification("hostname").waitFor();
-    await page.keyboard.press("F1");
-    await page.keyboard.type("Async Agents: Answer Request");
+    await workbench.press("F1");
+    await quickInput.write("Async Agents: Answer Request");
     await quickInput.items.filter({ hasText: "Answer Request" }).first().waitFor();
-    await page.keyboard.press("Enter");
+    await quickInput.press("Enter");
     await option('uname -a, general of "First", Run a Command').waitFor();
     await takePictures(workbench, "requests-list");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await quickInput.press("ArrowDown");
+    await quickInput.press("Enter");
     await option("Reject and Say Why…").waitFor();
-    await page.keyboard.type("Say Why");
-    await page.keyboard.press("Enter");
+    await quickInput.write("Say Why");
+    await quickInput.press("Enter");
     await quickInput.shows("What is the agent to do instead?");
-    await page.keyboard.press("Enter");
+    await quickInput.press("Enter");
     await quickInput.shows("Say what the agent is to do instead.");
-    await page.keyboard.type("Only look");
+    await quickInput.write("Only look");
     await workbench.screenshot("request-reason-dark");
-    await page.keyboard.press("Control+Alt+Minus");
+    await quickInput.press("Control+Alt+Minus");
     await option("Reject and Say Why…").waitFor();
-    await page.keyboard.press("Enter");
+    await quickInput.press("Enter");
     await quickInput.shows("What is the agent to do instead?");
-    await page.keyboard.type(" at the folder.");
-    await page.keyboard.press("Enter");
+    await quickInput.write(" at the folder.");
+    await quickInput.press("Enter");
     assert.match((await toolResults(second))[0] ?? "", /feedback: Only look at the folder\./);
     assert.equal((await ended(launcher, second.id)).status, "completed");
   });
@@ -243,7 +223,7 @@ describe("requests of agents in a real editor", () => {
     );
     const text = 'build of "Prepare it" asks: Which database is the release for? (and 1 more question)';
     await button(text, "Answer…").click();
-    const { quickInput, page } = workbench;
+    const { quickInput } = workbench;
     await quickInput.shows("Database (1/2)");
     await option("SQLite").filter({ hasText: "Only for a $(bug) demo" }).waitFor();
     await takePictures(workbench, "request-question");
@@ -260,7 +240,7 @@ describe("requests of agents in a real editor", () => {
     await quickInput.accept();
     // As a placeholder, the list has this text too.
     await quickInput.widget.filter({ hasText: "Which checks are to run before it?" }).waitFor();
-    await page.keyboard.type("And a dry run");
+    await quickInput.write("And a dry run");
     await workbench.screenshot("request-question-own-dark");
     await quickInput.accept();
     const [result] = await toolResults(task);
@@ -306,7 +286,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.runCommand("Async Agents: Answer Request");
     await option("Reject and Say Why…").click();
     await workbench.quickInput.shows("What is the agent to do instead?");
-    await workbench.page.keyboard.type("Use another name");
+    await workbench.quickInput.write("Use another name");
     await workbench.quickInput.cancel();
     await workbench.runCommand("Async Agents: Answer Request");
     await option("Reject and Say Why…").click();

@@ -3,18 +3,17 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelMessage,
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const lines = (...changed: readonly string[]): string =>
   ["one", "two", "three", "four", "five", "six", "seven"]
@@ -33,7 +32,6 @@ const GATE = "sibling";
 
 describe("reviewing what a task changed, in a real editor", () => {
   const folder = tempDir("work");
-  const home = hermeticHome();
   const at = (name: string): string => join(folder, name);
   const content = (name: string): string => readFileSync(at(name), "utf8");
   let model: ScriptedModel;
@@ -69,28 +67,21 @@ describe("reviewing what a task changed, in a real editor", () => {
     return steps[taken] ?? { text: "Done." };
   }
 
-  before(async function () {
-    this.timeout(240_000);
+  setUp(async (start) => {
     mkdirSync(at("src"));
     for (const [name, text] of Object.entries(FILES)) writeFileSync(at(name), text);
     execFileSync("git", ["init", "--quiet"], { cwd: folder });
-    model = await startScriptedModel({ fallback: answer });
-    workbench = await startWorkbench({
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
       folder,
-      env: hermeticEnv(home, modelConfig(model)),
+      model,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.path": openCodeBinary(),
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
         "git.enabled": false,
         "window.dialogStyle": "custom",
       },
     });
-    await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
     // Of what works meanwhile it would not be known who changed a file.
     await launch(TASK);
     await until(
@@ -100,15 +91,6 @@ describe("reviewing what a task changed, in a real editor", () => {
     );
     await launch(SIBLING);
     await model.waitForRequest(({ step }) => step.gate === GATE);
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await model?.stop();
   });
 
   async function launch(prompt: string): Promise<void> {
@@ -225,9 +207,9 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("is done from the keyboard", async () => {
     await row("old.js").click();
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
-    await workbench.page.keyboard.press("Control+K");
-    await workbench.page.keyboard.press("a");
-    await workbench.page.keyboard.press("u");
+    // The keys are for a diff under review, as this button is.
+    await titleAction("Revert Change").waitFor();
+    await workbench.pressAfterCtrlK("a", "u");
     await row("old.js").waitFor({ state: "detached" });
     assert.equal(content("src/old.js"), FILES["src/old.js"]);
     await titleAction("Revert Change").waitFor({ state: "detached" });

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
 import { createSession } from "../support/engine.ts";
-import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
 import {
   lastUserText,
-  startScriptedModel,
   type ModelRequest,
   type ScriptedModel,
   type ScriptStep,
@@ -12,8 +11,9 @@ import {
 import { seedTask, seedTasks, type SeededTask } from "../support/seeded-tasks.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { systemTheme, takeHighContrastPicture, takePictures } from "./support/pictures.ts";
-import { startWorkbench, type Workbench } from "./support/workbench.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
 
 const FEW = "Improve the parser";
 const THIRTY = "Thirty tasks";
@@ -46,14 +46,12 @@ describe("the tree in a real editor", () => {
   let workbench: Workbench;
   let thousandSeeded: Promise<void>;
 
-  before(async function () {
-    this.timeout(240_000);
-    model = await startScriptedModel({ fallback: answer });
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
     const folder = tempDir("work");
-    server = await startOpenCode({
+    server = await start.server({
       model,
       directory: folder,
-      password: null,
       config: { permission: { bash: "ask" }, subagent_depth: 2 },
     });
     // The one made last is the active one.
@@ -65,33 +63,19 @@ describe("the tree in a real editor", () => {
     await Promise.all([seedFew(server, few), seedThirty(server, thirty)]);
     // They take their time, and the window opens meanwhile.
     thousandSeeded = seedThousand(server, thousand);
-    workbench = await startWorkbench({
-      folder,
-      env: hermeticEnv(hermeticHome()),
+    workbench = await start.window({
+      server,
       settings: {
-        ...systemTheme,
-        "asyncagents.server.url": server.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
+      shows: (opened) =>
+        opened.row("Measure the suites, running, general, needs permission").waitFor({ timeout: 60_000 }),
     });
-    await workbench.openView();
-    await row("Measure the suites, running, general, needs permission").waitFor({ timeout: 60_000 });
-  });
-
-  afterEach(async function () {
-    await workbench.recordFailure(this.currentTest);
-  });
-
-  after(async () => {
-    await workbench?.stop();
-    await server?.stop();
-    await model?.stop();
   });
 
   /** The row that a screen reader calls so. */
-  const row = (name: string): Locator =>
-    workbench.page.locator(`.part.sidebar [role="treeitem"][aria-label^="${name}"]`);
+  const row = (name: string): Locator => workbench.row(name);
   const spoken = async (locator: Locator): Promise<string> =>
     (await locator.getAttribute("aria-label")) ?? "";
   const depth = (locator: Locator): Promise<string | null> => locator.getAttribute("aria-level");
@@ -100,11 +84,7 @@ describe("the tree in a real editor", () => {
     workbench.treeItems.evaluateAll((rows) => rows.map((each) => each.getAttribute("aria-label") ?? ""));
   const message = (text: string | RegExp): Locator =>
     workbench.page.locator(".part.sidebar .tree-explorer-viewlet-tree-view .message", { hasText: text });
-  const entries = async (target: Locator): Promise<readonly string[]> => {
-    const texts = await (await workbench.openContextMenu(target)).allInnerTexts();
-    await workbench.page.keyboard.press("Escape");
-    return texts.filter((text) => text !== "");
-  };
+  const entries = (target: Locator): Promise<readonly string[]> => workbench.menuEntries(target);
 
   async function selectSession(title: string): Promise<void> {
     await workbench.runCommand("Async Agents: Select Session");
@@ -205,7 +185,11 @@ describe("the tree in a real editor", () => {
 
   it("the keyboard alone: rows are walked, opened, closed and searched, and have their menu", async () => {
     const { page } = workbench;
-    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    const focusTree = async (): Promise<void> => {
+      await workbench.runCommand("Async Agents: Focus on Tasks View");
+      await page.locator(".part.sidebar .monaco-list:focus").waitFor();
+    };
+    await focusTree();
     const focused = page.locator('.part.sidebar [role="treeitem"].focused');
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
@@ -218,7 +202,7 @@ describe("the tree in a real editor", () => {
     await row("Measure below").waitFor();
     await page.keyboard.press("Enter");
     await workbench.tab("Find who calls").waitFor();
-    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    await focusTree();
     await page.keyboard.press("Shift+F10");
     await page.locator(".monaco-menu .action-label", { hasText: "Copy Task ID" }).waitFor();
     await page.keyboard.press("Escape");
@@ -312,7 +296,8 @@ describe("the tree in a real editor", () => {
     await row("Check file 999").waitFor();
     await workbench.screenshot("tree-thousand-dark");
     await workbench.runCommand("Async Agents: Focus on Tasks View");
-    await workbench.page.keyboard.press("End");
+    await workbench.page.locator(".part.sidebar .monaco-list:focus").waitFor();
+    await workbench.press("End");
     await row("Check file 0").waitFor();
   });
 });

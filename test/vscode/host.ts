@@ -153,7 +153,8 @@ export async function openBrowser(viewport = { width: 1280, height: 800 }): Prom
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
     ],
   });
-  const context = await browser.newContext({ viewport, permissions: ["clipboard-read", "clipboard-write"] });
+  const permissions = ["clipboard-read", "clipboard-write"];
+  const context = await browser.newContext({ viewport, permissions, colorScheme: "dark" });
   const page = await context.newPage();
   return { browser, page, close: () => browser.close() };
 }

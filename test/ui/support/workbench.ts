@@ -49,7 +49,8 @@ export interface Rectangle {
 /** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
 export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Workbench> {
   const userDirectory = tempDir("data");
-  const settings = { "workbench.colorTheme": themes[options.theme ?? "dark"].name, ...options.settings };
+  const { theme = "dark" } = options;
+  const settings = { "workbench.colorTheme": themes[theme].name, ...options.settings };
   const server = await startVsCodeServer({
     userDirectory,
     extensionsDirectory: installedExtension(),
@@ -60,7 +61,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
   if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
-  const workbench = new Workbench(server, browser, userDirectory, folder, settings);
+  const workbench = new Workbench(server, browser, userDirectory, folder, theme, settings);
   try {
     await workbench.open();
   } catch (error) {
@@ -83,16 +84,23 @@ function speak(language: string): string {
 export class Workbench {
   readonly page: Page;
   readonly quickInput: QuickInput;
+  private readonly viewport: { readonly width: number; readonly height: number } | null;
+  private theme: Theme;
+  private settings: Settings;
 
   constructor(
     readonly server: VsCodeServer,
     private readonly browser: OpenBrowser,
     readonly userDirectory: string,
     readonly folder: string | undefined,
-    private settings: Settings,
+    private readonly initialTheme: Theme,
+    private readonly initialSettings: Settings,
   ) {
     this.page = browser.page;
     this.quickInput = new QuickInput(this.page);
+    this.viewport = this.page.viewportSize();
+    this.theme = initialTheme;
+    this.settings = initialSettings;
   }
 
   /** Loads the window and waits until the extension's contributions are there. */
@@ -110,16 +118,70 @@ export class Workbench {
   }
 
   /**
+   * Brings the window to where every test begins, whatever the one before it left: nothing is open over the workbench,
+   * no editor holds unsaved text, theme, size and settings are those of the start, and neither the mouse nor the
+   * keyboard is on anything that a test is about.
+   */
+  async tidy(): Promise<void> {
+    const { page } = this;
+    await page.mouse.move(0, 0);
+    const dialog = page.locator(".monaco-dialog-box").filter({ visible: true });
+    for (const open of [dialog, this.menu])
+      await until("what lies over the window to close", async () => {
+        if ((await open.count()) === 0) return true;
+        await page.keyboard.press("Escape");
+        return done(open.waitFor({ state: "hidden", timeout: 1_000 }));
+      });
+    await this.quickInput.cancel();
+    await this.restoreLook();
+    await this.closeUnsaved();
+    if (this.settings !== this.initialSettings) await this.writeSettings(this.initialSettings);
+    const told = this.notification("");
+    if (await told.count()) {
+      await this.runCommand("Notifications: Clear All Notifications");
+      await told.first().waitFor({ state: "detached" });
+    }
+    await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
+  }
+
+  /** Presses keys where the focus is, one after the other, each once the window hears it. */
+  async press(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      await this.hearsKeys();
+      await this.page.keyboard.press(key);
+    }
+  }
+
+  /** Types with the keyboard into the editor that has the focus. */
+  async write(text: string): Promise<void> {
+    await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
+    await this.page.keyboard.type(text);
+  }
+
+  /** Presses Ctrl+K and then these keys, each once the status bar says that it is waited for. */
+  async pressAfterCtrlK(...keys: readonly string[]): Promise<void> {
+    const status = (text: string): Locator => this.statusBarItem(text);
+    await this.press("Control+K");
+    for (const [index, key] of keys.entries()) {
+      await status(`Waiting for ${index === 0 ? "second" : "next"} key`).waitFor();
+      await this.page.keyboard.press(key);
+    }
+    await status("Waiting for").waitFor({ state: "detached" });
+    if (await status("is not a command").isVisible())
+      throw new Error(await status("is not a command").innerText());
+  }
+
+  /**
    * Runs a command from the palette, by its title with its category: `Async Agents: Launch`. The palette lists what
-   * could be run when it was filled, which of a window that has just opened is not all; and a page that is loading in
-   * an editor swallows its key, or closes it by taking the focus. Then it is opened again.
+   * could be run when it was filled, which of a window that has just opened is not all; and a page that begins to load
+   * in an editor closes it by taking the focus. Then it is opened again.
    */
   async runCommand(title: string): Promise<void> {
     const command = this.quickInput.items.filter({ hasText: title }).first();
     await until(
       `the palette to run "${title}"`,
       async () => {
-        await this.page.keyboard.press("F1");
+        await this.press("F1");
         if (!(await isThere(this.quickInput.input))) return false;
         await this.quickInput.type(`>${title}`);
         if (await isThere(command)) return done(command.click({ timeout: 3_000 }));
@@ -146,6 +208,16 @@ export class Workbench {
   /** A row of the tree by (part of) its text. */
   treeItem(label: string | RegExp): Locator {
     return this.treeItems.filter({ hasText: label });
+  }
+
+  /** A row of the tree by the beginning of what a screen reader says of it. */
+  row(spoken: string): Locator {
+    return this.treeItems.and(this.page.locator(`[aria-label^="${spoken}"]`));
+  }
+
+  /** A row that is selected, as that of a task is once it was launched or resumed, by (part of) its text. */
+  selectedRow(label: string): Locator {
+    return this.treeItem(label).and(this.page.locator('[aria-selected="true"]'));
   }
 
   /** All visible rows of the tree. */
@@ -190,6 +262,19 @@ export class Workbench {
     return entries;
   }
 
+  /** The entries of the context menu of something, which is closed again. */
+  async menuEntries(target: Locator): Promise<readonly string[]> {
+    const entries = await this.openContextMenu(target);
+    const texts = await entries.allInnerTexts();
+    await this.closeMenu();
+    return texts.filter((text) => text !== "");
+  }
+
+  async closeMenu(): Promise<void> {
+    await this.press("Escape");
+    await this.menu.waitFor({ state: "hidden" });
+  }
+
   /** Chooses an entry of the context menu of something. */
   async contextMenu(target: Locator, entry: string): Promise<void> {
     const chosen = (await this.openContextMenu(target)).filter({ hasText: entry }).first();
@@ -228,27 +313,29 @@ export class Workbench {
     return this.page.locator(".monaco-dialog-box", { hasText: text });
   }
 
+  /** Opens a file by (the end of) its path, and waits until one can write in it. */
+  async openFile(name: string): Promise<void> {
+    await this.press("Control+P");
+    await this.quickInput.write(name);
+    await this.quickInput.choose(name);
+    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+    await this.page.locator(".editor-instance .monaco-editor.focused").waitFor();
+  }
+
   /** Changes settings of the machine while the window is open: in the editor, as the file's watcher misses changes made outside. */
   async changeSettings(changes: Settings): Promise<void> {
-    this.settings = { ...this.settings, ...changes };
-    await this.runCommand("Preferences: Open Remote Settings (JSON)");
-    const editor = this.page.locator(".editor-instance .monaco-editor.focused").first();
-    await editor.waitFor();
-    await this.page.keyboard.press("Control+A");
-    await this.page.keyboard.insertText(userSettings(this.settings));
-    await this.page.keyboard.press("Control+S");
-    await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
-    await this.runCommand("View: Close Editor");
-    await editor.waitFor({ state: "detached" });
+    await this.writeSettings({ ...this.settings, ...changes });
   }
 
   /** Changes the theme and waits until the window wears it. */
   async setTheme(theme: Theme): Promise<void> {
-    this.settings = { ...this.settings, "workbench.colorTheme": themes[theme].name };
     await this.runCommand("Preferences: Color Theme");
     await this.quickInput.type(themes[theme].label);
     await this.quickInput.choose(themes[theme].label);
+    // The list tries a theme on before it is taken.
+    await this.quickInput.widget.waitFor({ state: "hidden" });
     await this.page.locator(`.monaco-workbench.${themes[theme].className}`).waitFor();
+    this.theme = theme;
   }
 
   /** Trusts the folder, as the button in the editor for workspace trust does. */
@@ -293,9 +380,62 @@ export class Workbench {
     await this.server.stop();
   }
 
+  /** Closes the editors whose text is not saved, and those of documents that never were, without a question. */
+  private async closeUnsaved(): Promise<void> {
+    const unsaved = this.page.locator(
+      '.tabs-container .tab.dirty, .tabs-container .tab[data-resource-name^="Untitled-"]',
+    );
+    for (let left = await unsaved.count(); left > 0; left--) {
+      await unsaved.first().click();
+      await this.page.locator(".tabs-container .tab.active").and(unsaved).first().waitFor();
+      await this.runCommand("View: Revert and Close Editor");
+      await until("the editor to close", async () => (await unsaved.count()) < left);
+    }
+  }
+
+  private async restoreLook(): Promise<void> {
+    const { page, viewport } = this;
+    const size = page.viewportSize();
+    if (viewport && (size?.width !== viewport.width || size.height !== viewport.height))
+      await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme: "dark", forcedColors: "none" });
+    if (this.theme !== this.initialTheme) await this.setTheme(this.initialTheme);
+    await page.locator(`.monaco-workbench.${themes[this.theme].className}`).waitFor();
+  }
+
+  /** A page that is loading in an editor may have the focus, or take it, and hears no key yet. */
+  private async hearsKeys(): Promise<void> {
+    await this.page.waitForFunction(() =>
+      [...document.querySelectorAll<HTMLIFrameElement>("iframe.webview")]
+        .filter((outer) => outer.checkVisibility({ visibilityProperty: true }))
+        .every(({ contentDocument }) => {
+          const shown = contentDocument?.querySelector<HTMLIFrameElement>("#active-frame");
+          const isLoading = contentDocument?.querySelector("#pending-frame") !== null;
+          return shown?.contentDocument?.readyState === "complete" && !isLoading;
+        }),
+    );
+  }
+
+  private async writeSettings(settings: Settings): Promise<void> {
+    this.settings = settings;
+    await this.runCommand("Preferences: Open Remote Settings (JSON)");
+    const editor = this.page.locator(".editor-instance .monaco-editor.focused").first();
+    await editor.waitFor();
+    await this.press("Control+A");
+    await this.page.keyboard.insertText(userSettings(settings));
+    await this.press("Control+S");
+    await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
+    await this.runCommand("View: Close Editor");
+    await editor.waitFor({ state: "detached" });
+  }
+
   private async loaded(): Promise<void> {
     await this.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
     await this.activityBarItem.waitFor({ timeout: 60_000 });
+  }
+
+  private get menu(): Locator {
+    return this.page.locator(".monaco-menu").filter({ visible: true });
   }
 
   private get activityBarItem(): Locator {
@@ -347,6 +487,13 @@ export class QuickInput {
     await this.input.fill(text);
   }
 
+  /** Types with the keyboard where the cursor is, once the box has the focus. */
+  async write(text: string): Promise<void> {
+    await this.hasFocus();
+    await this.page.keyboard.type(text);
+    await until(`"${text}" to be typed`, async () => (await this.input.inputValue()).includes(text));
+  }
+
   /** Types and confirms. */
   async enter(text: string): Promise<void> {
     await this.type(text);
@@ -354,16 +501,30 @@ export class QuickInput {
   }
 
   async accept(): Promise<void> {
-    await this.page.keyboard.press("Enter");
+    await this.press("Enter");
   }
 
+  /** Presses keys, one after the other, once it has the focus. */
+  async press(...keys: readonly string[]): Promise<void> {
+    await this.hasFocus();
+    for (const key of keys) await this.page.keyboard.press(key);
+  }
+
+  /** Closes it where it is open. */
   async cancel(): Promise<void> {
-    await this.page.keyboard.press("Escape");
-    await this.widget.waitFor({ state: "hidden" });
+    await until("the quick input to close", async () => {
+      if (!(await this.widget.isVisible())) return true;
+      await this.input.press("Escape", { timeout: 1_000 });
+      return done(this.widget.waitFor({ state: "hidden", timeout: 3_000 }));
+    });
   }
 
   /** Chooses the first row that shows this label. */
   async choose(label: string): Promise<void> {
     await this.items.filter({ hasText: label }).first().click();
+  }
+
+  private async hasFocus(): Promise<void> {
+    await this.widget.locator(":focus").first().waitFor({ state: "attached" });
   }
 }

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
+
+/** Each of these leaves the window as a test that stops halfway would; the one after it begins all the same. */
+describe("what a test finds after one that left the window in disorder", () => {
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    workbench = await start.window({ settings: { "files.autoSave": "off" }, shows: null });
+  });
+
+  async function newFile(text: string): Promise<void> {
+    await workbench.runCommand("File: New Untitled Text File");
+    await workbench.write(text);
+    await workbench.page.locator(".tab.dirty", { hasText: text }).waitFor();
+  }
+
+  const tabs = (): Promise<number> => workbench.page.locator(".tabs-container .tab").count();
+
+  async function isTidy(): Promise<void> {
+    const { page, quickInput } = workbench;
+    assert.equal(await tabs(), 0);
+    assert.equal(await page.locator(".monaco-dialog-box").count(), 0);
+    assert.equal(await workbench.notification("").count(), 0);
+    assert.ok(!(await quickInput.widget.isVisible()));
+    assert.equal(await page.locator(".monaco-workbench.vs-dark").count(), 1);
+    assert.deepEqual(page.viewportSize(), { width: 1280, height: 800 });
+    // The keyboard is heard, and whatever had the focus gets none of it.
+    await workbench.press("F1");
+    await quickInput.write("File: New");
+    await quickInput.cancel();
+    assert.equal(await tabs(), 0);
+  }
+
+  it("unsaved editors are left, one with the question whether to save it", async () => {
+    await newFile("Left behind");
+    await newFile("About to be closed");
+    await workbench.runCommand("View: Close Editor");
+    await workbench.dialog("save the changes").waitFor();
+  });
+
+  it("they are gone without being saved", isTidy);
+
+  it("a quick input is left over a notification, in another size and theme", async () => {
+    await workbench.runCommand("Async Agents: Remove Agent Tools");
+    await workbench.quickInput.choose("This Folder");
+    await workbench.notification("Nothing was changed").waitFor();
+    await workbench.page.setViewportSize({ width: 700, height: 500 });
+    await workbench.page.emulateMedia({ forcedColors: "active" });
+    await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
+    await workbench.press("F1");
+    await workbench.quickInput.write("half a com");
+  });
+
+  it("neither is there any more, and size and theme are those of the start", isTidy);
+
+  it("a setting is left changed, and a menu open", async () => {
+    await workbench.changeSettings({ "workbench.activityBar.location": "hidden" });
+    await workbench.page.locator(".part.activitybar").waitFor({ state: "hidden" });
+    await workbench.openContextMenu(workbench.statusBarItem("").first());
+  });
+
+  it("the setting is as it was, and the menu closed", async () => {
+    await workbench.page.locator(".part.activitybar").waitFor();
+    assert.equal(await workbench.page.locator(".monaco-menu").count(), 0);
+    await isTidy();
+  });
+});
