@@ -190,6 +190,7 @@ export class Workbench {
       },
       30_000,
     );
+    await command.waitFor({ state: "hidden" });
   }
 
   /** Shows the view of the tasks. A click closes it where the window brought it back in just that moment: then again. */
