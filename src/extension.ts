@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
+import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import type { Review } from "./ui/changes/review.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
@@ -73,12 +74,19 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
   own(new StatusBar(engine, folders, TASK_VIEW));
 
-  const addText = (file: vscode.Uri, text: string): vscode.Uri => documents.add(file, text);
-  let review: Promise<Review> | undefined;
+  const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
   const openReview = async (): Promise<Review> => {
     const { Review } = await import("./ui/changes/review.ts");
-    return own(new Review({ engine, folders, state: context.workspaceState, keys, addText, logger }));
+    return own(new Review({ engine, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
+  let opening: Promise<Review> | undefined;
+  const review = (): Promise<Review> => (opening ??= openReview());
+  own(
+    vscode.workspace.registerTextDocumentContentProvider(CHANGE_SCHEME, {
+      onDidChange: textChanges.event,
+      provideTextDocumentContent: async (uri) => (await review()).text(uri),
+    }),
+  );
 
   const commandContext: CommandContext = {
     folders,
@@ -90,8 +98,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     settings,
     logger,
     openText: (name, text) => documents.open(name, text),
-    addText,
-    review: () => (review ??= openReview()),
+    review,
     showLog: () => channel.show(),
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {

@@ -5,8 +5,8 @@ import * as vscode from "vscode";
 import type { FileContent, SessionChanges } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { CHANGE_SCHEME, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
 import { showChanges } from "../../src/ui/changes/show-changes.ts";
-import { TextDocuments } from "../../src/ui/output/text-documents.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -19,15 +19,12 @@ const absent: FileContent = { kind: "absent" };
 describe("changes in the extension host", () => {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
   const at = (name: string): string => join(folder, name);
-  let documents: TextDocuments;
-  let made: vscode.Uri[];
-  const addText = (file: vscode.Uri, content: string): vscode.Uri => {
-    const uri = documents.add(file, content);
-    made.push(uri);
-    return uri;
+  let shown: SessionChanges["files"] = [];
+  let provider: vscode.Disposable;
+  const show = (files: SessionChanges["files"], hasSnapshots = true) => {
+    shown = files;
+    return showChanges(task, { files, hasSnapshots });
   };
-  const show = (files: SessionChanges["files"], hasSnapshots = true) =>
-    showChanges(task, { files, hasSnapshots }, addText);
   const change = (name: string, before: FileContent, after: FileContent) => ({
     path: at(name),
     before,
@@ -39,8 +36,6 @@ describe("changes in the extension host", () => {
   const tabs = (): readonly vscode.Tab[] => vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const tab = (label: RegExp): Promise<vscode.Tab> =>
     until(`the tab ${String(label)}`, () => tabs().find((one) => label.test(one.label)));
-  const openTexts = (): readonly vscode.TextDocument[] =>
-    vscode.workspace.textDocuments.filter(({ uri }) => uri.scheme === "asyncagents-text");
   /** The texts of both sides of the diff editor with this title. */
   async function sides(label: RegExp): Promise<readonly string[]> {
     const { input } = await tab(label);
@@ -51,24 +46,32 @@ describe("changes in the extension host", () => {
     return both.map((document) => document.getText());
   }
 
-  beforeEach(() => {
-    documents = new TextDocuments();
-    made = [];
+  before(() => {
+    // Of the providers the newest is asked first, so before the extension's own.
+    provider = vscode.workspace.registerTextDocumentContentProvider(CHANGE_SCHEME, {
+      provideTextDocumentContent: (uri) => {
+        const side = sideOf(uri);
+        const change = shown.find(({ path }) => path === side?.path);
+        return side && change && sideText(change, side.side);
+      },
+    });
   });
-  afterEach(async () => {
-    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
-    documents.dispose();
-  });
+  afterEach(() => vscode.commands.executeCommand("workbench.action.closeAllEditors"));
+  after(() => provider.dispose());
 
-  it("opens 300 files at once, and keeps no text once their editor is closed", async () => {
+  it("opens 300 files at once", async () => {
     const names = Array.from({ length: 300 }, (_, index) => `many/${index}.ts`);
     await show(names.map((name) => change(name, text(`${name} before\n`), text(`${name} after\n`))));
     await tab(/^Changes: Change much \(300 files\)$/);
-    await until("the texts to be read", () => openTexts().length > 0);
-    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
-    await until("the texts to be closed", () => openTexts().length === 0, 30_000);
-    for (const uri of [made[0], made.at(-1)])
-      await assert.rejects(async () => vscode.workspace.openTextDocument(uri ?? assert.fail()));
+    const isOpen = (name: string, content: string): boolean =>
+      vscode.workspace.textDocuments.some(
+        (document) => document.uri.path === `/many/${name}.ts` && document.getText() === content,
+      );
+    await until("the texts of the first and of the last file", () =>
+      ["0", "299"].every(
+        (name) => isOpen(name, `many/${name}.ts before\n`) && isOpen(name, `many/${name}.ts after\n`),
+      ),
+    );
   });
 
   it("lets the file on disk stand for what it became while it is the same", async () => {
@@ -88,7 +91,7 @@ describe("changes in the extension host", () => {
     await show([change("../outside.txt", absent, text("x\n"))]);
     const { input } = await tab(/^outside.txt/);
     assert.ok(input instanceof vscode.TabInputTextDiff);
-    assert.equal(input.modified.scheme, "asyncagents-text");
+    assert.equal(input.modified.scheme, CHANGE_SCHEME);
   });
 
   it("says in place of a content why that is not shown", async () => {
@@ -142,5 +145,30 @@ describe("changes in the extension host", () => {
         async () => vscode.commands.executeCommand(`asyncagents.${command}`, "zzzzzz"),
         /no task zzzzzz/,
       );
+  });
+
+  it("keeps no text of a change, and reads it again where nothing is listed any more", async function () {
+    this.timeout(120_000);
+    const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
+    const api = await (extension ?? assert.fail()).activate();
+    await api.ready();
+    const { id } = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+      prompt: script([
+        { tools: [{ name: "write", args: { filePath: at("again.txt"), content: "written\n" } }] },
+        { text: "Done." },
+      ]),
+    });
+    await api.tasks.wait(id, { timeoutMs: 30_000 });
+    await vscode.commands.executeCommand("asyncagents.showChanges", id);
+    await tab(/^again.txt/);
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    await vscode.commands.executeCommand("asyncagents.closeChanges");
+    const textOf = async (taskID: string, name: string): Promise<string> => {
+      const uri = sideUri(vscode.Uri.file(`/${name}`), { taskID, path: at(name), side: "after" });
+      return (await vscode.workspace.openTextDocument(uri)).getText();
+    };
+    assert.equal(await textOf(id, "again.txt"), "written\n");
+    assert.match(await textOf(id, "other.txt"), /no longer has a change/);
+    assert.match(await textOf("ses_none", "again.txt"), /no task ses_none/);
   });
 });

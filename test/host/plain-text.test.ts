@@ -24,7 +24,7 @@ describe("what agents wrote, where the editor makes links", () => {
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
     try {
       const child = { description: LINK, status: "idle" } as Subagent;
-      await showChanges(child, { files: [], hasSnapshots: true }, () => assert.fail());
+      await showChanges(child, { files: [], hasSnapshots: true });
     } finally {
       vscode.window.showInformationMessage = showInformationMessage;
     }

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { Refusal } from "../../src/engine/errors.ts";
+import { sentence } from "../../src/engine/sentence.ts";
 import type { FileChange, FileContent, SessionChanges } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
+import { registerCommands, type Command, type CommandContext } from "../../src/ui/commands/command.ts";
 import { script } from "../support/script.ts";
 import { tempDir } from "../support/temp.ts";
 
@@ -113,6 +116,35 @@ describe("reviewing changes in the extension host", () => {
       reverted.map(({ path }) => path),
       [at("free.txt")],
     );
+  });
+
+  it("a command that fails says so in a message if an editor's title ran it, and a program gets the rejection", async () => {
+    const told: string[] = [];
+    const { showWarningMessage } = vscode.window;
+    vscode.window.showWarningMessage = async (message: string) => void told.push(message);
+    const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const folders = { opened: Promise.resolve(), use: () => {}, all: [] };
+    const failing: Command = {
+      isAboutTask: true,
+      run: () => Promise.reject(new Refusal("unknown-task", sentence("There is no task {0}.", "zzz"))),
+    };
+    const commands = registerCommands(
+      { logger, folders } as unknown as CommandContext,
+      ["asyncagents-test.fail"],
+      () => Promise.resolve({ "asyncagents-test.fail": failing }),
+    );
+    const run = (...args: readonly unknown[]) =>
+      vscode.commands.executeCommand("asyncagents-test.fail", ...args);
+    try {
+      // As the editor calls it: with what it shows, and the group that this is in.
+      assert.equal(await run(vscode.Uri.file(at("known.txt")), { groupId: 0 }), undefined);
+      assert.deepEqual(told, ["There is no task zzz."]);
+      await assert.rejects(async () => run("zzz"), /There is no task zzz/);
+      assert.equal(told.length, 1);
+    } finally {
+      commands.dispose();
+      vscode.window.showWarningMessage = showWarningMessage;
+    }
   });
 
   it("commands accept and revert for programs, and say why a file is left alone", async function () {

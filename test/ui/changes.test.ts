@@ -160,6 +160,13 @@ describe("changes and terminals in a real editor", () => {
     await takePictures(workbench, "changes");
   });
 
+  it("shows them again after a reload of the window", async () => {
+    await workbench.reload();
+    await multiDiff().locator(".view-line", { hasText: "create unique index" }).waitFor({ timeout: 60_000 });
+    for (const former of ['select * from sessions");', "export const cache"])
+      await multiDiff().locator(".editor.original .view-line", { hasText: former }).waitFor();
+  });
+
   it("lets people edit a file that is still as the task left it", async () => {
     const line = multiDiff().locator(".editor.modified .view-line", { hasText: "return db.one" }).first();
     await line.click();

@@ -25,9 +25,12 @@ const FILES = {
   "src/printer.js": lines(),
   "src/lexer.js": lines(),
   "src/old.js": "export const old = true;\n",
+  "src/pair.js": lines(),
+  "src/couple.js": lines(),
 };
 const TASK = "Tidy the parser";
 const SIBLING = "Speed up the lexer";
+const FOLLOWER = "Finish the couple";
 const GATE = "sibling";
 
 describe("reviewing what a task changed, in a real editor", () => {
@@ -45,12 +48,15 @@ describe("reviewing what a task changed, in a real editor", () => {
   /** What the model does for the prompts above, step by step. */
   function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
     const taken = messages.filter(({ role }) => role === "assistant").length;
-    const steps: readonly ScriptStep[] = lastUserText(messages).includes("parser")
+    const prompt = lastUserText(messages);
+    const steps: readonly ScriptStep[] = prompt.includes("parser")
       ? [
           { tools: edit("src/parser.js", "two", "TWO") ?? [] },
           { tools: edit("src/shared.js", "two", "TWO") ?? [] },
           { tools: edit("src/printer.js", "two", "TWO") ?? [] },
           { tools: edit("src/lexer.js", "two", "TWO") ?? [] },
+          { tools: edit("src/pair.js", "two", "TWO") ?? [] },
+          { tools: edit("src/couple.js", "two", "TWO") ?? [] },
           {
             tools: [
               { name: "write", args: { filePath: at("src/new.js"), content: "export {};\n" } },
@@ -59,11 +65,17 @@ describe("reviewing what a task changed, in a real editor", () => {
           },
           { text: "Tidied." },
         ]
-      : [
-          { tools: edit("src/shared.js", "six", "SIX") ?? [] },
-          { text: "On it.", gate: GATE, tools: [{ name: "glob", args: { pattern: "*" } }] },
-          { text: "Faster." },
-        ];
+      : prompt.includes("couple")
+        ? [
+            { tools: edit("src/pair.js", "six", "SIX") ?? [] },
+            { tools: edit("src/couple.js", "six", "SIX") ?? [] },
+            { text: "Finished." },
+          ]
+        : [
+            { tools: edit("src/shared.js", "six", "SIX") ?? [] },
+            { text: "On it.", gate: GATE, tools: [{ name: "glob", args: { pattern: "*" } }] },
+            { text: "Faster." },
+          ];
     return steps[taken] ?? { text: "Done." };
   }
 
@@ -84,11 +96,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     });
     // Of what works meanwhile it would not be known who changed a file.
     await launch(TASK);
-    await until(
-      "its end",
-      async () => /completed/.test((await workbench.treeItem(TASK).getAttribute("aria-label")) ?? ""),
-      60_000,
-    );
+    await ended(TASK);
     await launch(SIBLING);
     await model.waitForRequest(({ step }) => step.gate === GATE);
   });
@@ -99,6 +107,14 @@ describe("reviewing what a task changed, in a real editor", () => {
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(prompt);
     await workbench.treeItem(prompt).waitFor();
+  }
+
+  async function ended(prompt: string): Promise<void> {
+    await until(
+      "its end",
+      async () => /completed/.test((await workbench.treeItem(prompt).getAttribute("aria-label")) ?? ""),
+      60_000,
+    );
   }
 
   const row = (name: string): Locator => workbench.treeItem(name);
@@ -131,6 +147,53 @@ describe("reviewing what a task changed, in a real editor", () => {
     await titleAction("Accept Change").click();
     await row("parser.js").waitFor({ state: "detached" });
     assert.equal(content("src/parser.js"), lines("TWO"));
+  });
+
+  /** Opens the diff of a file that a task changed, and keeps its tab. */
+  async function pin(name: string, task: string): Promise<Locator> {
+    await workbench.contextMenu(workbench.treeItem(task), "Show Changes");
+    const tab = workbench.tab(`${name} (Changes: ${task})`);
+    // The row clicked first can be one of the list before.
+    await until(`the diff of ${name}`, async () => {
+      await row(name).click();
+      return tab.waitFor({ timeout: 2_000 }).then(
+        () => true,
+        () => false,
+      );
+    });
+    await workbench.runCommand("View: Keep Editor");
+    return tab;
+  }
+
+  it("reverts in a task's diff what this task changed, though another one's diff of the file is open", async () => {
+    const tab = await pin("couple.js", TASK);
+    await launch(FOLLOWER);
+    await ended(FOLLOWER);
+    await pin("couple.js", FOLLOWER);
+    await tab.click();
+    await titleAction("Revert Change").click();
+    const asked = workbench.dialog(
+      "couple.js was changed since. Revert what the task changed and keep the rest?",
+    );
+    await button(asked, "Revert").click();
+    await workbench.notification("Reverted couple.js.").waitFor();
+    assert.equal(content("src/couple.js"), lines("SIX"));
+    await clearNotifications();
+  });
+
+  it("does so where both diffs show what the tasks left, as the file was changed since", async () => {
+    writeFileSync(at("src/pair.js"), lines("TWO", "FOUR", "SIX"));
+    const tab = await pin("pair.js", TASK);
+    await pin("pair.js", FOLLOWER);
+    await tab.click();
+    await titleAction("Revert Change").click();
+    await button(workbench.dialog("pair.js was changed since."), "Revert").click();
+    await workbench.notification("Reverted pair.js.").waitFor();
+    assert.equal(content("src/pair.js"), lines("FOUR", "SIX"));
+    await clearNotifications();
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
+    await row("printer.js").waitFor();
   });
 
   it("reverts one file from its row, and undoes it", async () => {
@@ -230,9 +293,7 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("reverts what another task has changed as well once that has ended", async () => {
     model.release(GATE);
-    await until("its end", async () =>
-      /completed/.test((await workbench.treeItem(SIBLING).getAttribute("aria-label")) ?? ""),
-    );
+    await ended(SIBLING);
     await rowAction("shared.js", "Revert Change");
     await button(workbench.dialog("shared.js was changed since."), "Revert").click();
     await row("shared.js").waitFor({ state: "detached" });

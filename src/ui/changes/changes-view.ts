@@ -14,6 +14,8 @@ export class ChangeNode extends TreeNode {
   constructor(
     readonly taskID: string,
     readonly change: FileChange,
+    /** Of its diff. */
+    readonly title: string,
   ) {
     super();
   }
@@ -30,11 +32,15 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     this.view = vscode.window.createTreeView(CHANGES_VIEW, { treeDataProvider: this });
   }
 
-  show(child: Child | undefined, changes: readonly FileChange[]): void {
-    this.nodes = child ? changes.map((change) => new ChangeNode(child.id, change)) : [];
-    this.keys.set("asyncagents.reviewing", this.nodes.length > 0);
-    this.view.description = child ? oneLine(child.description) : "";
-    this.changed.fire();
+  /** @param title of the diffs */
+  show(child: Child, title: string, changes: readonly FileChange[]): void {
+    this.list(changes.map((change) => new ChangeNode(child.id, change, title)));
+    this.view.description = oneLine(child.description);
+  }
+
+  clear(): void {
+    this.list([]);
+    this.view.description = "";
   }
 
   get selected(): ChangeNode | undefined {
@@ -72,6 +78,12 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
   dispose(): void {
     this.view.dispose();
     this.changed.dispose();
+  }
+
+  private list(nodes: readonly ChangeNode[]): void {
+    this.nodes = nodes;
+    this.keys.set("asyncagents.reviewing", nodes.length > 0);
+    this.changed.fire();
   }
 }
 

@@ -1,32 +1,30 @@
 import * as vscode from "vscode";
 import type { FileChange, FileContent } from "../../engine/server-model.ts";
+import { isTooLong, sideUri } from "./change-side.ts";
 
-/** Characters of the longest text that is shown. */
-const LONGEST = 2_000_000;
-
-/** What the editor holds against each other for one file; undefined where there was, or is, none. */
+/** What the editor holds against each other for one file. */
 export interface DiffSides {
   readonly file: vscode.Uri;
-  readonly original: vscode.Uri | undefined;
-  readonly modified: vscode.Uri | undefined;
+  readonly original: vscode.Uri;
+  readonly modified: vscode.Uri;
 }
 
-/** Makes a read-only document of a text, called like the file. */
-export type AddText = (file: vscode.Uri, text: string) => vscode.Uri;
-
-/** The documents of a changed file. What cannot be shown is replaced by a sentence that says so. */
-export async function diffSides({ path, before, after }: FileChange, addText: AddText): Promise<DiffSides> {
+/** The documents of a file that a task changed. */
+export async function diffSides(taskID: string, { path, after }: FileChange): Promise<DiffSides> {
   const file = vscode.Uri.file(path);
   const isOnDisk = await isAsLeft(file, after);
   // The editor takes sides of different paths for a renamed file, and shows the path of any but a real file whole.
-  const name = isOnDisk ? file : vscode.Uri.file(`/${vscode.workspace.asRelativePath(file, false)}`);
-  const document = (text: string | undefined): vscode.Uri | undefined =>
-    text === undefined ? undefined : addText(name, text);
+  const name = isOnDisk ? file : namelike(file);
   return {
     file,
-    original: document(shown(before, vscode.l10n.t("Before"))),
-    modified: isOnDisk ? file : document(shown(after, vscode.l10n.t("After"))),
+    original: sideUri(name, { taskID, path, side: "before" }),
+    modified: isOnDisk ? file : sideUri(name, { taskID, path, side: "after" }),
   };
+}
+
+/** A path that the editor shows as the one in the workspace. */
+export function namelike(file: vscode.Uri): vscode.Uri {
+  return vscode.Uri.file(`/${vscode.workspace.asRelativePath(file, false)}`);
 }
 
 /**
@@ -42,29 +40,4 @@ async function isAsLeft(file: vscode.Uri, after: FileContent): Promise<boolean> 
   } catch {
     return false;
   }
-}
-
-/**
- * Undefined: there was, or is, no file. `when` begins the sentence where there is nothing to show, as two equal ones
- * would look like no change.
- */
-function shown(content: FileContent, when: string): string | undefined {
-  switch (content.kind) {
-    case "absent":
-      return undefined;
-    case "binary":
-      return vscode.l10n.t("{0}: a binary file, which is not shown.", when);
-    case "unknown":
-      return vscode.l10n.t("{0}: not known, as OpenCode took no snapshot of it.", when);
-    case "excerpt":
-      return content.text;
-    case "text":
-      return isTooLong(content)
-        ? vscode.l10n.t("{0}: more than {1} MB, which are not shown.", when, LONGEST / 1_000_000)
-        : content.text;
-  }
-}
-
-function isTooLong({ text }: { readonly text: string }): boolean {
-  return text.length > LONGEST;
 }

@@ -1,33 +1,30 @@
 import * as vscode from "vscode";
-import { messageOf } from "../../engine/errors.ts";
+import { messageOf, Refusal } from "../../engine/errors.ts";
 import type { Disposable } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folders } from "../folders/folders.ts";
+import { humanMessage } from "../human-error.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
-import { ChangesView, type ChangeNode } from "./changes-view.ts";
-import type { AddText } from "./diff-sides.ts";
+import { ChangesView } from "./changes-view.ts";
+import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
 import { presentFile } from "./present-file.ts";
 import { isReverted } from "./revert-plan.ts";
-import { changesTitle, showChange } from "./show-changes.ts";
+import { changesTitle } from "./show-changes.ts";
 
 export interface ReviewParts {
-  readonly engine: Pick<Tasks, "child" | "onDidChange" | "onDidChangeSubagent">;
+  readonly engine: Pick<Tasks, "child" | "find" | "onDidChange" | "onDidChangeSubagent">;
   readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
-  readonly addText: AddText;
+  /** Tells the editor which documents of changes have another text now. */
+  readonly textChanges: vscode.EventEmitter<vscode.Uri>;
   readonly logger: Logger;
-}
-
-/** A file among what a task or subagent changed. */
-export interface ReviewedFile {
-  readonly taskID: string;
-  readonly path: string;
 }
 
 /** The review of what one task or subagent changed: the files that are neither accepted nor reverted yet. */
@@ -36,8 +33,12 @@ export class Review implements vscode.Disposable {
   private readonly view: ChangesView;
   private readonly subscriptions: readonly Disposable[];
   private listed: { readonly child: Child; readonly changes: SessionChanges } | undefined;
-  /** The files of the diff editors that were opened, by the path of what these show as modified. */
-  private readonly opened = new Map<string, ReviewedFile>();
+  /** The paths of what is left to review, by task: of the listed one, and of those whose diff editors are open. */
+  private readonly pendingPaths = new Map<string, ReadonlySet<string>>();
+  /** What is being read of tasks that are not listed. */
+  private readonly reads = new Map<string, Promise<SessionChanges>>();
+  /** The documents that say why they have no text. */
+  private readonly unread = new Set<string>();
 
   constructor(private readonly parts: ReviewParts) {
     this.accepted = new AcceptedChanges(parts.state);
@@ -50,6 +51,13 @@ export class Review implements vscode.Disposable {
         if (this.view.nodes.some(({ change }) => vscode.Uri.file(change.path).fsPath === uri.fsPath))
           void this.refresh();
       }),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.updateKeys()),
+      vscode.window.tabGroups.onDidChangeTabGroups(() => this.updateKeys()),
+      parts.folders.follow(({ connector }) =>
+        connector.onDidChange(() => {
+          if (connector.state.kind === "connected") this.readAgain();
+        }),
+      ),
     ];
   }
 
@@ -65,25 +73,25 @@ export class Review implements vscode.Disposable {
   async show(child: Child, changes: SessionChanges): Promise<void> {
     const listed = { child, changes };
     this.listed = listed;
-    const pending = await this.pending(child.id, changes.files);
+    this.tellTexts(child.id);
+    const pending = await this.note(child.id, changes);
     // Meanwhile others may have been shown, or the list closed.
     if (this.listed !== listed) return;
     this.view.show(
       child,
+      changesTitle(child, changes.hasSnapshots),
       pending.map(({ change }) => change),
     );
-    this.updateKeys();
   }
 
-  /** Lists what is left of a task's changes, if those are what is listed. */
+  /** A change of a task was accepted or reverted: what is left is listed, if its changes are what is listed. */
   async update(child: Child, changes: SessionChanges): Promise<void> {
-    if (child.id === this.listedTaskID) await this.show(child, changes);
+    await (child.id === this.listedTaskID ? this.show(child, changes) : this.note(child.id, changes));
   }
 
   close(): void {
     this.listed = undefined;
-    this.view.show(undefined, []);
-    this.updateKeys();
+    this.view.clear();
   }
 
   /** Those of a task's changes that were neither accepted nor reverted, by whomever. */
@@ -102,31 +110,48 @@ export class Review implements vscode.Disposable {
     this.accepted.drop(taskID, paths);
   }
 
-  /** Opens one file of the list in the diff editor. */
-  async open({ taskID, change }: ChangeNode): Promise<void> {
-    if (!this.listed) return;
-    const { child, changes } = this.listed;
-    const title = changesTitle(child, changes.hasSnapshots);
-    this.setOpen(await showChange(title, change, this.parts.addText), { taskID, path: change.path });
+  /** The text of a document of a change; where it cannot be had, why. */
+  async text(uri: vscode.Uri): Promise<string> {
+    const side = sideOf(uri);
+    if (!side) return "";
+    try {
+      const { files } = await this.changesOf(side.taskID);
+      this.unread.delete(uri.toString());
+      const change = files.find(({ path }) => path === side.path);
+      return change
+        ? sideText(change, side.side)
+        : vscode.l10n.t("The task no longer has a change to this file.");
+    } catch (error) {
+      this.unread.add(uri.toString());
+      return humanMessage(error);
+    }
   }
 
-  /** A diff editor was opened for a file. */
-  setOpen(modified: vscode.Uri, file: ReviewedFile): void {
-    this.opened.set(modified.fsPath, file);
-    this.updateKeys();
-  }
-
-  /** The file that a button in the title of an editor is about. */
-  openedFile(modified: vscode.Uri): ReviewedFile | undefined {
-    return this.opened.get(modified.fsPath);
+  /**
+   * The changes that a button in the title of a diff editor can be about, by what that shows as modified. The file
+   * itself can stand there in the diffs of several tasks, and other groups than the active one have buttons where the
+   * user wants them always.
+   */
+  shownChanges(modified: vscode.Uri): readonly ReviewedFile[] {
+    const side = sideOf(modified);
+    if (side) return [side];
+    const { all, activeTabGroup } = vscode.window.tabGroups;
+    const showsAll =
+      vscode.workspace.getConfiguration("workbench.editor").get("alwaysShowEditorActions") === true;
+    const shown = (showsAll ? all : [activeTabGroup]).flatMap(({ activeTab }) =>
+      activeTab && modifiedPath(activeTab) === modified.fsPath ? (shownChange(activeTab) ?? []) : [],
+    );
+    return [...new Map(shown.map((change) => [change.taskID, change])).values()];
   }
 
   /** The file that a key is about: that of the active diff editor, else the one selected in the list. */
   get current(): ReviewedFile | undefined {
-    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-    const open = input instanceof vscode.TabInputTextDiff ? this.openedFile(input.modified) : undefined;
+    const { activeTab } = vscode.window.tabGroups.activeTabGroup;
     const selected = this.view.selected;
-    return open ?? (selected && { taskID: selected.taskID, path: selected.change.path });
+    return (
+      (activeTab && shownChange(activeTab)) ??
+      (selected && { taskID: selected.taskID, path: selected.change.path })
+    );
   }
 
   /** The task whose changes are listed. */
@@ -139,20 +164,68 @@ export class Review implements vscode.Disposable {
   }
 
   private follow(id: string, before: Child | undefined): void {
-    if (id !== this.listedTaskID) return;
     // What is gone as a subagent can be a task now.
     const child = this.parts.engine.child(id);
+    if (!child && this.pendingPaths.delete(id)) this.updateKeys();
+    if (id !== this.listedTaskID) return;
     if (!child) this.close();
     else if (before && isAtWork(before) && !isAtWork(child)) void this.refresh();
   }
 
-  /** Only the diff editors of files that are still listed offer to accept and to revert. */
+  /** Remembers what is left to review of a task. */
+  private async note(taskID: string, { files }: SessionChanges): Promise<readonly PlacedChange[]> {
+    const pending = await this.pending(taskID, files);
+    this.pendingPaths.set(taskID, new Set(pending.map(({ change }) => change.path)));
+    this.updateKeys();
+    return pending;
+  }
+
+  /** Only the diff editors of changes that are left to review offer to accept and to revert. */
   private updateKeys(): void {
-    const listed = new Set(this.view.nodes.map(({ taskID, change }) => `${taskID} ${change.path}`));
-    const paths = [...this.opened].flatMap(([modified, { taskID, path }]) =>
-      listed.has(`${taskID} ${path}`) ? [modified] : [],
-    );
+    const { all } = vscode.window.tabGroups;
+    const open = new Set(all.flatMap(({ tabs }) => tabs.flatMap((tab) => shownChange(tab)?.taskID ?? [])));
+    for (const id of this.pendingPaths.keys())
+      if (id !== this.listedTaskID && !open.has(id)) this.pendingPaths.delete(id);
+    const paths = all.flatMap(({ activeTab }) => {
+      const change = activeTab && shownChange(activeTab);
+      const isLeft = change && this.pendingPaths.get(change.taskID)?.has(change.path);
+      return (isLeft && modifiedPath(activeTab)) || [];
+    });
     this.parts.keys.set("asyncagents.reviewedFiles", paths);
+  }
+
+  /** What a task changed, as it is listed; else as the server knows it, without starting one. */
+  private async changesOf(taskID: string): Promise<SessionChanges> {
+    if (this.listed?.child.id === taskID) return this.listed.changes;
+    // The editor asks for all documents of a diff at once.
+    const reading =
+      this.reads.get(taskID) ?? this.readUnlisted(taskID).finally(() => this.reads.delete(taskID));
+    this.reads.set(taskID, reading);
+    return reading;
+  }
+
+  private async readUnlisted(taskID: string): Promise<SessionChanges> {
+    const { folders, engine } = this.parts;
+    await folders.opened;
+    await folders.adopt();
+    const isConnected = folders.all.every(({ connector }) => connector.state.kind === "connected");
+    if (!engine.child(taskID) && !isConnected)
+      throw new Refusal("unavailable", sentence("Not connected to OpenCode. Connect to see this change."));
+    const changes = await this.read(engine.child(taskID) ?? engine.find(taskID));
+    await this.note(taskID, changes);
+    return changes;
+  }
+
+  /** The texts of a task's changes can have become other ones. */
+  private tellTexts(taskID: string): void {
+    for (const { uri } of vscode.workspace.textDocuments)
+      if (sideOf(uri)?.taskID === taskID) this.parts.textChanges.fire(uri);
+  }
+
+  private readAgain(): void {
+    const uris = [...this.unread];
+    this.unread.clear();
+    for (const uri of uris) this.parts.textChanges.fire(vscode.Uri.parse(uri));
   }
 
   private async refresh(): Promise<void> {
@@ -164,4 +237,8 @@ export class Review implements vscode.Disposable {
       this.parts.logger.warn(`The changes were not read anew: ${messageOf(error)}`);
     }
   }
+}
+
+function modifiedPath({ input }: vscode.Tab): string | undefined {
+  return input instanceof vscode.TabInputTextDiff ? input.modified.fsPath : undefined;
 }

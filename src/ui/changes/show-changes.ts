@@ -3,32 +3,29 @@ import * as vscode from "vscode";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import { withoutLinks } from "../plain-text.ts";
-import { diffSides, type AddText } from "./diff-sides.ts";
+import { diffSides } from "./diff-sides.ts";
 
 /** Files that a sentence names before it stops. */
 const NAMED_FILES = 5;
 
-/**
- * Opens what a session changed in the editor's own diff editor: of one file alone, of several together. Returns what
- * the editor of one file shows as modified.
- */
-export async function showChanges(
-  child: Child,
-  { files, hasSnapshots }: SessionChanges,
-  addText: AddText,
-): Promise<vscode.Uri | undefined> {
+/** Opens what a session changed in the editor's own diff editor: of one file alone, of several together. */
+export async function showChanges(child: Child, { files, hasSnapshots }: SessionChanges): Promise<void> {
   if (files.length === 0) {
     void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));
-    return undefined;
+    return;
   }
   const title = changesTitle(child, hasSnapshots);
-  let opened: vscode.Uri | undefined;
   const [only, ...others] = files;
   if (only && others.length === 0) {
-    opened = await showChange(title, only, addText);
+    await showChange(title, child.id, only);
   } else {
-    const sides = await Promise.all(files.map((file) => diffSides(file, addText)));
-    const resources = sides.map(({ file, original, modified }) => [file, original, modified]);
+    const resources = await Promise.all(
+      files.map(async (change) => {
+        const { file, original, modified } = await diffSides(child.id, change);
+        const [before, after] = [change.before, change.after].map(({ kind }) => kind !== "absent");
+        return [file, before ? original : undefined, after ? modified : undefined];
+      }),
+    );
     await vscode.commands.executeCommand("vscode.changes", title, resources);
   }
   const doubtful = files.filter(({ isDoubtful }) => isDoubtful).map(({ path }) => basename(path));
@@ -41,15 +38,17 @@ export async function showChanges(
         ),
       ),
     );
-  return opened;
 }
 
-/** Opens one changed file in the diff editor; returns what that shows as modified. */
-export async function showChange(title: string, change: FileChange, addText: AddText): Promise<vscode.Uri> {
-  const { file, original, modified } = await diffSides(change, addText);
-  const [left, right] = [original ?? addText(file, ""), modified ?? addText(file, "")];
-  await vscode.commands.executeCommand("vscode.diff", left, right, `${basename(file.fsPath)} (${title})`);
-  return right;
+/** Opens one changed file in the diff editor. */
+export async function showChange(title: string, taskID: string, change: FileChange): Promise<void> {
+  const { file, original, modified } = await diffSides(taskID, change);
+  await vscode.commands.executeCommand(
+    "vscode.diff",
+    original,
+    modified,
+    `${basename(file.fsPath)} (${title})`,
+  );
 }
 
 export function changesTitle(child: Child, hasSnapshots: boolean): string {

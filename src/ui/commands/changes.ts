@@ -18,10 +18,9 @@ export const showChanges: Command = {
     if (!child) return undefined;
     const changes = await readChanges(context, child);
     if (!changes) return undefined;
-    const [opened, review] = await Promise.all([show(child, changes, context.addText), context.review()]);
-    const [first] = changes.files;
-    if (opened && first) review.setOpen(opened, { taskID: child.id, path: first.path });
-    await review.show(child, changes);
+    // The documents of the diff take their texts from there.
+    await (await context.review()).show(child, changes);
+    await show(child, changes);
     return changes;
   },
 };

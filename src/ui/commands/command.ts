@@ -30,8 +30,6 @@ export interface CommandContext {
   readonly logger: Logger;
   /** Opens a text as a read-only document; the name's extension tells the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
-  /** A text as a read-only document that is called like the file, and is not open yet. */
-  readonly addText: (file: vscode.Uri, text: string) => vscode.Uri;
   /** The review of what a task changed. */
   readonly review: () => Promise<Review>;
   readonly showLog: () => void;
@@ -75,7 +73,7 @@ export function registerCommands<ID extends string>(
         try {
           const [{ [id]: command }] = await Promise.all([load(), context.folders.opened]);
           context.folders.use(folderOf(context.folders, args[0]));
-          const isForMenu = !command.isAboutTask && !isFromCode(args);
+          const isForMenu = !command.isAboutTask && !isGiven(args[0]);
           return await command.run(context, ...(isForMenu ? [] : args));
         } catch (error) {
           if (isFromCode(args)) throw error;
@@ -87,9 +85,13 @@ export function registerCommands<ID extends string>(
   );
 }
 
-/** Whether a program passed arguments, and not the editor a row. */
+/** Whether a program passed arguments, and not the editor a row, or what the editor shows in whose title a button is. */
 export function isFromCode([first]: readonly unknown[]): boolean {
-  return first !== undefined && first !== null && !(first instanceof TreeNode);
+  return isGiven(first) && !(first instanceof vscode.Uri);
+}
+
+function isGiven(argument: unknown): boolean {
+  return argument !== undefined && argument !== null && !(argument instanceof TreeNode);
 }
 
 /** Whether a program said that what runs may be cancelled. */

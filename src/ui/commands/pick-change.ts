@@ -1,9 +1,11 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
+import type { ReviewedFile } from "../changes/change-side.ts";
 import { ChangeNode } from "../changes/changes-view.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { readChanges } from "./changes.ts";
@@ -14,11 +16,6 @@ import { connectFor, pickChild } from "./pick-task.ts";
 export interface ChangedBy {
   readonly child: Child;
   readonly changes: SessionChanges;
-}
-
-/** Whether a program said what a command is about, and neither a row nor an editor's title did. */
-export function isProgram(argument: unknown): boolean {
-  return isFromCode([argument]) && !(argument instanceof vscode.Uri);
 }
 
 /**
@@ -33,7 +30,7 @@ export async function pickChanges(
   const { listedTaskID } = await context.review();
   const row = argument instanceof ChangeNode ? argument.taskID : undefined;
   // The title of the list can hand over a row of another view, which is not what it is about.
-  const named = row ?? (isProgram(argument) ? argument : listedTaskID);
+  const named = row ?? (isFromCode([argument]) ? argument : listedTaskID);
   await connectFor(context, named);
   const child = await pickChild(context, named, { title });
   const changes = child && (await readChanges(context, child));
@@ -50,7 +47,7 @@ export async function pickChange(
   path: unknown,
   title: string,
 ): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
-  const named = await namedFile(context, argument, path);
+  const named = await namedFile(context, argument, path, title);
   const changed = await pickChanges(context, named?.task, title);
   if (!changed) return undefined;
   const { files } = changed.changes;
@@ -67,18 +64,39 @@ async function namedFile(
   context: CommandContext,
   argument: unknown,
   path: unknown,
+  title: string,
 ): Promise<{ readonly task: unknown; readonly path: string } | undefined> {
   if (argument instanceof ChangeNode) return { task: argument.taskID, path: argument.change.path };
   const review = await context.review();
-  if (isProgram(argument)) {
+  if (isFromCode([argument])) {
     if (typeof path === "string") return { task: argument, path };
     throw new Refusal(
       "invalid-argument",
       sentence("The second argument must be the path of a file that the task changed."),
     );
   }
-  const file = argument instanceof vscode.Uri ? review.openedFile(argument) : review.current;
+  const file =
+    argument instanceof vscode.Uri
+      ? await pickShown(context, review.shownChanges(argument), title)
+      : review.current;
   return file && { task: file.taskID, path: file.path };
+}
+
+/** Diffs of the same file, side by side: which of them a button belongs to is not known. */
+async function pickShown(
+  { engine }: CommandContext,
+  shown: readonly ReviewedFile[],
+  title: string,
+): Promise<ReviewedFile | undefined> {
+  if (shown.length <= 1) return shown[0];
+  const items = shown.map((file) => ({
+    label: withoutIcons(oneLine(engine.child(file.taskID)?.description ?? file.taskID)),
+    file,
+  }));
+  const placeHolder = vscode.l10n.t("Which task?");
+  const picked = await vscode.window.showQuickPick(items, { title, placeHolder });
+  if (picked) return picked.file;
+  throw new Refusal("cancelled-by-caller", sentence("No task was picked."));
 }
 
 function isAt({ path }: FileChange, named: string): boolean {

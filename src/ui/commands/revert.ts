@@ -2,6 +2,8 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
 import { isAtWork } from "../../engine/subagent.ts";
+import { sideUri } from "../changes/change-side.ts";
+import { namelike } from "../changes/diff-sides.ts";
 import { presentFile } from "../changes/present-file.ts";
 import {
   revertFiles,
@@ -16,8 +18,8 @@ import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { atWorkBelow } from "../tree/family.ts";
 import { readChanges } from "./changes.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { isProgram, pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
+import { isFromCode, type Command, type CommandContext } from "./command.ts";
+import { pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
 
 /** Files that a question names before it stops. */
 const NAMED_FILES = 12;
@@ -42,7 +44,7 @@ export const revertChange: Command = {
     const target = await pickChange(context, argument, path, vscode.l10n.t("Revert Change"));
     if (!target) return undefined;
     const { child, change } = target;
-    if (isProgram(argument)) return toResult(context, target, await revert(context, target, [change]));
+    if (isFromCode([argument])) return toResult(context, target, await revert(context, target, [change]));
     const [planned] = await planAll(context, target, [change]);
     if (!planned) return undefined;
     const { plan } = planned;
@@ -82,7 +84,7 @@ export const revertAllChanges: Command = {
     const review = await context.review();
     const pending = await review.pending(target.child.id, target.changes.files);
     const files = pending.map(({ change }) => change);
-    if (isProgram(argument)) return toResult(context, target, await revert(context, target, files));
+    if (isFromCode([argument])) return toResult(context, target, await revert(context, target, files));
     if (files.length === 0) {
       void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
       return undefined;
@@ -195,11 +197,11 @@ async function refuse(
     vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, { path, reason })),
   );
   const choice = await vscode.window.showWarningMessage(message, ...(isComparable ? [compare] : []));
-  if (choice !== compare || before.kind !== "text") return;
+  if (choice !== compare) return;
   const file = vscode.Uri.file(path);
-  const name = vscode.Uri.file(`/${vscode.workspace.asRelativePath(file, false)}`);
+  const former = sideUri(namelike(file), { taskID: target.child.id, path, side: "before" });
   const title = vscode.l10n.t("{0} (Before the Task ↔ Now)", basename(path));
-  await vscode.commands.executeCommand("vscode.diff", context.addText(name, before.text), file, title);
+  await vscode.commands.executeCommand("vscode.diff", former, file, title);
 }
 
 async function isAgreed(question: string): Promise<boolean> {

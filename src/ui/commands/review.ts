@@ -2,9 +2,10 @@ import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
 import { ChangeNode } from "../changes/changes-view.ts";
 import { presentFile } from "../changes/present-file.ts";
+import { showChange } from "../changes/show-changes.ts";
 import { showError } from "../human-error.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { isProgram, pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
+import { isFromCode, type Command, type CommandContext } from "./command.ts";
+import { pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
 
 /** What accepting gives a program. */
 interface Accepted {
@@ -14,8 +15,8 @@ interface Accepted {
 
 export const openChange: Command = {
   isAboutTask: true,
-  async run(context, node) {
-    if (node instanceof ChangeNode) await (await context.review()).open(node);
+  async run(_context, node) {
+    if (node instanceof ChangeNode) await showChange(node.title, node.taskID, node.change);
   },
 };
 
@@ -43,7 +44,7 @@ export const acceptAllChanges: Command = {
       target,
       pending.map(({ change }) => change),
     );
-    if (!isProgram(argument))
+    if (!isFromCode([argument]))
       tellAccepted(context, target, result).catch((error: unknown) => showError(error, context.logger));
     return result;
   },

@@ -11,7 +11,9 @@ export class TextDocuments implements vscode.Disposable {
   constructor() {
     this.registrations = vscode.Disposable.from(
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
-        provideTextDocumentContent: (uri) => this.texts.get(uri.toString()),
+        provideTextDocumentContent: (uri) =>
+          this.texts.get(uri.toString()) ??
+          vscode.l10n.t("This text is no longer available. Open it again where you opened it before."),
       }),
       vscode.workspace.onDidCloseTextDocument((document) => {
         // One whose language is changed is closed and opened again in the same moment.
@@ -20,20 +22,15 @@ export class TextDocuments implements vscode.Disposable {
     );
   }
 
-  /** A text as a document that is not open yet; it is called like `file`, whose extension tells the language. */
-  add(file: vscode.Uri, text: string): vscode.Uri {
-    const uri = file.with({ scheme: SCHEME, authority: "", query: String(++this.count), fragment: "" });
-    this.texts.set(uri.toString(), text);
-    return uri;
-  }
-
   /** `name` is what the tab shows; its extension tells the language. */
   async open(name: string, text: string): Promise<void> {
-    const file = vscode.Uri.from({
+    const uri = vscode.Uri.from({
       scheme: SCHEME,
       path: `/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
+      query: String(++this.count),
     });
-    await vscode.window.showTextDocument(this.add(file, text), { preview: true });
+    this.texts.set(uri.toString(), text);
+    await vscode.window.showTextDocument(uri, { preview: true });
   }
 
   private forgetClosed(uri: vscode.Uri): void {

@@ -1,0 +1,83 @@
+import * as vscode from "vscode";
+import type { FileChange } from "../../engine/server-model.ts";
+
+export const CHANGE_SCHEME = "asyncagents-change";
+
+/** Characters of the longest text that is shown. */
+const LONGEST = 2_000_000;
+
+/** A file among what a task or subagent changed. */
+export interface ReviewedFile {
+  readonly taskID: string;
+  /** Absolute. */
+  readonly path: string;
+}
+
+type Side = "before" | "after";
+
+/** The text of a changed file before or after the task. */
+export interface ChangeSide extends ReviewedFile {
+  readonly side: Side;
+}
+
+/**
+ * The address of a read-only document, called like `name`. It says all that is needed to read the text again, as the
+ * editor does after the window was reloaded, or a closed editor opened again.
+ */
+export function sideUri(name: vscode.Uri, { taskID, path, side }: ChangeSide): vscode.Uri {
+  const query = JSON.stringify({ taskID, path, side });
+  return name.with({ scheme: CHANGE_SCHEME, authority: "", query, fragment: "" });
+}
+
+/** Undefined: the document is another one. */
+export function sideOf({ scheme, query }: vscode.Uri): ChangeSide | undefined {
+  if (scheme !== CHANGE_SCHEME) return undefined;
+  try {
+    const value: unknown = JSON.parse(query);
+    return isSide(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The change that the diff editor of a tab shows. Undefined: it shows none, or several. */
+export function shownChange({ input }: vscode.Tab): ReviewedFile | undefined {
+  return input instanceof vscode.TabInputTextDiff ? sideOf(input.original) : undefined;
+}
+
+/** What stands in the document. What cannot be shown is replaced by a sentence, as two empty sides look like no change. */
+export function sideText(change: FileChange, side: Side): string {
+  const content = change[side];
+  const when = side === "before" ? vscode.l10n.t("Before") : vscode.l10n.t("After");
+  switch (content.kind) {
+    case "absent":
+      return "";
+    case "binary":
+      return vscode.l10n.t("{0}: a binary file, which is not shown.", when);
+    case "unknown":
+      return vscode.l10n.t("{0}: not known, as OpenCode took no snapshot of it.", when);
+    case "excerpt":
+      return content.text;
+    case "text":
+      return isTooLong(content)
+        ? vscode.l10n.t("{0}: more than {1} MB, which are not shown.", when, LONGEST / 1_000_000)
+        : content.text;
+  }
+}
+
+export function isTooLong({ text }: { readonly text: string }): boolean {
+  return text.length > LONGEST;
+}
+
+function isSide(value: unknown): value is ChangeSide {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "taskID" in value &&
+    typeof value.taskID === "string" &&
+    "path" in value &&
+    typeof value.path === "string" &&
+    "side" in value &&
+    (value.side === "before" || value.side === "after")
+  );
+}
