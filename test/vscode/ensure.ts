@@ -46,6 +46,7 @@ export function ensureChromium(): string {
   const find = (): string | undefined => names.map(onPath).find((path) => path !== undefined);
   const given = process.env["CHROMIUM"] ?? find();
   if (given !== undefined) return given;
+  if (process.platform !== "linux") throw new Error("CHROMIUM must name a Chromium or Chrome.");
   installDebianPackages(["chromium", "fonts-dejavu-core"]);
   const installed = find();
   if (installed === undefined) throw new Error("Chromium is installed, but not on PATH.");

@@ -10,11 +10,15 @@ export const systemTheme: Settings = {
 
 const CLASSES = { light: "vs", dark: "vs-dark" } as const;
 
-/** Takes a picture in the light and one in the dark theme of a window with {@link systemTheme}, and leaves it dark. */
+/**
+ * Takes a picture of a window with {@link systemTheme} in the dark theme, and one in the light theme where
+ * `TEST_PICTURES=all` asks for it: to look at, as no test depends on it.
+ */
 export async function takePictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
   // Where it was left, the mouse may call up a hover.
   await workbench.page.mouse.move(0, 0);
-  for (const colorScheme of ["light", "dark"] as const) {
+  const both = process.env["TEST_PICTURES"] === "all";
+  for (const colorScheme of both ? (["light", "dark"] as const) : (["dark"] as const)) {
     await workbench.page.emulateMedia({ colorScheme });
     await workbench.page.locator(`.monaco-workbench.${CLASSES[colorScheme]}`).waitFor();
     await workbench.screenshot(`${name}-${colorScheme}`, clip);
