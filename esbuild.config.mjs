@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { context, build } from "esbuild";
+import { thirdPartyNotices } from "./third-party-notices.mjs";
 
 const production = process.argv.includes("--production");
 const watch = process.argv.includes("--watch");
@@ -9,6 +10,7 @@ const common = {
   bundle: true,
   minify: production,
   sourcemap: production ? false : "linked",
+  // The licenses of all packages are shipped in a file of their own.
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
@@ -152,7 +154,11 @@ if (watch) {
 } else {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
   if (production) writeFileSync("dist/README.md", readmeWithoutPictures());
-  for (const { metafile } of results) {
+  const metafiles = results.map(({ metafile }) => metafile);
+  writeFileSync("dist/ThirdPartyNotices.txt", thirdPartyNotices(metafiles));
+  // For the test that no notice is missing.
+  writeFileSync("dist/metafiles.json", JSON.stringify(metafiles));
+  for (const metafile of metafiles) {
     for (const [file, { bytes }] of Object.entries(metafile.outputs))
       if (!file.endsWith(".map")) console.log(`${file}  ${kilobytes(bytes)}`);
     if (metafile.outputs[EXTENSION]) console.log(`loaded at the start  ${kilobytes(startSize(metafile))}`);

@@ -4,10 +4,13 @@ import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
 import { installVsix } from "../../vscode/host.ts";
 
+/** The packaged extension, made when first asked for. */
+export const packagedExtension = once(packageExtension);
+
 /** The extensions directory that holds the packaged extension, made when first asked for. */
 export const installedExtension = once(() => {
   const extensionsDirectory = tempDir("ext");
-  installVsix(packageExtension(), { userDirectory: tempDir("data"), extensionsDirectory });
+  installVsix(packagedExtension(), { userDirectory: tempDir("data"), extensionsDirectory });
   return extensionsDirectory;
 });
 

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { repository } from "../support/extension-host.ts";
+import { installedExtension, packagedExtension } from "./support/extension.ts";
+
+interface Metafile {
+  readonly outputs: Readonly<
+    Record<string, { readonly inputs: Readonly<Record<string, { readonly bytesInOutput: number }>> }>
+  >;
+}
+
+describe("the packaged extension", () => {
+  const shipped = (name: string): string => {
+    const extensions = installedExtension();
+    const [folder] = readdirSync(extensions).filter((each) => each.startsWith("async-agents."));
+    return readFileSync(join(extensions, folder ?? assert.fail(), name), "utf8");
+  };
+
+  /** The folders of the packages that the bundles hold code of. */
+  function bundledPackages(): readonly string[] {
+    const metafiles = JSON.parse(
+      readFileSync(join(repository, "dist", "metafiles.json"), "utf8"),
+    ) as readonly Metafile[];
+    const outputs = metafiles.flatMap((metafile) => Object.values(metafile.outputs));
+    const files = outputs.flatMap(({ inputs }) =>
+      Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+    );
+    const folders = files.flatMap((file) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+    return [...new Set(folders)];
+  }
+
+  it("carries the notices of all packages that its bundles hold code of", function () {
+    this.timeout(120_000);
+    const notices = shipped("dist/ThirdPartyNotices.txt");
+    const packages = bundledPackages().map((folder) => join(repository, folder));
+    const names: string[] = [];
+    for (const folder of packages) {
+      const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+        readonly name: string;
+        readonly version: string;
+      };
+      names.push(name);
+      const start = notices.indexOf(`\n${name} ${version}\nLicense: `);
+      assert.ok(start >= 0, `${name} ${version}`);
+      const [notice = ""] = notices.slice(start).split(/\n={80}\n/);
+      assert.match(notice, /copyright/i, name);
+      for (const file of readdirSync(folder).filter((each) => /licen[cs]e|notice|copying/i.test(each)))
+        assert.ok(notice.includes(readFileSync(join(folder, file), "utf8").trim()), `${name}: ${file}`);
+    }
+    // Were the bundles' contents not found, none would be missing.
+    for (const name of ["markdown-it", "entities", "dompurify", "zod", "js-tiktoken", "@opencode-ai/sdk"])
+      assert.ok(names.includes(name), name);
+  });
+
+  it("takes at most 2 MB", () => {
+    assert.ok(statSync(packagedExtension()).size <= 2_000_000);
+  });
+});
