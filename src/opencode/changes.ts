@@ -91,6 +91,8 @@ const UNKNOWN: FileContent = { kind: "unknown" };
 const GAP = "⋯\n";
 /** Messages of another session that are looked through for what it did meanwhile. */
 const OTHERS_MESSAGES = 200;
+/** Other sessions that are read at a time: a folder can have hundreds, and whole messages are large. */
+const OTHERS_AT_ONCE = 4;
 
 /** What a tool did to one file. */
 interface Write {
@@ -330,15 +332,18 @@ async function stepsOfOthers(
     (session) =>
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
-  const each = await Promise.all(
-    others.map(async ({ id }) => {
+  const found: (readonly OtherStep[])[] = [];
+  const waiting = others.entries();
+  const read = async (): Promise<void> => {
+    for (const [index, { id }] of waiting) {
       // One that is deleted meanwhile tells nothing any more.
       const messages = await source.messages(id, OTHERS_MESSAGES).catch(() => []);
       const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
-      return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
-    }),
-  );
-  return each.flat();
+      found[index] = steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+    }
+  };
+  await Promise.all(Array.from({ length: OTHERS_AT_ONCE }, read));
+  return found.flat();
 }
 
 function turnsOf(messages: readonly RawMessage[], since: number): readonly Turn[] {

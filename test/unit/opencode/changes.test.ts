@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import type { Session } from "../../../src/engine/server-model.ts";
+import { readMessages, sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
+
+describe("what a session changed", () => {
+  const session = (id: string): Session => ({
+    id,
+    title: id,
+    directory: "/work",
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    created: 0,
+    updated: 1_000,
+    task: { kind: "none" },
+  });
+
+  /** One turn in which a file was written. */
+  const writing = (path: string, at: number) =>
+    readMessages([
+      { info: { role: "user", time: { created: 1 } }, parts: [] },
+      {
+        info: { role: "assistant", time: { created: 2, completed: 900 } },
+        parts: [
+          {
+            type: "tool",
+            tool: "write",
+            state: {
+              status: "completed",
+              input: { content: "text\n" },
+              metadata: { filepath: path, exists: false },
+              time: { end: at },
+            },
+          },
+        ],
+      },
+    ]);
+
+  it("reads a few of the other sessions at a time, and all of them", async () => {
+    const others = Array.from({ length: 50 }, (_, index) => `ses_${index}`);
+    const read: string[] = [];
+    let [reading, most] = [0, 0];
+    const source: ChangeSource = {
+      async messages(id) {
+        if (id === "ses_own") return writing("/work/file", 500);
+        most = Math.max(most, ++reading);
+        await new Promise(setImmediate);
+        reading--;
+        read.push(id);
+        return writing(id === "ses_49" ? "/work/file" : `/work/${id}`, 600);
+      },
+      sessions: () => Promise.resolve(["ses_own", ...others].map(session)),
+      statuses: () => Promise.resolve(new Map()),
+    };
+    const { files } = await sessionChanges(source, "ses_own", 0);
+    assert.ok(most <= 4, `${most} at a time`);
+    assert.deepEqual([...read].sort(), [...others].sort());
+    assert.deepEqual(
+      files.map(({ path, isMixed }) => [path, isMixed]),
+      [["/work/file", true]],
+    );
+  });
+});
