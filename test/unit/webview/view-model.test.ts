@@ -280,7 +280,14 @@ describe("outputPage", () => {
       cspSource: "https://x",
       nonce: "n0nce",
     });
-    assert.match(html, /default-src 'none'; script-src 'nonce-n0nce'; style-src https:\/\/x;/);
+    // The whole of it: whatever is added lets something in or out.
+    const policies = [...html.matchAll(/<meta http-equiv="Content-Security-Policy" content="([^"]*)"/g)];
+    assert.deepEqual(
+      policies.map(([, policy]) => policy),
+      [
+        "default-src 'none'; script-src 'nonce-n0nce'; style-src https://x; base-uri 'none'; form-action 'none'",
+      ],
+    );
     assert.equal(html.match(/<script/g)?.length, 1);
     assert.doesNotMatch(html, /unsafe-|<b>/);
   });
