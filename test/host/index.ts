@@ -1,4 +1,5 @@
 import Mocha from "mocha";
+import * as vscode from "vscode";
 import ResultReporter from "../support/reporter.ts";
 import { hostVariables } from "./variables.ts";
 
@@ -13,7 +14,18 @@ export async function run(): Promise<void> {
     reporterOptions: { suite: "host", directory: process.env[hostVariables.results] },
     ...(grep ? { grep } : {}),
   });
+  mocha.rootHooks({ beforeEach: tidy });
   mocha.addFile(process.env[hostVariables.tests] ?? "");
   const failures = await new Promise<number>((resolve) => mocha.run(resolve));
   if (failures > 0) throw new Error(`${failures} failed`);
+}
+
+/** Every test begins without a quick input and without unsaved text, whatever the one before it left. */
+async function tidy(): Promise<void> {
+  await vscode.commands.executeCommand("workbench.action.closeQuickOpen");
+  for (const { input, isDirty } of vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs)) {
+    if (!isDirty || !(input instanceof vscode.TabInputText)) continue;
+    await vscode.window.showTextDocument(input.uri);
+    await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
+  }
 }

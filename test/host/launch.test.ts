@@ -6,7 +6,6 @@ import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { PartlyLaunched } from "../../src/ui/commands/launch-plan.ts";
 import { launchFromEditor } from "../../src/ui/commands/prompt-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
-import { setText } from "../../src/ui/prompt-editor/editor-text.ts";
 import { PromptEditors } from "../../src/ui/prompt-editor/prompt-editors.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -64,11 +63,7 @@ describe("a batch of which some tasks are refused", () => {
     promptEditors = new PromptEditors(memento, { set: () => undefined } as unknown as ContextKeys);
   });
 
-  afterEach(async () => {
-    promptEditors.dispose();
-    await setText(document, "");
-    await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
-  });
+  afterEach(() => promptEditors.dispose());
 
   it("leaves in the editor the prompts that were not launched, and no other", async () => {
     refused = ["Second", "Fourth"];

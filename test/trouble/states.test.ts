@@ -12,6 +12,7 @@ import {
 } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { takePictures, systemTheme } from "../ui/support/pictures.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
 /** What the view says when it has no tasks to show, for each cause; and that the remedy is there. */
@@ -36,20 +37,18 @@ describe("what the empty view says", () => {
   /** A window in which no OpenCode is installed, unless the options say otherwise. */
   async function open(options: WorkbenchOptions = {}): Promise<Workbench> {
     const env = { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() };
-    workbench = await startWorkbench({ env, ...options });
+    workbench = await startWorkbench({ env, ...options, settings: { ...systemTheme, ...options.settings } });
     await workbench.openView();
     return workbench;
   }
 
-  /** Waits until the view says this; the picture is taken in the dark and the light theme. */
+  /** Waits until the view says this, and takes a picture. */
   async function says(text: string | RegExp, picture: string, ...buttons: readonly string[]): Promise<void> {
     assert.ok(workbench);
     const welcome = workbench.page.locator(".welcome-view", { hasText: text });
     await welcome.waitFor({ timeout: 60_000 });
     for (const name of buttons) await welcome.getByRole("button", { name }).waitFor();
-    await workbench.screenshot(`${picture}-dark`);
-    await workbench.setTheme("light");
-    await workbench.screenshot(`${picture}-light`);
+    await takePictures(workbench, picture);
   }
 
   it("no OpenCode on this machine: where to get it, and how to say where it is", async () => {

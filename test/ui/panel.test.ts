@@ -268,8 +268,7 @@ describe("the output panel in a real editor", () => {
     assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
     await look("permission");
     assert.equal(readFileSync(join(server.directory, "src", "load.ts"), "utf8"), SOURCE);
-    await button("Allow Once").focus();
-    await workbench.page.keyboard.press("Enter");
+    await button("Allow Once").press("Enter");
     await card().waitFor({ state: "detached" });
   });
 
@@ -412,15 +411,12 @@ describe("the output panel in a real editor", () => {
     await show("Set up the database");
     await card().getByText("build has 2 questions").waitFor({ timeout: 20_000 });
     await look("question");
-    await frame.getByRole("radio", { name: /SQLite/ }).focus();
-    await workbench.page.keyboard.press("Space");
+    await frame.getByRole("radio", { name: /SQLite/ }).press("Space");
     await workbench.page.keyboard.press("Tab");
     await workbench.page.keyboard.type("DuckDB");
-    await frame.getByRole("checkbox", { name: /Types/ }).focus();
-    await workbench.page.keyboard.press("Space");
+    await frame.getByRole("checkbox", { name: /Types/ }).press("Space");
     await look("question-answered");
-    await button("Submit").focus();
-    await workbench.page.keyboard.press("Enter");
+    await button("Submit").press("Enter");
     await frame.getByText("that is what I needed").waitFor();
     const asked = await model.waitForRequest(({ messages }) => /DuckDB/.test(JSON.stringify(messages)));
     assert.match(JSON.stringify(asked.messages), /Types/);

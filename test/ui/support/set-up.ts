@@ -39,11 +39,12 @@ export interface Start {
 }
 
 /**
- * Sets up what the tests of the `describe` around it share. Each test finds the window tidy, whatever the one before it
- * left (see `Workbench.tidy`), and one that fails leaves a picture.
+ * Sets up what the tests of the `describe` around it share. Each test finds the servers running and the window tidy,
+ * whatever the one before it left (see `Workbench.tidy`), and one that fails leaves a picture.
  */
 export function setUp(prepare: (start: Start) => Promise<void>): void {
   const stops: (() => Promise<void> | void)[] = [];
+  const servers: OpenCodeServer[] = [];
   let workbench: Workbench | undefined;
 
   const start: Start = {
@@ -54,6 +55,7 @@ export function setUp(prepare: (start: Start) => Promise<void>): void {
     },
     async server(options) {
       const server = await startOpenCode({ password: null, ...options });
+      servers.push(server);
       stops.push(() => server.stop());
       return server;
     },
@@ -89,7 +91,10 @@ export function setUp(prepare: (start: Start) => Promise<void>): void {
     await prepare(start);
   });
 
-  beforeEach(() => workbench?.tidy());
+  beforeEach(async () => {
+    for (const server of servers) if (!runs(server)) await server.restart();
+    await workbench?.tidy();
+  });
 
   afterEach(async function () {
     await workbench?.recordFailure(this.currentTest);
@@ -102,4 +107,12 @@ export function setUp(prepare: (start: Start) => Promise<void>): void {
 
 async function hasNoTasks({ page }: Workbench): Promise<void> {
   await page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor({ timeout: 60_000 });
+}
+
+function runs({ pid }: OpenCodeServer): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
