@@ -1,6 +1,7 @@
 /** How long it takes to cut a conversation of 5 MB for a fork, the counting of its tokens apart. */
-import { cutHistory } from "../../src/engine/fork/cut.ts";
+import { cutHistory, type CutHistory } from "../../src/engine/fork/cut.ts";
 import { inheritedHistory } from "../../src/engine/fork/history.ts";
+import { forkPreamble } from "../../src/engine/fork/preamble.ts";
 import type { Message, Part } from "../../src/engine/server-model.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
 import { interleaved, median, ratios, timed } from "./support/measure.ts";
@@ -26,10 +27,10 @@ for (const [name, source] of Object.entries(conversations)) {
     { rounds: 31, warmUp: 5 },
     {
       json: () => timed(() => JSON.stringify(JSON.parse(json))),
-      cut: () => timed(() => cutHistory(inheritedHistory(messages), LIMITS, counter)),
+      cut: () => timed(() => cut(messages)),
     },
   );
-  const { removed, shortened } = await cutHistory(inheritedHistory(messages), LIMITS, counter);
+  const { removed, shortened } = await cut(messages);
   if (removed.length === 0 || (name === "results" && shortened.length === 0))
     throw new Error("Nothing was cut.");
   const ratio = ratios(figures.cut, figures.json);
@@ -38,6 +39,11 @@ for (const [name, source] of Object.entries(conversations)) {
   report.budget({ what: `${name}: cut / JSON`, value: median(ratio), limit: 2, unit: "×" });
 }
 report.finish();
+
+/** With the preamble, which takes its share of the limit. */
+function cut(messages: readonly Message[]): Promise<CutHistory> {
+  return cutHistory(inheritedHistory(messages), LIMITS, counter, undefined, (cut) => forkPreamble(cut));
+}
 
 /** Turns of a prompt and three answers with a call each, as many as the bytes allow. */
 function conversation(size: { readonly textLength: number; readonly resultLength: number }): Message[] {

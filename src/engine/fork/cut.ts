@@ -3,7 +3,8 @@ import type { CancelSignal } from "../event.ts";
 import { sentence } from "../sentence.ts";
 import type { Message } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
-import { fitMessages } from "./fit.ts";
+import { utf8Length } from "../utf8.ts";
+import { fitMessages, type FittedMessages } from "./fit.ts";
 import type { InheritedHistory } from "./history.ts";
 import { estimateTokens, TokenScales, type TokenSum } from "./token-scales.ts";
 import { shortenResult } from "./tool-result.ts";
@@ -11,7 +12,7 @@ import { shortenResult } from "./tool-result.ts";
 export interface CutLimits {
   /** Longest result of a tool call, in characters (UTF-16 units). */
   readonly maxToolResultChars: number;
-  /** Of all messages together. */
+  /** Of all messages together, and of what is told about them. */
   readonly maxTokens: number;
 }
 
@@ -41,10 +42,15 @@ export interface CutHistory {
   readonly tokensAfter: TokenSum;
 }
 
+/** What is left free beyond what an opening took, as the next cut changes the numbers in it: a share of it. */
+const OPENING_MARGIN = 0.05;
+
 /**
  * Cuts a history to the limits: results of calls that are too long lose their end, then the oldest messages are removed
  * until the rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting what was cut so before
  * changes nothing. The counter is asked only where the lengths of the texts leave the answer open.
+ *
+ * @param opening what is sent besides the messages: it takes its share of the limit, and depends on what was cut
  *
  * Rejects with a {@link Refusal} if a limit is no number over 0, and as the counter does.
  */
@@ -53,24 +59,37 @@ export async function cutHistory(
   limits: CutLimits,
   counter: TokenCounter,
   signal?: CancelSignal,
+  opening: (cut: CutHistory) => string = () => "",
 ): Promise<CutHistory> {
   requireLimits(limits);
+  const { maxTokens, maxToolResultChars } = limits;
   const scales = new TokenScales(counter, signal);
-  const { messages, calls, charsLeftOut } = shortenResults(source.messages, limits.maxToolResultChars);
-  const fitted = await fitMessages(messages, limits.maxTokens, scales);
-  const removed = new Set(fitted.removed.map(({ info }) => info.id));
-  const before = scales.sum(messages);
-  return {
-    source,
-    limits,
-    ...fitted,
-    shortened: calls.filter(({ messageID }) => !removed.has(messageID)),
-    tokensBefore: {
-      tokens: before.tokens + estimateTokens(charsLeftOut),
-      isEstimate: before.isEstimate || charsLeftOut > 0,
-    },
-    tokensAfter: scales.sum(fitted.messages),
+  const { messages, calls, charsLeftOut } = shortenResults(source.messages, maxToolResultChars);
+
+  const describe = (fitted: FittedMessages): CutHistory => {
+    const removed = new Set(fitted.removed.map(({ info }) => info.id));
+    const before = scales.sum(messages);
+    return {
+      source,
+      limits,
+      ...fitted,
+      shortened: calls.filter(({ messageID }) => !removed.has(messageID)),
+      tokensBefore: {
+        tokens: before.tokens + estimateTokens(charsLeftOut),
+        isEstimate: before.isEstimate || charsLeftOut > 0,
+      },
+      tokensAfter: scales.sum(fitted.messages),
+    };
   };
+
+  let cut = describe({ messages, removed: [], shortenedMessages: 0 });
+  if (scales.areSureToFit(messages, maxTokens - utf8Length(opening(cut)))) return cut;
+  for (let reserved = -1; ;) {
+    const [needed = 0] = await scales.countTexts([opening(cut)]);
+    if (needed <= reserved) return cut;
+    reserved = Math.ceil(needed * (1 + OPENING_MARGIN));
+    cut = describe(await fitMessages(messages, Math.max(0, maxTokens - reserved), scales));
+  }
 }
 
 /** Whether something of the history is missing. */

@@ -27,7 +27,7 @@ export async function fitMessages(
   scales: TokenScales,
 ): Promise<FittedMessages> {
   const all = { messages, removed: [], shortenedMessages: 0 };
-  if (total(messages.map((message) => scales.atMost(message))) <= maxTokens) return all;
+  if (scales.areSureToFit(messages, maxTokens)) return all;
 
   const summary = summaryOf(messages);
   await scales.count(summary);
@@ -124,11 +124,23 @@ async function shareOut(
   for (const [index, message] of [...messages.entries()].reverse()) {
     room = Math.max(0, room) + (reserves[index] ?? 0);
     const isTooLarge = scales.tokens(message) > room;
-    const fitted = isTooLarge ? await shortenMessage(message, room, scales) : message;
+    const fitted = isTooLarge ? await shortenTo(room, message, scales) : message;
     if (isTooLarge) shortenedMessages++;
     await scales.count([fitted]);
     room -= scales.tokens(fitted);
     kept.push(fitted);
   }
   return { messages: kept.reverse(), shortenedMessages };
+}
+
+/** A message is more than its parts: what is said about them has tokens too. */
+async function shortenTo(room: number, message: Message, scales: TokenScales): Promise<Message> {
+  for (let partsRoom = room; ;) {
+    const shortened = await shortenMessage(message, partsRoom, scales);
+    await scales.count([shortened]);
+    const excess = scales.tokens(shortened) - room;
+    if (excess <= 0) return shortened;
+    if (partsRoom === 0) return { info: message.info, parts: [] };
+    partsRoom = Math.max(0, partsRoom - excess);
+  }
 }

@@ -3,7 +3,7 @@ import { isCut, type CutHistory, type ShortenedResult } from "./cut.ts";
 import { excerpt, head, oneLine } from "./excerpt.ts";
 import { callLine } from "./transcript-text.ts";
 
-/** Longest preamble, in characters. */
+/** Longest preamble, in characters; where a fork inherits fewer tokens, the lists in it have fewer characters than those. */
 export const PREAMBLE_LENGTH = 6_000;
 const TITLE_LENGTH = 100;
 const OUTLINE_LENGTH = 120;
@@ -22,12 +22,13 @@ export interface ForkFacts {
 export function forkPreamble(cut: CutHistory, facts: ForkFacts = {}): string {
   const sections = [framing(cut, facts), ...(isCut(cut) ? [numbers(cut)] : [])];
   const lists = [
-    { title: "Results shortened, the latest first:", lines: cut.shortened.map(shortenedLine) },
-    { title: "Messages left out, the latest first:", lines: cut.removed.map(outlineLine) },
-  ].filter(({ lines }) => lines.length > 0);
-  let room = PREAMBLE_LENGTH - sections.join("\n\n").length;
-  for (const [index, { title, lines }] of lists.entries()) {
-    const section = listed(title, lines.reverse(), Math.floor(room / (lists.length - index)));
+    list("Results shortened, the latest first:", cut.shortened, shortenedLine),
+    list("Messages left out, the latest first:", cut.removed, outlineLine),
+  ].filter(({ count }) => count > 0);
+  let room = Math.min(PREAMBLE_LENGTH, cut.limits.maxTokens) - sections.join("\n\n").length;
+  for (const [index, each] of lists.entries()) {
+    const section = listed(each, Math.floor(room / (lists.length - index)));
+    if (section === undefined) continue;
     room -= section.length;
     sections.push(section);
   }
@@ -104,16 +105,32 @@ function toolCounts(parts: readonly Part[]): string {
   return excerpt(words.join(", "), OUTLINE_LENGTH);
 }
 
-/** As many lines as fit, and how many there are more. */
-function listed(title: string, lines: readonly string[], room: number): string {
+interface List {
+  readonly title: string;
+  readonly count: number;
+  /** Made one by one, as most have no room. */
+  readonly lines: Iterable<string>;
+}
+
+/** The last item first. */
+function list<T>(title: string, items: readonly T[], lineOf: (item: T) => string): List {
+  function* lines(): Generator<string> {
+    for (let index = items.length - 1; index >= 0; index--) yield lineOf(items[index] as T);
+  }
+  return { title, count: items.length, lines: lines() };
+}
+
+/** As many lines as fit, and how many there are more. Undefined: none fits. */
+function listed({ title, count, lines }: List, room: number): string | undefined {
   const rest = (count: number): string => `… and ${count} more`;
   const shown = [title];
-  let left = room - title.length - rest(lines.length).length - 4;
+  let left = room - title.length - rest(count).length - 4;
   for (const line of lines) {
     left -= line.length + 1;
     if (left < 0) break;
     shown.push(line);
   }
-  const hidden = lines.length - (shown.length - 1);
+  if (shown.length === 1) return undefined;
+  const hidden = count - (shown.length - 1);
   return (hidden > 0 ? [...shown, rest(hidden)] : shown).join("\n");
 }

@@ -26,22 +26,27 @@ export const TRANSCRIPT_LEGEND =
  * other lines are as they were.
  */
 export function transcriptText(messages: readonly Message[]): string {
-  return messages.map(messageText).join("\n\n");
+  return messages.flatMap((message) => messageText(message, PREVIEW_LENGTH) ?? []).join("\n\n");
 }
 
-function messageText({ info, parts }: Message): string {
+/**
+ * One paragraph of a transcript, with so many characters of each call's arguments. Undefined: the message has nothing
+ * left to say.
+ */
+export function messageText({ info, parts }: Message, previewLength: number): string | undefined {
+  if (parts.length === 0) return undefined;
   const label = info.role === "user" ? "User:" : "Agent:";
   const gap = parts[0]?.type === "text" ? " " : "\n";
-  return `${label}${gap}${parts.map(partText).join("\n")}`;
+  return `${label}${gap}${parts.map((part) => partText(part, previewLength)).join("\n")}`;
 }
 
-function partText(part: Part): string {
+export function partText(part: Part, previewLength: number): string {
   switch (part.type) {
     case "text":
     case "reasoning":
       return quoted(part.text);
     case "tool":
-      return callText(part);
+      return callText(part, previewLength);
     case "file":
       return describeFile(part);
     case "other":
@@ -49,16 +54,20 @@ function partText(part: Part): string {
   }
 }
 
-function callText({ tool, callID, state }: ToolPart): string {
+function callText({ tool, callID, state }: ToolPart, previewLength: number): string {
   const result = resultOf(state);
   const outcome = result === undefined ? "" : quoted(state.status === "error" ? `Error: ${result}` : result);
-  return `${callLine(tool, state.input)}\n[Result of ${oneLine(callID)}] ${outcome}`;
+  return `${callLine(tool, state.input, previewLength)}\n[Result of ${oneLine(callID)}] ${outcome}`;
 }
 
 /** A call in one line: its name, and its arguments as far as they fit. */
-export function callLine(tool: string, input: Readonly<Record<string, unknown>>): string {
+export function callLine(
+  tool: string,
+  input: Readonly<Record<string, unknown>>,
+  previewLength = PREVIEW_LENGTH,
+): string {
   // JSON escapes all line breaks but these.
-  const preview = excerpt(JSON.stringify(input), PREVIEW_LENGTH).replace(/[\u0085\u2028\u2029]/g, " ");
+  const preview = excerpt(JSON.stringify(input), previewLength).replace(/[\u0085\u2028\u2029]/g, " ");
   return `[Tool: ${oneLine(tool)}] ${preview}`;
 }
 

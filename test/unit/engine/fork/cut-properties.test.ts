@@ -89,6 +89,15 @@ describe("a cut history, whatever it was cut from", () => {
       assert.ok(cut.tokensAfter.tokens <= limits.maxTokens);
     }));
 
+  it("leaves room for what is sent besides it, however that changes with the cut", () =>
+    always(async ({ before, counter, limits }) => {
+      const opening = ({ removed }: CutHistory): string =>
+        `${removed.length} removed `.repeat(removed.length);
+      const cut = await cutHistory(history(...before), limits, counter, undefined, opening);
+      const beside = counter.tokens(opening(cut));
+      assert.ok(cut.tokensAfter.tokens <= Math.max(0, limits.maxTokens - beside));
+    }));
+
   it("is the end of what there was, apart from a summary and the prompt of the first answer", () =>
     always(({ before, cut }) => {
       const positions = cut.messages.map(({ info }) =>

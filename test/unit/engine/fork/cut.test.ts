@@ -27,11 +27,17 @@ function cut({ messages, limits, counter = new ByteCounter() }: Cutting): Promis
   return cutHistory(history(...messages), { ...LIMITS, ...limits }, counter);
 }
 
+/** A message of so many tokens, as the counter counts: its label and the lines between messages among them. */
+const prompt = (id: string, letter: string, tokens: number): Message =>
+  user(id, letter.repeat(tokens - "User: \n\n".length));
+const answer = (id: string, letter: string, tokens: number): Message =>
+  agent(id, {}, letter.repeat(tokens - "Agent: \n\n".length));
+
 /** A prompt and its answer, each of so many tokens. */
 function turns(count: number, tokens: number): Message[] {
   return Array.from({ length: count }, (_, n) => [
-    user(`u${n}`, "u".repeat(tokens)),
-    agent(`a${n}`, {}, "a".repeat(tokens)),
+    prompt(`u${n}`, "u", tokens),
+    answer(`a${n}`, "a", tokens),
   ]).flat();
 }
 
@@ -162,9 +168,9 @@ describe("the token limit of a fork", () => {
   });
 
   it("keeps of one long turn the prompt and the newest answers", async () => {
-    const steps = Array.from({ length: 50 }, (_, n) => agent(`a${n}`, {}, "s".repeat(100)));
+    const steps = Array.from({ length: 50 }, (_, n) => answer(`a${n}`, "s", 100));
     const result = await cut({
-      messages: [user("u1", "p".repeat(100)), ...steps],
+      messages: [prompt("u1", "p", 100), ...steps],
       limits: { maxTokens: 1_050 },
     });
     assert.deepEqual(ids(result.messages), ["u1", ...ids(steps.slice(41))]);
@@ -172,13 +178,8 @@ describe("the token limit of a fork", () => {
   });
 
   it("keeps of an older long turn what there is room for, with its prompt", async () => {
-    const steps = Array.from({ length: 50 }, (_, n) => agent(`a${n}`, {}, "s".repeat(100)));
-    const messages = [
-      user("u1", "p".repeat(100)),
-      ...steps,
-      user("u2", "q".repeat(100)),
-      agent("b1", {}, "done"),
-    ];
+    const steps = Array.from({ length: 50 }, (_, n) => answer(`a${n}`, "s", 100));
+    const messages = [prompt("u1", "p", 100), ...steps, prompt("u2", "q", 100), agent("b1", {}, "done")];
     const result = await cut({ messages, limits: { maxTokens: 1_050 } });
     assert.deepEqual(ids(result.messages), ["u1", ...ids(steps.slice(42)), "u2", "b1"]);
   });
