@@ -125,7 +125,7 @@ export class Launcher {
     const model = input.model ?? defaultModel;
     const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
     if (model) await this.catalog.checkModel(model);
-    const opening = input.fork && (await (await this.forks()).open(input.fork));
+    const opening = input.fork && (await (await this.forks()).open(input.fork, input.prompt));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
     const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);

@@ -51,12 +51,12 @@ describe("Forks", () => {
     return { passed, release };
   }
 
-  /** Holds the reading of a whole conversation, with which the cutting begins. */
+  /** Holds the reading of a conversation, with which the cutting begins; its newest message can be read. */
   function holdReading(source = forks.parent) {
     const { passed, release } = gate();
     let isReached = false;
     forks.instead.messages = async (id, limit) => {
-      if (limit === undefined && id === source) {
+      if (limit !== 1 && id === source) {
         isReached = true;
         await passed;
       }
@@ -342,17 +342,21 @@ describe("Forks", () => {
       agent(`a${at}`, {}, `Answer ${at}`, call(`call_${at}`, { input: { path: "p".repeat(189 + at) } })),
     ]).flat();
 
-    it("[FRK-1] by itself the way is a copy of what is short and whole, else a replay, else a text", async () => {
+    it("[FRK-1] by itself the way is a replay; without one a copy of what is short and whole, else a text", async () => {
       const auto = { strategy: "auto" } as const;
-      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(1_500) }))));
-      await forks.forked("copy", auto);
+      const shortOf = (chars: number) =>
+        spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(chars) })));
+      await forks.seed(shortOf(1_500));
+      await forks.forked("replay", auto);
+      await forks.forked("copy", { ...auto, hasReplay: false });
       forks.parent = await forks.newSession();
-      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(1_501) }))));
+      await forks.seed(shortOf(1_501));
       await forks.forked("replay", auto);
       await forks.forked("text", auto);
       forks.parent = await forks.newSession();
       await forks.seed(spoken(...turns));
       await forks.forked("replay", auto);
+      await forks.forked("text", auto);
     });
 
     it("a turn of more calls than a replay takes is handed over by one all the same", async () => {
@@ -440,18 +444,20 @@ describe("Forks", () => {
   });
 
   describe("the task of a fork", () => {
-    it("[FRK-1] has its ID before the conversation is read and cut, and is starting meanwhile", async () => {
-      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
-      const reading = holdReading();
-      const { id } = await forks.launch();
-      await reading.reached();
-      const task = forks.engine.get(id);
-      assert.equal(task?.status, "running");
-      assert.equal(task.progress?.phase, "starting");
-      assert.deepEqual(await storedMessages(forks.server, id), []);
-      reading.release();
-      assert.equal((await forks.ended({ id })).status, "completed");
-    });
+    for (const strategy of ["auto", "replay"] as const)
+      it(`[FRK-1] with strategy ${strategy}: has its ID before the conversation is read, and is starting meanwhile`, async () => {
+        await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+        forks.use("replay", { strategy });
+        const reading = holdReading();
+        const { id } = await forks.launch();
+        await reading.reached();
+        const task = forks.engine.get(id);
+        assert.equal(task?.status, "running");
+        assert.equal(task.progress?.phase, "starting");
+        assert.deepEqual(await storedMessages(forks.server, id), []);
+        reading.release();
+        assert.equal((await forks.ended({ id })).status, "completed");
+      });
 
     for (const way of WAYS)
       it(`by ${way}: has spent nothing before its own turn, and only that afterwards`, async () => {
@@ -660,8 +666,9 @@ describe("Forks", () => {
       assert.match(text, new RegExp(`\\| ${shortID(plain.id)} \\| completed`));
     });
 
-    it("[FRK-1] by the tool: the ID at once, and the conversation of the caller for the task", async () => {
+    it("[FRK-1] by the tool: the ID before the caller's conversation is read, and that conversation for the task", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      forks.use("replay", { strategy: "auto" });
       const reading = holdReading();
       const input = { prompt: carryOn(), description: "By the tool", agent: "build", fork: "true" };
       const { text } = await RUNS.asyncagents_task(input, context());
@@ -670,6 +677,7 @@ describe("Forks", () => {
       assert.ok(text.includes(shortID(task.id)), text);
       assert.equal(task.launchedBy, "agent");
       await reading.reached();
+      assert.deepEqual(await storedMessages(forks.server, task.id), []);
       reading.release();
       assert.deepEqual(saidIn((await forks.received(task)).heard), ["User: Hi.", "Agent: Ho."]);
       assert.equal((await forks.ended(task)).status, "completed");
@@ -734,14 +742,28 @@ describe("Forks", () => {
       assert.doesNotMatch(task.error.message, /Retry/);
     });
 
-    it("a message that is not in the conversation is refused by the task's error", async () => {
-      await forks.seed(spoken(user("u", "Hi.")));
-      forks.use("copy");
-      const request = { sourceSessionID: forks.parent, upToMessageID: "msg_none" };
-      await isRefusedWithoutTrace(() => forks.launch({ fork: request }), /msg_none is not in the part/);
-      forks.use("replay");
-      const task = await forks.ended(await forks.launch({ fork: request }));
-      assert.match(task.error?.message ?? "", /msg_none is not in the part/);
+    it("a range that is not in the conversation is refused at once, and nothing is created", async () => {
+      await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
+      const other = await forks.newSession();
+      await forks.seed(spoken(user("v", "Elsewhere.")), other);
+      const [first, last] = (await forks.real.messages(forks.parent)).map(({ info }) => info.id);
+      const [elsewhere] = (await forks.real.messages(other)).map(({ info }) => info.id);
+      const ranges: readonly [Partial<ForkRequest>, string | undefined][] = [
+        [{ fromMessageID: "msg_none" }, "msg_none"],
+        [{ upToMessageID: "msg_none" }, "msg_none"],
+        [{ fromMessageID: elsewhere }, elsewhere],
+        [{ fromMessageID: last, upToMessageID: first }, last],
+      ];
+      holdReading();
+      for (const way of REBUILDING)
+        for (const [range, refusedID] of ranges) {
+          forks.use(way);
+          const fork = { sourceSessionID: forks.parent, ...range };
+          await isRefusedWithoutTrace(
+            () => forks.launch({ fork }),
+            new RegExp(`${refusedID} is not in the part of the conversation`),
+          );
+        }
     });
 
     it("a replay that is refused half-way leaves nothing behind, and the child gets all of it as text", async () => {

@@ -31,6 +31,9 @@ const SMALL = { context: 100_000, output: 8_000 };
 /** How the model sums a conversation up. */
 export const SUMMARY = "The summary says blue.";
 
+/** What is set besides the way. */
+type WaySettings = Partial<ForkSettings> & { readonly hasReplay?: boolean };
+
 /** A real server with a window on it and a conversation to fork, one way or another. */
 export class Forking {
   /** The session whose conversation is forked, and that the forks are attached to. */
@@ -110,8 +113,8 @@ export class Forking {
   }
 
   /** Forks from now on go this way where they can: a copy only where nothing is cut. */
-  use(way: Way, settings: Partial<ForkSettings> = {}): void {
-    this.hasReplay = way !== "text";
+  use(way: Way, { hasReplay = way !== "text", ...settings }: WaySettings = {}): void {
+    this.hasReplay = hasReplay;
     const strategy = way === "copy" ? "fork" : "replay";
     this.fork = { maxToolResultChars: 1_500, maxTokens: 100_000, strategy, ...settings };
   }
@@ -183,7 +186,7 @@ export class Forking {
   }
 
   /** What a fork of the parent gets that goes this way, and no other. */
-  async forked(way: Way, settings?: Partial<ForkSettings>): Promise<Received> {
+  async forked(way: Way, settings?: WaySettings): Promise<Received> {
     this.use(way, settings);
     this.filledBy = undefined;
     const task = await this.launch();

@@ -27,7 +27,7 @@ const QUESTIONS = [
 ];
 const MESSAGES = 3 * QUESTIONS.length;
 const ALL_KEPT = `Keeps all ${MESSAGES} messages`;
-/** Of 1,500 tokens. */
+/** Of 2,000 tokens. */
 const SOME_KEPT = `Keeps 11 of ${MESSAGES} messages`;
 
 /** A turn for each question: the agent reads a long file, then answers. */
@@ -158,7 +158,7 @@ describe("forking in a real editor", () => {
     await quickInput.enter("1.5");
     await quickInput.shows("Write a whole number greater than 0.");
     await takePictures(workbench, "fork-limit");
-    await quickInput.enter("1,500");
+    await quickInput.enter("2,000");
     await launch(`${SOME_KEPT} · about 1,500 of 25,000 tokens · 3 tool results shortened`).waitFor();
     await takePictures(workbench, "fork-review-cut");
     await option("Start from a Message…").click();
@@ -200,7 +200,7 @@ describe("forking in a real editor", () => {
     await reviewFork(prompt);
     await option("Token Limit…").click();
     await workbench.quickInput.shows("How many tokens");
-    await workbench.quickInput.enter("1500");
+    await workbench.quickInput.enter("2000");
     await launch(SOME_KEPT).waitFor();
     await launch("Keeps").click();
     const heard = await received(prompt);

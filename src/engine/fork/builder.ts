@@ -8,14 +8,11 @@ import type { ForkRange, TaskRecord } from "../task.ts";
 import type { TokenCounter } from "../token-counter.ts";
 import { answerText } from "../turn.ts";
 import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
-import { inheritedHistory } from "./history.ts";
+import { inheritedHistory, unknownMessage } from "./history.ts";
 import { planFork, type ForkOptions, type ForkPlan } from "./plan.ts";
 import { forkPreamble } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
-
-/** A conversation with more messages than this is rebuilt rather than copied, as copying takes time for each. */
-const MOST_COPIED_MESSAGES = 75;
 
 export interface ForkSettings extends CutLimits {
   readonly strategy: ForkOptions["strategy"];
@@ -44,7 +41,7 @@ export interface PreparedFork {
 /** How a fork begins: as the server's copy, or with an empty session that is filled later. */
 export interface ForkOpening {
   readonly copies: boolean;
-  /** Given where the conversation was short enough to be made ready at once. */
+  /** Given where it had to be known whether a copy is right. */
   readonly prepared: PreparedFork | undefined;
 }
 
@@ -60,34 +57,43 @@ export class ForkBuilder {
   ) {}
 
   /**
-   * Decides how the fork begins, quickly unless the settings ask for a copy whatever it takes. Throws a {@link Refusal}
-   * where the request cannot be met.
+   * Decides how the fork begins: at once, unless a copy may be right, which takes reading and cutting the conversation.
+   * Throws a {@link Refusal} where the request cannot be met.
    */
-  async open(request: ForkRequest): Promise<ForkOpening> {
+  async open(request: ForkRequest, prompt: string): Promise<ForkOpening> {
     this.check(request);
-    const { strategy } = this.settings();
-    if (strategy === "replay") return { copies: false, prepared: undefined };
-    const limit = strategy === "fork" ? undefined : MOST_COPIED_MESSAGES + 1;
-    const source = await this.read(request, limit);
-    const counter = strategy === "fork" ? this.counter : UNCOUNTED;
-    const prepared = source.length === limit ? undefined : await this.prepareFrom(source, request, counter);
-    // The counter takes a moment to get ready, which the session's creation and the reading need not wait for.
-    if (!prepared) void this.counter.count([" "]).catch(() => undefined);
-    return { copies: prepared?.plan.kind === "copy", prepared };
+    await this.checkRange(request);
+    if (!(await this.mayCopy())) return { copies: false, prepared: undefined };
+    const prepared = await this.prepare(request, prompt);
+    return { copies: prepared.plan.kind === "copy", prepared };
   }
 
-  /** Reads and cuts the conversation. Throws a {@link Refusal} where the request cannot be met. */
-  async prepare(request: ForkRequest, signal?: CancelSignal): Promise<PreparedFork> {
+  /**
+   * Reads and cuts the conversation. Throws a {@link Refusal} where the request cannot be met.
+   * @param prompt of the task, where it is known
+   */
+  async prepare(request: ForkRequest, prompt?: string, signal?: CancelSignal): Promise<PreparedFork> {
     this.check(request);
     const source = await this.read(request);
-    const prepared = await this.prepareFrom(source, request, this.counter, signal);
-    if (!prepared) throw new Error("The tokens were not counted.");
-    return prepared;
+    const limits = this.limits(request);
+    const facts = this.facts(request);
+    const cut = await cutHistory(
+      inheritedHistory(source, request, prompt),
+      limits,
+      this.counter,
+      signal,
+      (cut) => `${forkPreamble(cut, facts)}\n\n${TRANSCRIPT_LEGEND}\n\n`,
+    );
+    const { strategy: wanted } = this.settings();
+    // A copy takes over what the messages took, by which the server would compact it before its first answer.
+    const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
+    const hasReplay = await this.server.canWriteHistory();
+    return { cut, plan: planFork(cut, { strategy, hasReplay }), preamble: forkPreamble(cut, facts) };
   }
 
   /** What the child will see, without making one. */
   async preview(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
-    const { cut, plan } = await this.prepare(request, signal);
+    const { cut, plan } = await this.prepare(request, undefined, signal);
     return forkPreview(cut, plan, this.facts(request));
   }
 
@@ -125,36 +131,29 @@ export class ForkBuilder {
     if (!this.sessionOf(request.sourceSessionID)) throw unknownSource();
   }
 
-  private async read({ sourceSessionID }: ForkRequest, limit?: number): Promise<readonly Message[]> {
-    try {
-      return await this.server.messages(sourceSessionID, limit);
-    } catch (error) {
-      throw error instanceof ServerFailure && error.reason === "not-found" ? unknownSource() : error;
-    }
+  /** Asks for the two messages alone: reading the whole conversation may take long. */
+  private async checkRange({ sourceSessionID, fromMessageID, upToMessageID }: ForkRequest): Promise<void> {
+    const find = async (id: string | undefined): Promise<Message | undefined> => {
+      if (id === undefined) return undefined;
+      const message = await this.server.message(sourceSessionID, id);
+      if (message?.info.sessionID !== sourceSessionID) throw unknownMessage(id);
+      return message;
+    };
+    const [from, upTo] = await Promise.all([find(fromMessageID), find(upToMessageID)]);
+    if (from && upTo && from.info.created > upTo.info.created) throw unknownMessage(from.info.id);
   }
 
-  /** Undefined: the counter is {@link UNCOUNTED} and the answer takes counting. */
-  private async prepareFrom(
-    source: readonly Message[],
-    request: ForkRequest,
-    counter: TokenCounter,
-    signal?: CancelSignal,
-  ): Promise<PreparedFork | undefined> {
-    const { strategy: wanted } = this.settings();
-    const limits = this.limits(request);
-    // A copy takes over what the messages took, by which the server would compact it before its first answer.
-    const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
+  /** Writing a conversation anew is quicker than the server's copy, however short it is. */
+  private async mayCopy(): Promise<boolean> {
+    const { strategy } = this.settings();
+    return strategy === "fork" || (strategy === "auto" && !(await this.server.canWriteHistory()));
+  }
+
+  private async read({ sourceSessionID }: ForkRequest): Promise<readonly Message[]> {
     try {
-      const cut = await cutHistory(inheritedHistory(source, request), limits, counter, signal);
-      const hasReplay = await this.server.canWriteHistory();
-      return {
-        cut,
-        plan: planFork(cut, { strategy, hasReplay }),
-        preamble: forkPreamble(cut, this.facts(request)),
-      };
+      return await this.server.messages(sourceSessionID);
     } catch (error) {
-      if (error === NOT_COUNTED) return undefined;
-      throw error;
+      throw error instanceof ServerFailure && error.reason === "not-found" ? unknownSource() : error;
     }
   }
 
@@ -193,10 +192,6 @@ export class ForkBuilder {
     return [text, ...native];
   }
 }
-
-const NOT_COUNTED = new Error("Not counted.");
-/** For what must not take long: where counting would decide, nobody counts. */
-const UNCOUNTED: TokenCounter = { count: () => Promise.reject(NOT_COUNTED) };
 
 function unknownSource(): Refusal {
   return new Refusal(

@@ -58,13 +58,13 @@ export class ForkHandOver {
   }
 
   private async build(entry: Entry, input: ForkHandOverInput, { signal }: Cancellation): Promise<void> {
-    const { request, opening, startsNow } = input;
+    const { request, opening, prompt, startsNow } = input;
     const { record } = entry;
     let prepared: PreparedFork;
     try {
       const builder = await this.builder();
       if (!opening && !(await this.clear(record))) return;
-      prepared = opening?.prepared ?? (await builder.prepare(request, signal));
+      prepared = opening?.prepared ?? (await builder.prepare(request, prompt, signal));
       if (!opening?.copies && !signal.aborted) await builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.

@@ -51,11 +51,16 @@ export interface InheritedHistory {
  * that is the summary, the messages that it kept beside it, and those that came after. Left out is what no model is sent
  * (ignored texts, step marks, patches, snapshots, answers that broke off in an error), and reasoning: a model cannot take
  * up what was reasoned in another session. A call without result ends as {@link IN_PROGRESS}; the message that is still
- * being written keeps what it has. Large files are replaced by a text that names them.
+ * being written keeps what it has. Large files are replaced by a text that names them. The call that hands the fork its
+ * prompt is left without it, as the prompt comes last.
  *
  * Throws a {@link Refusal} if a message of the range is not there, or the first comes after the last.
  */
-export function inheritedHistory(source: readonly Message[], range: HistoryRange = {}): InheritedHistory {
+export function inheritedHistory(
+  source: readonly Message[],
+  range: HistoryRange = {},
+  forkPrompt?: string,
+): InheritedHistory {
   const { fromMessageID, upToMessageID } = range;
   const end = upToMessageID === undefined ? source.length : positionOf(source, upToMessageID) + 1;
   const known = source.slice(0, end);
@@ -63,14 +68,18 @@ export function inheritedHistory(source: readonly Message[], range: HistoryRange
 
   let openCalls = 0;
   let leftOutFiles = 0;
+  let leftOutPrompts = 0;
   const inherit = (part: Part, info: MessageInfo): Part | undefined => {
     switch (part.type) {
       case "text":
         return part.ignored || part.text === "" ? undefined : part;
-      case "tool":
-        if (isEnded(part)) return part;
-        openCalls++;
-        return closed(part, info);
+      case "tool": {
+        if (!isEnded(part)) openCalls++;
+        const call = isEnded(part) ? part : closed(part, info);
+        if (forkPrompt === undefined || call.state.input["prompt"] !== forkPrompt) return call;
+        leftOutPrompts++;
+        return withoutPrompt(call);
+      }
       case "file":
         if (info.role === "user" && QUOTED_FILES.has(part.mime)) return undefined;
         if (part.url.length <= ATTACHMENT_LENGTH) return part;
@@ -97,6 +106,7 @@ export function inheritedHistory(source: readonly Message[], range: HistoryRange
       end === source.length &&
       openCalls === 0 &&
       leftOutFiles === 0 &&
+      leftOutPrompts === 0 &&
       !known.some(isBeingWritten) &&
       !chosen.some(hasReasoning),
     sourceEvents: source.reduce((count, { parts }) => count + 1 + parts.length, 0),
@@ -106,7 +116,11 @@ export function inheritedHistory(source: readonly Message[], range: HistoryRange
 function positionOf(messages: readonly Message[], id: string): number {
   const position = messages.findIndex(({ info }) => info.id === id);
   if (position !== -1) return position;
-  throw new Refusal(
+  throw unknownMessage(id);
+}
+
+export function unknownMessage(id: string): Refusal {
+  return new Refusal(
     "invalid-argument",
     sentence(
       "Message {0} is not in the part of the conversation that is forked; choose one of its messages.",
@@ -188,6 +202,11 @@ function closed(part: ToolPart, { created }: MessageInfo): ToolPart {
   const { input } = part.state;
   const start = part.state.status === "running" ? part.state.start : created;
   return { ...part, state: { status: "error", input, error: IN_PROGRESS, start, end: start } };
+}
+
+function withoutPrompt(part: ToolPart): ToolPart {
+  const input = Object.fromEntries(Object.entries(part.state.input).filter(([name]) => name !== "prompt"));
+  return { ...part, state: { ...part.state, input } };
 }
 
 /** A text in the place of a part. */

@@ -20,7 +20,8 @@ export type ForkPlan =
 
 export interface ForkOptions {
   /**
-   * `auto`: a copy where one shows the child the same and is quick, else a replay.
+   * `auto`: a replay, which is the quickest; where the server has none, a copy of what is short, if one shows the child
+   * the same.
    * `fork`: a copy wherever one shows the child the same, however long it takes, and never a replay.
    * `replay`: never a copy.
    */
@@ -33,8 +34,8 @@ export interface ForkOptions {
 
 /**
  * Chooses how a cut history is handed over. A copy is right only where nothing was cut and nothing was in flight, as it
- * would show the child what the limits leave out, or a call that never ends; and it takes time for everything that was
- * ever said, even before a compaction. A replay keeps as many of the recent messages native as the events allow: one for
+ * would show the child what the limits leave out, or a call that never ends. It takes the server more time than a replay,
+ * of however few messages, and that for everything that was ever said, even before a compaction. A replay keeps as many of the recent messages native as the events allow: one for
  * a message, and one for each of its parts. They begin with a prompt where the events allow that; of a turn too long for
  * them the end is native, and the text before it stands in for its prompt.
  */
@@ -44,8 +45,9 @@ export function planFork(
 ): ForkPlan {
   const { messages, source } = cut;
   const isSame = source.isWhole && !isCut(cut);
-  const isQuick = strategy === "fork" || source.sourceEvents <= maxEvents;
-  if (strategy !== "replay" && isSame && isQuick) return { kind: "copy" };
+  const isWanted =
+    strategy === "fork" || (strategy === "auto" && !hasReplay && source.sourceEvents <= maxEvents);
+  if (isSame && isWanted) return { kind: "copy" };
   if (strategy === "fork" || !hasReplay) return { kind: "text", asText: messages };
   const start = firstNative(messages, maxEvents - OPENING_EVENTS);
   return { kind: "replay", asText: messages.slice(0, start), native: messages.slice(start) };

@@ -6,7 +6,7 @@ import { planFork, type ForkOptions } from "../../../../src/engine/fork/plan.ts"
 import { forkPreamble, PREAMBLE_LENGTH } from "../../../../src/engine/fork/preamble.ts";
 import { forkPreview } from "../../../../src/engine/fork/preview.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
-import { agent, ByteCounter, call, file, ids, mark, user } from "./conversation.ts";
+import { agent, ByteCounter, call, file, ids, mark, reasoning, user } from "./conversation.ts";
 
 function cut(source: InheritedHistory, maxTokens = 100_000): Promise<CutHistory> {
   return cutHistory(source, { maxToolResultChars: 1_500, maxTokens }, new ByteCounter());
@@ -50,7 +50,7 @@ describe("the preamble of a fork", () => {
       agent("m", {}, call("l", { output: "r".repeat(2_000), input: { p: "q".repeat(300) } })),
       agent("k", {}, call("j", { output: "r".repeat(4_000) }, "grep")),
     ];
-    const preamble = forkPreamble(await cut(inheritedHistory(messages), 3_500));
+    const preamble = forkPreamble(await cut(inheritedHistory(messages), 3_600));
     assert.match(
       preamble,
       /: 5 messages of 8 left out, 2 tool results shortened to 1500 characters \(about \d+ of \d+ tokens/,
@@ -114,13 +114,20 @@ describe("the way in which a fork gets its history", () => {
     return planFork(await cut(inheritedHistory(messages), maxTokens), { ...auto, ...options });
   }
 
-  it("is a copy where nothing is cut, nothing is in flight, and it is short", async () => {
-    assert.equal((await planOf(turns(30))).kind, "copy");
-    assert.equal((await planOf([])).kind, "copy");
-    assert.equal((await planOf(turns(31))).kind, "replay");
-    assert.equal((await planOf(turns(1, "r".repeat(2_000)))).kind, "replay");
-    assert.equal((await planOf(turns(3), {}, 20)).kind, "replay");
-    assert.equal((await planOf([...turns(1), user("u", "Fork."), inFlight])).kind, "replay");
+  it("is a replay wherever the server has one, as that is the quickest", async () => {
+    for (const messages of [[], turns(1), turns(300)]) assert.equal((await planOf(messages)).kind, "replay");
+  });
+
+  it("is, without a replay, a copy where nothing is cut, nothing is in flight, and it is short", async () => {
+    const kindOf = async (messages: readonly Message[], maxTokens?: number) =>
+      (await planOf(messages, { hasReplay: false }, maxTokens)).kind;
+    assert.equal(await kindOf(turns(30)), "copy");
+    assert.equal(await kindOf([]), "copy");
+    assert.equal(await kindOf(turns(31)), "text");
+    assert.equal(await kindOf(turns(1, "r".repeat(2_000))), "text");
+    assert.equal(await kindOf(turns(3), 20), "text");
+    assert.equal(await kindOf([...turns(1), user("u", "Fork."), inFlight]), "text");
+    assert.equal(await kindOf([...turns(1), agent("r", {}, reasoning("Hm."), "So.")]), "text");
   });
 
   it("is no copy of what a compaction made short, as the copy would be long", async () => {
@@ -129,7 +136,7 @@ describe("the way in which a fork gets its history", () => {
       user("k", mark("compaction")),
       agent("s", { parentID: "k", summary: true }, "Summary"),
     ];
-    assert.equal((await planOf(compacted)).kind, "replay");
+    assert.equal((await planOf(compacted, { hasReplay: false })).kind, "text");
     assert.equal((await planOf(compacted, { strategy: "fork" })).kind, "copy");
   });
 
@@ -161,7 +168,7 @@ describe("the way in which a fork gets its history", () => {
 
   it("is text where the server cannot replay, or is not to", async () => {
     for (const options of [
-      { hasReplay: false },
+      { hasReplay: false, strategy: "auto" },
       { strategy: "fork" },
       { strategy: "replay", hasReplay: false },
     ] as const) {

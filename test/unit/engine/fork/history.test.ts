@@ -82,6 +82,24 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages[1]?.parts.slice(0, 2), source[1]?.parts.slice(0, 2));
   });
 
+  it("has the prompt of the fork nowhere in a call: it comes last", () => {
+    const launching = call("c1", { status: "running", input: { prompt: "Fork me.", fork: true } });
+    const others = [
+      call("c2", { input: { prompt: "Another one." } }),
+      call("c3", { input: { filePath: "Fork me." } }),
+      call("c4", { input: { prompt: "Fork me." } }),
+    ];
+    const source = [user("u1", "Fork me."), agent("a1", {}, launching, ...others)];
+    const { messages, isWhole } = inheritedHistory(source, {}, "Fork me.");
+    assert.deepEqual(messages.map(words)[0], "Fork me.");
+    const inputs = messages[1]?.parts.map((part) => part.type === "tool" && part.state.input);
+    assert.deepEqual(inputs, [{ fork: true }, { prompt: "Another one." }, { filePath: "Fork me." }, {}]);
+    assert.ok(!isWhole);
+    const ended = [user("u1", "Go."), agent("a1", {}, call("c4", { input: { prompt: "Fork me." } }))];
+    assert.ok(!inheritedHistory(ended, {}, "Fork me.").isWhole);
+    assert.ok(inheritedHistory(ended, {}, "Fork it.").isWhole);
+  });
+
   it("is not the whole of a conversation whose last message is being written", () => {
     const { isWhole } = inheritedHistory([user("u1", "Go."), agent("a1", { completed: undefined }, "I")]);
     assert.ok(!isWhole);
