@@ -1,3 +1,4 @@
+import { hasArrived } from "./arrival.ts";
 import { Refusal } from "./errors.ts";
 import { freshID, type Random } from "./ids.ts";
 import { isNotice } from "./notices.ts";
@@ -103,17 +104,13 @@ function endAtRest(
 /** What it was asked last: neither a request of the server's own, such as for a summary, nor a notice of ours. */
 function promptOf(messages: readonly Message[]): Prompt | undefined {
   const asked = messages.filter(isAsked);
-  return asked.findLast((message) => hasOwnText(message) && !isNotice(message)) ?? asked.at(-1);
+  return asked.findLast((message) => hasArrived(message) && !isNotice(message)) ?? asked.at(-1);
 }
 
 type Prompt = Message & { readonly info: UserMessageInfo };
 
 function isAsked(message: Message): message is Prompt {
   return message.info.role === "user";
-}
-
-function hasOwnText({ parts }: Message): boolean {
-  return parts.some((part) => part.type === "text" && !part.synthetic);
 }
 
 function countToolCalls(messages: readonly Message[]): number {

@@ -1,17 +1,104 @@
-import type { AgentServer } from "./ports.ts";
+import { partID } from "./ids.ts";
+import { ServerFailure, type AgentServer, type Clock } from "./ports.ts";
+import type { Entry } from "./registry.ts";
+import type { Message, Part, Prompt, PromptFile, PromptPart } from "./server-model.ts";
+import type { TaskRecord } from "./task.ts";
 
 /**
- * Whether the server has a prompt whose call failed: an answer that was lost does not say that the prompt was.
- * Undefined where that cannot be known now; the turn watcher decides later.
+ * A prompt that this process handed over and has not seen stored: the server takes a prompt first, then stores its
+ * message, and then its parts one by one, and may stop at any moment of that.
  */
-export async function hasArrived(
+export interface Unstored {
+  readonly prompt: Prompt;
+  /** When it was last handed over, in milliseconds since 1970. */
+  readonly at: number;
+  /** The call failed without an answer, or the connection was lost since: it may have to be handed over again. */
+  readonly isDoubtful: boolean;
+}
+
+/** Whether all of a message is stored. The text that people read is sent as the last part, and so stored last. */
+export function hasArrived(message: Message | undefined): boolean {
+  return message?.parts.some(isOwnText) ?? false;
+}
+
+/** Text that was written by someone, not added to tell the model something. */
+export function isOwnText(part: Part): boolean {
+  return part.type === "text" && !part.synthetic;
+}
+
+/** Whether the server has stored a prompt. Undefined where that cannot be known now. */
+export async function isStored(
   server: AgentServer,
-  sessionID: string,
-  messageID: string,
+  { id, promptMessageID }: Pick<TaskRecord, "id" | "promptMessageID">,
 ): Promise<boolean | undefined> {
   try {
-    return (await server.message(sessionID, messageID)) !== undefined;
+    return hasArrived(await server.message(id, promptMessageID));
   } catch {
     return undefined;
+  }
+}
+
+/** The parts of a message of ours: the same IDs each time, so that sending it again adds none. */
+export function partsOf(
+  messageID: string,
+  hidden: PromptPart | undefined,
+  visible: PromptPart,
+): PromptPart[] {
+  return [hidden, visible].flatMap((part, index) =>
+    part ? [{ ...part, id: partID(messageID, index) }] : [],
+  );
+}
+
+/** What a task is given to do. */
+export interface PromptInput {
+  readonly text: string;
+  /** What the model alone reads before it. */
+  readonly preamble?: string | undefined;
+  readonly files?: readonly PromptFile[] | undefined;
+  /** Store only; nothing runs. */
+  readonly noReply?: boolean | undefined;
+}
+
+/** Hands prompts over to tasks; called with the task's queue held. */
+export class HandOver {
+  constructor(
+    private readonly server: AgentServer,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Gives a task the prompt that its record names. Rejects where the server refuses it. Where the server gives no answer
+   * the turn watcher finds out whether the prompt is there, and hands it over again if not.
+   */
+  async give(entry: Entry, { text, preamble, files, noReply }: PromptInput): Promise<void> {
+    const { agent, model, promptMessageID: messageID } = entry.record;
+    const hidden = preamble === undefined ? undefined : { text: preamble, synthetic: true };
+    await this.send(entry, {
+      messageID,
+      agent,
+      model,
+      parts: partsOf(messageID, hidden, { text }),
+      files,
+      noReply,
+    });
+  }
+
+  /** Hands over once more what may not have arrived. */
+  async giveAgain(entry: Entry, { prompt }: Unstored): Promise<void> {
+    await this.send(entry, prompt);
+  }
+
+  private async send(entry: Entry, prompt: Prompt): Promise<void> {
+    const unstored = { prompt, at: this.clock.now(), isDoubtful: false };
+    entry.unstored = unstored;
+    try {
+      await this.server.prompt(entry.record.id, prompt);
+    } catch (error) {
+      const isKnown = !(error instanceof ServerFailure && error.reason === "unreachable");
+      // An event may have told meanwhile that the prompt is there.
+      if (entry.unstored === unstored)
+        entry.unstored = isKnown ? undefined : { ...unstored, isDoubtful: true };
+      if (isKnown) throw error;
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { hasArrived } from "./arrival.ts";
+import { HandOver, hasArrived, isStored } from "./arrival.ts";
 import type { BudgetGuard } from "./budget-guard.ts";
 import { Catalog } from "./catalog.ts";
 import type { Budget } from "./ceiling.ts";
@@ -123,6 +123,7 @@ export class TaskEngine implements Disposable {
   /** Whether this window knew its tasks before. */
   private tookUp = false;
   private readonly forks: () => Promise<ForkBuilder>;
+  private readonly prompts: HandOver;
   private readonly forkHandOver: ForkHandOver;
   private readonly adoptions = new Serial();
   private connected = false;
@@ -168,13 +169,15 @@ export class TaskEngine implements Disposable {
     let forks: Promise<ForkBuilder> | undefined;
     this.forks = () => (forks ??= this.loadForks());
     const end = (entry: Entry, event: TaskEvent): Promise<void> => this.end(entry, event);
-    this.forkHandOver = new ForkHandOver(this.forks, server, clock, logger, end);
+    this.prompts = new HandOver(server, clock);
+    this.forkHandOver = new ForkHandOver(this.forks, server, this.prompts, clock, logger, end);
     this.launcher = new Launcher(
       ports,
       this.registry,
       this.catalog,
       this.queue,
       this.forks,
+      this.prompts,
       this.forkHandOver,
       async (parentSessionID, batchID) => (await this.loadGuard())?.requireRoom(parentSessionID, batchID),
       () => {
@@ -182,7 +185,16 @@ export class TaskEngine implements Disposable {
         this.pump();
       },
     );
-    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, isWriting, end);
+    this.turns = new TurnWatcher(
+      this.registry,
+      server,
+      clock,
+      logger,
+      settings,
+      this.prompts,
+      isWriting,
+      end,
+    );
     this.transcripts = new LiveTranscripts(server, logger);
     this.onDidChange = this.registry.onDidChange;
     this.onDidChangeSession = this.registry.onDidChangeSession;
@@ -390,10 +402,9 @@ export class TaskEngine implements Disposable {
 
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
   private async resumeAgain(entry: Entry, text: string): Promise<Task> {
-    const { server } = this.ports;
-    const { id, promptMessageID: messageID, agent, model, status } = entry.record;
-    if (status === "resumed" && (await hasArrived(server, id, messageID)) === false) {
-      await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
+    const mayBeLost = entry.record.status === "resumed" && !entry.unstored;
+    if (mayBeLost && (await isStored(this.ports.server, entry.record)) === false) {
+      await this.prompts.give(entry, { text });
       this.turns.watch();
     }
     return this.registry.snapshot(entry);
@@ -420,7 +431,7 @@ export class TaskEngine implements Disposable {
         ),
       );
     const message = await this.promptMessage(record);
-    if (!message)
+    if (!message || !hasArrived(message))
       throw new Refusal(
         "session-gone",
         sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(record.id)),
@@ -732,11 +743,13 @@ export class TaskEngine implements Disposable {
   }
 
   private accept(event: ServerEvent): void {
+    this.turns.hear();
     if (this.early) this.early.push(event);
     else this.handle(event);
   }
 
   private handle(event: ServerEvent): void {
+    if (event.type === "heartbeat") return;
     if (event.type === "session-changed") {
       const entry = this.registry.adopt(event.session);
       if (entry && isActive(entry.record)) this.turns.watch();
@@ -848,20 +861,10 @@ export class TaskEngine implements Disposable {
     resumed: TaskRecord,
     text: string,
   ): Promise<void> {
-    const { server } = this.ports;
-    const { id, promptMessageID: messageID, agent, model } = resumed;
-    let wasSent = false;
     try {
       await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
-      wasSent = true;
-      await server.prompt(id, { messageID, agent, model, parts: [{ text }] });
+      await this.prompts.give(entry, { text });
     } catch (error) {
-      const arrived = wasSent ? await hasArrived(server, id, messageID) : false;
-      if (arrived) return;
-      if (arrived === undefined) {
-        this.turns.watch();
-        throw error;
-      }
       await this.registry.save(entry, before).catch(() => undefined);
       throw error;
     }

@@ -29,6 +29,12 @@ export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly 
   return `${prefix}_${timePart(at)}${tail}`;
 }
 
+/** The ID of a part of a message of ours: it follows from the message's, and sorts by `index`. */
+export function partID(messageID: string, index: number): string {
+  const [, digits = "0", tail = ""] = /^msg_([0-9a-f]{12})(.*)$/.exec(messageID) ?? [];
+  return `prt_${((BigInt(`0x${digits}`) + BigInt(index)) % TIME_SPACE).toString(16).padStart(12, "0")}${tail}`;
+}
+
 /** When the server gave an ID, in milliseconds since 1970: the form holds the time of the two years before `now`. */
 export function timeOf(id: string, now: number): number {
   const [, digits] = /_([0-9a-f]{12})/.exec(id) ?? [];

@@ -1,4 +1,4 @@
-import { hasArrived } from "./arrival.ts";
+import { isStored, type HandOver } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
@@ -75,6 +75,7 @@ export class Launcher {
     private readonly catalog: Catalog,
     private readonly queue: LaunchQueue,
     private readonly forks: () => Promise<ForkBuilder>,
+    private readonly prompts: HandOver,
     private readonly forkHandOver: ForkHandOver,
     /** Rejects with a {@link Refusal} where nothing more may begin in a batch. */
     private readonly requireRoom: (parentSessionID: string, batchID: string) => Promise<void>,
@@ -200,9 +201,9 @@ export class Launcher {
 
   /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
   private async handOverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
-    const { id, promptMessageID } = entry.record;
-    const isThere = await hasArrived(this.ports.server, id, promptMessageID);
-    if (isThere === false && isActive(entry.record))
+    const isThere = await isStored(this.ports.server, entry.record);
+    // What this process has handed over it hands over again by itself.
+    if (isThere === false && isActive(entry.record) && !entry.unstored)
       await this.handOver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }
@@ -221,7 +222,7 @@ export class Launcher {
     if (!fork) await settled;
   }
 
-  /** The task's queue is held until it is decided whether the prompt arrived: nothing else may end it meanwhile. */
+  /** The task's queue is held until the server has taken the prompt: nothing else may end it meanwhile. */
   private handOverPrompt(
     entry: Entry,
     text: string,
@@ -229,15 +230,11 @@ export class Launcher {
     startsNow: boolean,
   ): Promise<void> {
     const { server, logger } = this.ports;
-    const { id, agent, model, promptMessageID: messageID } = entry.record;
-    entry.handedOverAt = this.ports.clock.now();
+    const { id } = entry.record;
     return entry.serial.run(async () => {
       try {
-        await server.prompt(id, { messageID, agent, model, parts: [{ text }], files, noReply: !startsNow });
+        await this.prompts.give(entry, { text, files, noReply: !startsNow });
       } catch (error) {
-        const arrived = await hasArrived(server, id, messageID);
-        if (arrived) return;
-        if (arrived === undefined) throw error;
         // A task that never got its prompt would only mislead.
         this.registry.forget(id);
         await Promise.all([server.abort(id), server.deleteSession(id)]).catch((cleanup: unknown) => {

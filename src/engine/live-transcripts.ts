@@ -2,7 +2,7 @@ import { Emitter, type Disposable } from "./event.ts";
 import { messageOf } from "./errors.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { Serial } from "./serial.ts";
-import { sessionOf, type Message, type MessageInfo, type Part, type ServerEvent } from "./server-model.ts";
+import { sessionOf, type Message, type MessageInfo, type Part, type SessionEvent } from "./server-model.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
 /**
@@ -62,7 +62,7 @@ export class LiveTranscripts implements Disposable {
     });
   }
 
-  accept(event: ServerEvent): void {
+  accept(event: SessionEvent): void {
     this.keepStreamedText(event);
     for (const transcript of this.opened) transcript.accept(event);
   }
@@ -72,7 +72,7 @@ export class LiveTranscripts implements Disposable {
     this.streaming.clear();
   }
 
-  private keepStreamedText(event: ServerEvent): void {
+  private keepStreamedText(event: SessionEvent): void {
     if (event.type === "part-delta") {
       const stream = this.streaming.get(event.partID);
       if (stream && event.field === "text") stream.text += event.delta;
@@ -98,7 +98,7 @@ class LiveTranscript implements Transcript {
   private infos: MessageInfo[] = [];
   private readonly parts = new Map<string, Map<string, Part>>();
   /** Events that came before the conversation was read; undefined afterwards. */
-  private early: ServerEvent[] | undefined = [];
+  private early: SessionEvent[] | undefined = [];
   /** One after the other: what came during a read must not be undone by an older one that answers later. */
   readonly reads = new Serial();
   private readonly changes: Emitter<TranscriptChange>;
@@ -146,7 +146,7 @@ class LiveTranscript implements Transcript {
     this.changes.fire({ type: "reset", messages: this.messages });
   }
 
-  accept(event: ServerEvent): void {
+  accept(event: SessionEvent): void {
     if (sessionOf(event) !== this.sessionID) return;
     if (this.early) {
       this.early.push(event);
@@ -161,7 +161,7 @@ class LiveTranscript implements Transcript {
     this.changes.dispose();
   }
 
-  private apply(event: ServerEvent): TranscriptChange | undefined {
+  private apply(event: SessionEvent): TranscriptChange | undefined {
     switch (event.type) {
       case "message-changed": {
         const { info } = event;

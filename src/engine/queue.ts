@@ -1,3 +1,4 @@
+import { hasArrived } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
@@ -94,8 +95,8 @@ export class LaunchQueue {
     const { record } = entry;
     if (!isActive(record) || !isQueued(record)) return true;
     const { id, agent, model, promptMessageID: messageID } = record;
-    // A task is seen as soon as its session exists, a moment before its launch has stored the prompt.
-    if (!(await this.server.message(id, messageID))) return false;
+    // A task is seen as soon as its session exists, a moment before the server has stored its prompt.
+    if (!hasArrived(await this.server.message(id, messageID))) return false;
     // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
     await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.clock.now() });
     await this.server.prompt(id, { messageID, agent, model, parts: [] });

@@ -1,3 +1,4 @@
+import type { Unstored } from "./arrival.ts";
 import type { CeilingUse } from "./ceiling.ts";
 import { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
@@ -18,8 +19,8 @@ export interface Entry {
   progress: ProgressTracker | undefined;
   /** The server's last word on an error in this session since the turn began. */
   lastError: AgentError | undefined;
-  /** When this process handed its prompt over (milliseconds since 1970); undefined: another one did, or none. */
-  handedOverAt: number | undefined;
+  /** Its prompt, from when this process hands it over until it is seen stored. */
+  unstored: Unstored | undefined;
   /** The ceiling that is nearly used, while the task is active. */
   ceiling?: CeilingUse | undefined;
   /** The retry of it that is under way. */
@@ -252,7 +253,7 @@ export class TaskRegistry {
         session,
         progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
         lastError: undefined,
-        handedOverAt: undefined,
+        unstored: undefined,
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
@@ -394,6 +395,7 @@ export class TaskRegistry {
       entry.progress = new ProgressTracker(this.now(), isQueued(record));
       entry.lastError = undefined;
     } else if (!isActive(record)) {
+      entry.unstored = undefined;
       entry.progress = undefined;
       entry.ceiling = undefined;
     }

@@ -276,6 +276,12 @@ export type RequestAnswer =
 
 /** What the server tells while it runs. */
 export type ServerEvent =
+  | SessionEvent
+  /** Nothing happened for a while, and the server is there. */
+  | { readonly type: "heartbeat" };
+
+/** What happens in one session. */
+export type SessionEvent =
   | { readonly type: "session-changed"; readonly session: Session }
   | { readonly type: "session-deleted"; readonly sessionID: string }
   | { readonly type: "session-status"; readonly sessionID: string; readonly status: SessionStatus }
@@ -301,7 +307,7 @@ export type ServerEvent =
   | { readonly type: "request-closed"; readonly sessionID: string; readonly requestID: string };
 
 /** The session that an event is about. */
-export function sessionOf(event: ServerEvent): string {
+export function sessionOf(event: SessionEvent): string {
   switch (event.type) {
     case "session-changed":
       return event.session.id;

@@ -8,7 +8,7 @@ import { sentence } from "./sentence.ts";
 import {
   sessionOf,
   type AgentError,
-  type ServerEvent,
+  type SessionEvent,
   type Session,
   type SessionStatus,
 } from "./server-model.ts";
@@ -89,7 +89,7 @@ export class Subagents implements Disposable {
   }
 
   /** Takes in what the server tells of a session; of one that is no subagent it does nothing. */
-  accept(event: ServerEvent): void {
+  accept(event: SessionEvent): void {
     const held = this.held.get(sessionOf(event));
     if (!held) return;
     if (event.type === "session-status") this.acceptStatus(held, event.status);

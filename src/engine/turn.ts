@@ -1,3 +1,4 @@
+import { hasArrived } from "./arrival.ts";
 import type { AgentError, AssistantMessageInfo, Message, ToolPart } from "./server-model.ts";
 
 /** How many of a session's newest messages tell how its turn stands: the last answer and what was queued behind it. */
@@ -5,7 +6,7 @@ export const TURN_WINDOW = 20;
 
 /** How the turn that answers a prompt stands, by the session's messages alone. */
 export type Turn =
-  /** The server does not have the prompt. */
+  /** The server does not have the prompt, or not all of it. */
   | { readonly kind: "unseen" }
   /** The prompt is stored and no answer was begun. */
   | { readonly kind: "unanswered" }
@@ -37,7 +38,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
 
   const answers = messages.slice(prompt + 1).filter(isAnswer);
   const last = answers.at(-1);
-  if (!last) return { kind: "unanswered" };
+  if (!last) return { kind: prompt === -1 || hasArrived(messages[prompt]) ? "unanswered" : "unseen" };
 
   const { info } = last;
   if (info.completed === undefined)

@@ -1,3 +1,4 @@
+import { isOwnText, type HandOver } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
@@ -12,6 +13,12 @@ import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord
 const FIRST_POLL_MS = 1_000;
 /** How long the server may take to store a prompt that it took: it reads the files that go with it first. */
 const STORING_MS = 60_000;
+/** How long the server may take for what is left of a prompt whose sender is gone: to store it, or to begin the answer. */
+const LEFT_BEHIND_MS = 10_000;
+/** The server sends a heartbeat every 10 s: on a stream that is silent for longer, events may be missing. */
+const HEARTBEAT_MS = 12_000;
+/** A task is asked for at least this often, however sure it seems that it is at work. */
+const VOUCHED_MS = 60_000;
 
 export interface TurnSettings {
   /** Milliseconds between polls while a task is active. */
@@ -26,9 +33,34 @@ export const INTERRUPTED = taskError(
   sentence("The server stopped while the task was at work. Retry it as a new task."),
 );
 
+const NEVER_STARTED = taskError(
+  "NeverStarted",
+  sentence("The task was created but its prompt was never started. Launch it again as a new task."),
+);
+
+/** Why a turn never began whose prompt nobody knows any more. */
+function promptLost({ status, isForked }: TaskRecord): TaskError {
+  return taskError(
+    "PromptLost",
+    status === "resumed"
+      ? sentence(
+          "The follow-up was lost before the server had stored it. Fork the task to carry on from its conversation.",
+        )
+      : isForked
+        ? sentence(
+            "The window was closed before the task got its conversation and its prompt. Launch it again as a new task.",
+          )
+        : sentence(
+            "The prompt was lost before the server had stored it. Launch the task again as a new task.",
+          ),
+  );
+}
+
 /** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
 interface Suspicion {
   readonly mark: string;
+  /** When it was seen first, in milliseconds since 1970. */
+  readonly since: number;
   readonly restarted: boolean;
 }
 
@@ -39,8 +71,12 @@ interface Suspicion {
 export class TurnWatcher implements Disposable {
   private readonly suspicions = new WeakMap<Entry, Suspicion>();
   private readonly queued = new WeakSet<Entry>();
-  /** The prompts that the server told of. */
+  /** The prompts that are known to be stored. */
   private readonly arrived = new WeakMap<Entry, string>();
+  /** When the stream last told that the task's session is at work, in milliseconds since 1970. */
+  private atWork = new WeakMap<Entry, number>();
+  /** When the stream last told anything. */
+  private heardAt = 0;
   private timer: Disposable | undefined;
   private connected = false;
 
@@ -50,11 +86,17 @@ export class TurnWatcher implements Disposable {
     private readonly clock: Clock,
     private readonly logger: Logger,
     private readonly settings: () => TurnSettings,
+    private readonly prompts: HandOver,
     /** Whether this process may write: another one may be the one that ends turns. */
     private readonly isWriting: () => boolean,
     /** Carries out what a turn's end means; called with the task's queue held. */
     private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
   ) {}
+
+  /** The server told something, if only that it is there. */
+  hear(): void {
+    this.heardAt = this.clock.now();
+  }
 
   /** Takes in what the server tells of the session of a task. */
   accept(entry: Entry, event: ServerEvent): void {
@@ -63,14 +105,20 @@ export class TurnWatcher implements Disposable {
 
     if (event.type === "session-status") {
       this.suspicions.delete(entry);
-      if (event.status.type === "idle") this.settle(entry, "hint");
+      if (event.status.type === "idle") {
+        this.atWork.delete(entry);
+        this.settle(entry, "hint");
+      } else {
+        this.atWork.set(entry, this.clock.now());
+      }
     } else if (event.type === "session-error") {
       entry.lastError = event.error;
       this.settle(entry, "hint");
-    } else if (event.type === "message-changed" && event.info.id === entry.record.promptMessageID) {
+    } else if (event.type === "part-changed" && event.part.messageID === entry.record.promptMessageID) {
+      if (!isOwnText(event.part)) return;
       // What went wrong before the prompt was there, such as reading a file that goes with it, ends no turn.
-      if (this.arrived.get(entry) !== event.info.id) entry.lastError = undefined;
-      this.arrived.set(entry, event.info.id);
+      if (!this.hasArrived(entry)) entry.lastError = undefined;
+      this.noteArrival(entry);
     } else if (
       event.type === "message-changed" &&
       event.info.role === "assistant" &&
@@ -86,11 +134,13 @@ export class TurnWatcher implements Disposable {
     this.connected = true;
     const active = this.registry.active();
     if (active.length === 0) return;
+    // The server may have been another one since.
+    for (const entry of active) if (entry.unstored) entry.unstored = { ...entry.unstored, isDoubtful: true };
     await Promise.all(
       active.filter(({ record }) => !isQueued(record)).map((entry) => this.rebuildProgress(entry)),
     );
     if (!this.isWriting()) return;
-    await this.poll();
+    await this.poll(active);
     this.schedule(FIRST_POLL_MS);
   }
 
@@ -102,6 +152,7 @@ export class TurnWatcher implements Disposable {
 
   disconnect(): void {
     this.connected = false;
+    this.atWork = new WeakMap();
     this.timer?.dispose();
     this.timer = undefined;
   }
@@ -122,11 +173,31 @@ export class TurnWatcher implements Disposable {
     if (!this.connected || !this.isWriting() || this.registry.active().length === 0) return;
     this.timer = this.clock.after(delay, () => {
       this.timer = undefined;
-      void this.poll().finally(() => this.watch());
+      const active = this.registry.active();
+      this.noteStalls(active.filter((entry) => this.isVouchedFor(entry)));
+      void this.poll(active.filter((entry) => this.isDue(entry))).finally(() => this.watch());
     });
   }
 
-  private async poll(): Promise<void> {
+  /** Whether polling has to ask for the task. One that waits is asked for only until its prompt is known to be there. */
+  private isDue(entry: Entry): boolean {
+    return isQueued(entry.record) ? !this.hasArrived(entry) : !this.isVouchedFor(entry);
+  }
+
+  /** The stream told that the task is at work, and would have told its end. */
+  private isVouchedFor(entry: Entry): boolean {
+    const now = this.clock.now();
+    return now - this.heardAt < HEARTBEAT_MS && now - (this.atWork.get(entry) ?? 0) < VOUCHED_MS;
+  }
+
+  private noteStalls(entries: readonly Entry[]): void {
+    const now = this.clock.now();
+    for (const entry of entries)
+      if (entry.progress?.checkStall(now, this.settings().stallWarning)) this.registry.progressed(entry);
+  }
+
+  private async poll(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return;
     let statuses: ReadonlyMap<string, SessionStatus>;
     try {
       statuses = await this.server.statuses();
@@ -134,13 +205,11 @@ export class TurnWatcher implements Disposable {
       this.logger.warn(`Polling failed: ${messageOf(error)}`);
       return;
     }
-    const now = this.clock.now();
-    for (const entry of this.registry.active()) {
+    for (const entry of entries) {
       const status = statuses.get(entry.record.id);
       if (status && status.type !== "idle") {
         this.suspicions.delete(entry);
-        const stalled = entry.progress?.checkStall(now, this.settings().stallWarning);
-        if (stalled) this.registry.progressed(entry);
+        this.noteStalls([entry]);
       } else {
         this.settle(entry, "poll");
       }
@@ -191,10 +260,18 @@ export class TurnWatcher implements Disposable {
   ): Promise<TaskEvent | undefined> {
     const { kind } = turn;
     const now = this.clock.now();
-    if (kind === "unseen" && now - (entry.handedOverAt ?? 0) < STORING_MS) return undefined;
+    const { unstored } = entry;
+    if (kind === "unanswered") {
+      this.noteArrival(entry);
+    } else if (unstored?.isDoubtful) {
+      await this.prompts.giveAgain(entry, unstored);
+      return undefined;
+    } else if (unstored && now - unstored.at < STORING_MS) {
+      return undefined;
+    }
     if (entry.lastError) {
       if (!(await this.isOver(entry, turn))) return undefined;
-      if (source === "hint" && this.arrived.get(entry) !== entry.record.promptMessageID) {
+      if (source === "hint" && !this.hasArrived(entry)) {
         // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
         this.schedule(FIRST_POLL_MS);
         return undefined;
@@ -206,30 +283,29 @@ export class TurnWatcher implements Disposable {
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
     if (kind === "unanswered" && !this.suspicions.get(entry)?.restarted) {
-      this.suspicions.set(entry, { mark: kind, restarted: true });
+      this.suspicions.set(entry, { mark: kind, since: now, restarted: true });
       const { id, agent, model, promptMessageID } = entry.record;
       await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
       return undefined;
     }
+    if (now - (this.suspicions.get(entry)?.since ?? now) < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    if (kind === "unseen" && entry.record.status === "resumed") return { type: "resume-undone" };
-    return failed(
-      now,
-      taskError(
-        "NeverStarted",
-        entry.record.isForked
-          ? sentence(
-              "The window was closed before the task got its conversation and its prompt. Launch it again as a new task.",
-            )
-          : sentence("The task was created but its prompt was never started. Launch it again as a new task."),
-      ),
-    );
+    return failed(now, kind === "unanswered" || unstored ? NEVER_STARTED : promptLost(entry.record));
+  }
+
+  private hasArrived(entry: Entry): boolean {
+    return this.arrived.get(entry) === entry.record.promptMessageID;
+  }
+
+  private noteArrival(entry: Entry): void {
+    this.arrived.set(entry, entry.record.promptMessageID);
+    entry.unstored = undefined;
   }
 
   private confirmed(entry: Entry, mark: string): boolean {
     const before = this.suspicions.get(entry);
     if (before?.mark === mark) return true;
-    this.suspicions.set(entry, { mark, restarted: false });
+    this.suspicions.set(entry, { mark, since: this.clock.now(), restarted: false });
     return false;
   }
 

@@ -244,7 +244,8 @@ export class OpenCodeAgentServer implements AgentServer {
         agent,
         ...(model && promptModel(model)),
         ...(noReply !== undefined && { noReply }),
-        parts: [...parts.map(promptPart), ...files.map(promptFile)],
+        // They are stored in this order, and given in that of their IDs: where the text is, the files are.
+        parts: [...files.map(promptFile), ...parts.map(promptPart)],
       },
     } satisfies SessionPromptAsyncData;
     return this.call("POST", request, ignoreAnswer);

@@ -103,4 +103,5 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ["permission.replied", decodeClosedRequest],
   ["question.replied", decodeClosedRequest],
   ["question.rejected", decodeClosedRequest],
+  ["server.heartbeat", () => ({ type: "heartbeat" })],
 ]);

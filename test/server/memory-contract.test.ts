@@ -191,6 +191,32 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal((await server.message(id, prompt.messageID))?.parts.length, 1);
     });
 
+    it("gives the parts of a message in the order of their IDs, not in that in which they were sent", async () => {
+      const id = await newSession();
+      const prompt = envelope();
+      const parts = [
+        { id: "prt_order2", text: "second", synthetic: true },
+        { id: "prt_order1", text: "first" },
+      ];
+      await server.prompt(id, { ...prompt, parts, noReply: true });
+      const message = await until("both parts", async () => {
+        const stored = await server.message(id, prompt.messageID);
+        return stored?.parts.length === 2 && stored;
+      });
+      assert.deepEqual(textsOf([message]), ["first", "second"]);
+    });
+
+    it("keeps a message whose parts it never got, and takes them later", async () => {
+      const id = await newSession();
+      const prompt = envelope();
+      await server.prompt(id, { ...prompt, parts: [], noReply: true });
+      const message = await until("the message", () => server.message(id, prompt.messageID));
+      assert.deepEqual(message.parts, []);
+      await server.prompt(id, { ...prompt, parts: [{ id: "prt_later", text: "x" }], noReply: true });
+      await until("the part", async () => (await server.message(id, prompt.messageID))?.parts.length === 1);
+      assert.equal((await server.messages(id)).length, 1);
+    });
+
     it("lists messages oldest first, the newest of them when told how many", async () => {
       const { id, messageID, finish } = await working();
       finish();

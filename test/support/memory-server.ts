@@ -692,7 +692,10 @@ export class MemoryServer implements AgentServer {
     const message = messages?.get(part.messageID);
     if (!messages || !message) return;
     const at = message.parts.findIndex(({ id }) => id === part.id);
-    const parts = at === -1 ? [...message.parts, part] : message.parts.with(at, part);
+    const parts =
+      at === -1
+        ? [...message.parts, part].sort((a, b) => (a.id < b.id ? -1 : 1))
+        : message.parts.with(at, part);
     messages.set(part.messageID, { ...message, parts });
   }
 

@@ -35,7 +35,8 @@ export function recordedTurns(recording: string): readonly RecordedTurn[] {
   const events = text
     .trim()
     .split("\n")
-    .flatMap((line) => decode(JSON.parse(line)) ?? []);
+    .flatMap((line) => decode(JSON.parse(line)) ?? [])
+    .filter((event) => event.type !== "heartbeat");
   const sessionIDs = new Set(events.map(sessionOf));
   return [...sessionIDs].flatMap((sessionID) =>
     turnsOf(

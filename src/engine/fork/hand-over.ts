@@ -1,4 +1,4 @@
-import { hasArrived } from "../arrival.ts";
+import { isStored, partsOf, type HandOver } from "../arrival.ts";
 import { messageOf, Refusal, textOf } from "../errors.ts";
 import { Cancellation } from "../event.ts";
 import type { AgentServer, Clock, Logger } from "../ports.ts";
@@ -27,6 +27,7 @@ export class ForkHandOver {
   constructor(
     private readonly builder: () => Promise<ForkBuilder>,
     private readonly server: AgentServer,
+    private readonly prompts: HandOver,
     private readonly clock: Clock,
     private readonly logger: Logger,
     /** Ends a task; called with its queue held. */
@@ -69,7 +70,12 @@ export class ForkHandOver {
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.
       this.building.delete(entry);
-      await this.store(entry, input, prepared.preamble, startsNow && !isStopped);
+      await this.prompts.give(entry, {
+        text: input.prompt,
+        preamble: prepared.preamble,
+        files: input.files,
+        noReply: !startsNow || isStopped,
+      });
     } catch (error) {
       await this.abandon(entry, input);
       if (!signal.aborted) await this.fail(entry, error);
@@ -77,27 +83,10 @@ export class ForkHandOver {
   }
 
   /** Removes what was left behind. False: nothing was, as the prompt has arrived after all or may have. */
-  private async clear({ id, promptMessageID }: TaskRecord): Promise<boolean> {
-    if ((await hasArrived(this.server, id, promptMessageID)) !== false) return false;
-    await this.server.removeMessages(id);
+  private async clear(record: TaskRecord): Promise<boolean> {
+    if ((await isStored(this.server, record)) !== false) return false;
+    await this.server.removeMessages(record.id);
     return true;
-  }
-
-  private async store(
-    entry: Entry,
-    { prompt, files }: ForkHandOverInput,
-    preamble: string,
-    starts: boolean,
-  ): Promise<void> {
-    const { id, agent, model, promptMessageID: messageID } = entry.record;
-    const parts = [{ text: preamble, synthetic: true }, { text: prompt }];
-    entry.handedOverAt = this.clock.now();
-    try {
-      await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: !starts });
-    } catch (error) {
-      // Where that cannot be known now, the turn watcher decides later.
-      if ((await hasArrived(this.server, id, messageID)) === false) throw error;
-    }
   }
 
   /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
@@ -105,7 +94,7 @@ export class ForkHandOver {
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
       await this.server.removeMessages(id);
-      const parts = [{ text: prompt }];
+      const parts = partsOf(messageID, undefined, { text: prompt });
       await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {
       this.logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);

@@ -26,7 +26,8 @@ export function record(facts: Partial<TaskRecord> = {}): TaskRecord {
 }
 
 export function prompt(id = "msg_prompt"): Message {
-  return { info: { role: "user", id, sessionID: "ses_task", created: 1_000, agent: "general" }, parts: [] };
+  const info = { role: "user", id, sessionID: "ses_task", created: 1_000, agent: "general" } as const;
+  return { info, parts: [{ ...textPart("Do it."), messageID: id }] };
 }
 
 export function answer(facts: Partial<AssistantMessageInfo> = {}, parts: readonly Part[] = []): Message {

@@ -90,7 +90,7 @@ describe("Calls of agents that are made again", () => {
     assert.equal(window.engine.get(id)?.resumeCount, 1);
   });
 
-  it("resume anew once the first was undone", async () => {
+  it("a resume whose prompt was lost is not reported as completed, and not resumed again", async () => {
     const id = await completed();
     dieBeforeThePrompt();
     void window.engine.resume(id, "More.", "msg/resume").catch(() => undefined);
@@ -98,8 +98,8 @@ describe("Calls of agents that are made again", () => {
     window.kill();
     window = await open();
     await clock.advance(20_000);
-    assert.equal(window.engine.get(id)?.status, "completed");
-    assert.equal((await window.engine.resume(id, "More.", "msg/resume")).status, "resumed");
+    assert.equal(window.engine.get(id)?.error?.name, "PromptLost");
+    assert.equal((await window.engine.resume(id, "More.", "msg/resume")).status, "error");
   });
 
   it("a resume that is refused sends nothing, not even the notice that waits", async () => {

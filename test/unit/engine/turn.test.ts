@@ -11,6 +11,13 @@ describe("how a turn stands", () => {
     assert.equal(read(prompt("msg_other"), answer({ completed: 2_000, finish: "stop" })).kind, "unseen");
   });
 
+  it("unseen where the server has not all of the prompt", () => {
+    const { info } = prompt();
+    const hidden = textPart("Background.", { synthetic: true });
+    assert.equal(read({ info, parts: [] }).kind, "unseen");
+    assert.equal(read({ info, parts: [hidden] }).kind, "unseen");
+  });
+
   it("unanswered where nothing follows the prompt, whatever came before it", () => {
     assert.equal(read(answer({ completed: 500, finish: "stop" }), prompt()).kind, "unanswered");
   });

@@ -57,9 +57,14 @@ describe("Event decoder", () => {
 
   it("passes over what is none of the engine's business", () => {
     const { decode, warnings } = decoder();
-    for (const payload of [null, 1, "text", {}, { type: "x" }, { type: "server.heartbeat", properties: {} }])
+    for (const payload of [null, 1, "text", {}, { type: "x" }, { type: "server.connected", properties: {} }])
       assert.equal(decode(payload), undefined);
     assert.deepEqual(warnings, []);
+  });
+
+  it("tells of the server's heartbeat", () => {
+    const { decode } = decoder();
+    assert.deepEqual(decode({ type: "server.heartbeat", properties: {} }), { type: "heartbeat" });
   });
 
   it("drops a misfit, and says so once for its type", () => {

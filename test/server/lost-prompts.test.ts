@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import type { AgentServer } from "../../src/engine/ports.ts";
+import type { Prompt } from "../../src/engine/server-model.ts";
+import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import { replacing } from "../support/mortal-server.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+const ROUNDS = 3;
+/** A cold server takes up to so many milliseconds to store what it took. */
+const STORING_MS = 1_500;
+
+interface StoredPrompt {
+  readonly info: { readonly id: string; readonly role: string };
+  readonly parts: readonly { readonly type: string; readonly text?: string }[];
+}
+
+describe("prompts that the server takes and loses", function () {
+  this.timeout(120_000);
+
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let parent: string;
+  const windows: EngineWindow[] = [];
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startOpenCode({ model });
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  afterEach(() => {
+    for (const window of windows.splice(0)) window.dispose();
+  });
+
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  async function open(
+    between?: (real: AgentServer) => AgentServer,
+    settings: Parameters<typeof openWindow>[1] = {},
+  ): Promise<EngineWindow> {
+    const window = await openWindow(server, settings, between);
+    windows.push(window);
+    return window;
+  }
+
+  /** A server that has stored the message of one prompt, and dies before it stores the parts. */
+  function losingParts(isLost: (prompt: Prompt) => boolean): (real: AgentServer) => AgentServer {
+    let isDone = false;
+    return (real) =>
+      replacing(real, "prompt", async (sessionID, prompt) => {
+        if (isDone || !isLost(prompt)) return real.prompt(sessionID, prompt);
+        isDone = true;
+        await real.prompt(sessionID, { ...prompt, parts: [], files: [], noReply: true });
+        await until("the message", () => real.message(sessionID, prompt.messageID));
+      });
+  }
+
+  const says = (text: string) => (prompt: Prompt) => prompt.parts.some((part) => part.text.includes(text));
+
+  /** The server dies and comes back. */
+  async function crash(window: EngineWindow): Promise<void> {
+    await server.kill();
+    await until("the loss of the connection", () => window.connection.state.kind !== "connected");
+    await server.restart();
+  }
+
+  async function prompts(sessionID: string): Promise<readonly string[]> {
+    const messages = (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredPrompt[];
+    return messages
+      .filter(({ info }) => info.role === "user")
+      .map(({ parts }) => parts.map(({ text }) => text).join());
+  }
+
+  const launch = (window: EngineWindow, prompt: string, fork?: string) =>
+    window.engine.launch({
+      prompt,
+      description: "Lost",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      ...(fork !== undefined && { fork: { sourceSessionID: fork } }),
+    });
+
+  it("a launch is handed over again once the server is back, and answered once", async () => {
+    const prompt = script([{ text: "The answer." }], "Launched. ");
+    const window = await open(losingParts(says("Launched.")));
+    const { id } = await launch(window, prompt);
+    await crash(window);
+    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await window.engine.output(id)).result, "The answer.");
+    assert.deepEqual(await prompts(id), [prompt]);
+  });
+
+  it("the prompt of a queued task is handed over again, and waits for its slot", async () => {
+    const prompt = script([{ text: "The later answer." }], "Queued. ");
+    const window = await open(losingParts(says("Queued.")), { maxConcurrentTasks: 1 });
+    const first = await launch(window, script([{ text: "x", gate: "never", gateAfterText: true }]));
+    await model.waitForRequest(({ sessionID }) => sessionID === first.id);
+    const { id } = await launch(window, prompt);
+    await crash(window);
+    assert.equal((await ended(window, first.id, 40_000)).error?.name, "Interrupted");
+    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await window.engine.output(id)).result, "The later answer.");
+    assert.deepEqual(await prompts(id), [prompt]);
+  });
+
+  it("a follow-up is handed over again", async () => {
+    const prompt = script([{ text: "The second answer." }], "Followed up. ");
+    const window = await open(losingParts(says("Followed up.")));
+    const { id } = await launch(window, script([{ text: "The first answer." }]));
+    await ended(window, id);
+    await window.engine.resume(id, prompt);
+    await crash(window);
+    const task = await ended(window, id, 40_000);
+    assert.deepEqual([task.status, task.resumeCount], ["completed", 1]);
+    assert.equal((await window.engine.output(id)).result, "The second answer.");
+    assert.deepEqual((await prompts(id)).slice(1), [prompt]);
+  });
+
+  it("a fork's prompt is handed over again, after the conversation that it inherits", async () => {
+    const prompt = script([{ text: "The fork's answer." }], "Forked. ");
+    const window = await open(losingParts(says("Forked.")));
+    const source = await launch(window, script([{ text: "The source's answer." }]));
+    await ended(window, source.id);
+    const { id } = await launch(window, prompt, source.id);
+    await crash(window);
+    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await window.engine.output(id)).result, "The fork's answer.");
+    const [inherited, own, ...more] = await prompts(id);
+    assert.match(inherited ?? "", /The source's answer/);
+    assert.ok(own?.endsWith(prompt));
+    assert.deepEqual(more, []);
+  });
+
+  it("a task whose window died with the server ends in an error that says so, and is never started", async () => {
+    const window = await open(losingParts(says("Both.")));
+    const { id } = await launch(window, script([{ text: "x" }], "Both. "));
+    window.dispose();
+    await server.kill();
+    await server.restart();
+    const next = await open();
+    const task = await ended(next, id, 40_000);
+    assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
+    assert.match(task.error?.message ?? "", /prompt was lost.*Launch/);
+    await until("the notice", async () => (await notices(server, parent)).length === 1);
+    assert.ok(!model.requests.some(({ sessionID }) => sessionID === id));
+    await assert.rejects(next.engine.retry(id), /prompt of task .* no longer exists/);
+  });
+
+  it("a follow-up whose window died with the server is not answered by the answer before it", async () => {
+    const window = await open(losingParts(says("Both again.")));
+    const { id } = await launch(window, script([{ text: "The first answer." }]));
+    await ended(window, id);
+    await window.engine.resume(id, script([{ text: "x" }], "Both again. "));
+    const asked = model.requests.length;
+    window.dispose();
+    await server.kill();
+    await server.restart();
+    const next = await open();
+    const task = await ended(next, id, 40_000);
+    assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
+    assert.match(task.error?.message ?? "", /follow-up was lost.*Fork/);
+    assert.equal(model.requests.length, asked);
+  });
+
+  it("a cold server that is killed at any moment of the hand-over answers the prompt or interrupts the task", async function () {
+    this.timeout(ROUNDS * 60_000);
+    const window = await open();
+    for (let round = 0; round < ROUNDS; round++) {
+      await server.restart();
+      await until("the connection", () => window.connection.state.kind === "connected");
+      const prompt = script([{ text: `Answer ${round}.`, gate: `cold-${round}` }]);
+      const { id } = await launch(window, prompt);
+      // Any moment will do; those of the rounds are spread over the time that storing takes.
+      await new Promise((resolve) => setTimeout(resolve, ((round + Math.random()) / ROUNDS) * STORING_MS));
+      await crash(window);
+      model.release(`cold-${round}`);
+      const task = await ended(window, id, 40_000);
+      assert.deepEqual(await prompts(id), [prompt]);
+      if (task.status === "completed") {
+        assert.equal((await window.engine.output(id)).result, `Answer ${round}.`);
+      } else {
+        assert.equal(task.error?.name, "Interrupted", JSON.stringify(task.error));
+      }
+    }
+  });
+});
