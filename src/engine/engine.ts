@@ -808,12 +808,10 @@ export class TaskEngine implements Disposable {
     }
     const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
-    const notice: NoticeState =
-      event.type === "resume-undone"
-        ? record.notice
-        : this.noticeFor(ended, noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID), by);
+    const messageID = noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID);
+    const notice = this.noticeFor(ended, messageID, by);
     const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
-    const worked = event.type === "resume-undone" ? record.worked : this.work.of(entry, ended.endedAt);
+    const worked = this.work.of(entry, ended.endedAt);
     const next = { ...ended, notice, toolCalls, worked, queued: undefined };
     // What the server's messages tell again after a crash is stored together with the notice's delivery.
     const storesFirst =

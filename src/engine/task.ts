@@ -99,8 +99,6 @@ export interface TaskRecord {
   readonly callID?: string | undefined;
   /** The user message whose answer the task is working on, or gave last. */
   readonly promptMessageID: string;
-  /** While it is resumed: what a resume that the server never took goes back to. */
-  readonly resumedFrom?: { readonly promptMessageID: string; readonly startedAt: number } | undefined;
   readonly createdAt: number;
   /** When the present or last turn was handed over. */
   readonly startedAt: number;

@@ -12,19 +12,12 @@ export type TaskEvent =
       readonly finalMessageID?: string | undefined;
     }
   | { readonly type: "cancelled"; readonly at: number; readonly finalMessageID?: string | undefined }
-  | { readonly type: "resume"; readonly at: number; readonly promptMessageID: string }
-  /** The server never took the prompt of a resume. */
-  | { readonly type: "resume-undone" };
+  | { readonly type: "resume"; readonly at: number; readonly promptMessageID: string };
 
 /** The lifecycle, whole: from each status, where each event leads. What is not here is refused. */
 const TABLE: Readonly<Record<TaskStatus, Partial<Record<TaskEvent["type"], TaskStatus>>>> = {
   running: { "turn-completed": "completed", "turn-failed": "error", cancelled: "cancelled" },
-  resumed: {
-    "turn-completed": "completed",
-    "turn-failed": "error",
-    cancelled: "cancelled",
-    "resume-undone": "completed",
-  },
+  resumed: { "turn-completed": "completed", "turn-failed": "error", cancelled: "cancelled" },
   completed: { resume: "resumed" },
   error: {},
   cancelled: {},
@@ -53,7 +46,6 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         endedAt: event.at,
         finalMessageID: event.finalMessageID ?? record.finalMessageID,
         error: event.type === "turn-failed" ? event.error : undefined,
-        resumedFrom: undefined,
       };
     case "resume":
       return {
@@ -63,16 +55,6 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         promptMessageID: event.promptMessageID,
         resumeCount: record.resumeCount + 1,
         waited: undefined,
-        resumedFrom: { promptMessageID: record.promptMessageID, startedAt: record.startedAt },
-      };
-    case "resume-undone":
-      return {
-        ...record,
-        status,
-        ...record.resumedFrom,
-        resumeCount: record.resumeCount - 1,
-        resumedFrom: undefined,
-        callID: undefined,
       };
   }
 }

@@ -65,7 +65,6 @@ const storedRecord = z.object({
   toolCalls: z.number(),
   callID: z.optional(z.string()),
   promptMessageID: z.string(),
-  resumedFrom: z.optional(z.object({ promptMessageID: z.string(), startedAt: time })),
   createdAt: time,
   startedAt: time,
   endedAt: z.optional(time),

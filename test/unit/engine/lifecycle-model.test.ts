@@ -11,7 +11,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 
-/** What the table of the lifecycle allows; an undone resume leads back to `completed` as well. */
+/** What the table of the lifecycle allows; a resume that is refused leads back to `completed` as well. */
 const ALLOWED: ReadonlySet<string> = new Set([
   "running → completed",
   "running → error",

@@ -10,7 +10,6 @@ const EVENTS: Readonly<Record<TaskEvent["type"], TaskEvent>> = {
   "turn-failed": { type: "turn-failed", at: 9_000, error: { name: "APIError", message: "refused" } },
   cancelled: { type: "cancelled", at: 9_000 },
   resume: { type: "resume", at: 9_000, promptMessageID: "msg_next" },
-  "resume-undone": { type: "resume-undone" },
 };
 
 /** The table of the specification, written down a second time on purpose. */
@@ -21,7 +20,6 @@ const ALLOWED: readonly (readonly [TaskStatus, TaskEvent["type"], TaskStatus])[]
   ["resumed", "turn-completed", "completed"],
   ["resumed", "turn-failed", "error"],
   ["resumed", "cancelled", "cancelled"],
-  ["resumed", "resume-undone", "completed"],
   ["completed", "resume", "resumed"],
 ];
 
