@@ -94,8 +94,11 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.shows("Launch Task: Prompt for general — api");
     await workbench.quickInput.enter("Summarise the notes.");
     const task = workbench.treeItem("Summarise the notes");
-    await until("the task to end", async () =>
-      /completed/.test((await task.getAttribute("aria-label")) ?? ""),
+    await until(
+      "the task to end",
+      async () => /completed/.test((await task.getAttribute("aria-label")) ?? ""),
+      // The first one comes when the server has found its feet.
+      60_000,
     );
     await takePictures(workbench, "folders-both-at-work");
     await takeHighContrastPicture(workbench, "folders-both-at-work");
