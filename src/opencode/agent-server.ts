@@ -42,8 +42,7 @@ import type {
 } from "../engine/server-model.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
 import { call, callName } from "./call.ts";
-import type { Method, ServerRequest } from "./call.ts";
-import type { ServerClient } from "./client.ts";
+import type { Method, ServerClient, ServerRequest } from "./client.ts";
 import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import {
@@ -72,6 +71,8 @@ export class OpenCodeAgentServer implements AgentServer {
     /** The client to call through now; undefined while there is no connection. */
     private readonly client: () => ServerClient | undefined,
     readonly onEvent: Event<ServerEvent>,
+    /** Milliseconds after which a call is given up; a minute if left out. */
+    private readonly callTimeoutMs?: number,
   ) {
     this.toldPermissions = new ToldPermissions(onEvent);
   }
@@ -324,7 +325,7 @@ export class OpenCodeAgentServer implements AgentServer {
         sentence("There is no connection to OpenCode for {0}.", name),
       );
     }
-    return call(client, method, request, read);
+    return call(client, method, request, read, this.callTimeoutMs);
   }
 }
 

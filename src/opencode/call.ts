@@ -1,21 +1,12 @@
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { ServerClient } from "./client.ts";
+import type { Method, ServerAnswer, ServerClient, ServerRequest } from "./client.ts";
 import { Misfit } from "./schemas.ts";
 import { describeServerError } from "./server-error.ts";
-
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
-
-/** A request as the SDK's route types write it: `path` fills the places in `url`. */
-export interface ServerRequest {
-  readonly url: string;
-  readonly path?: Record<string, string>;
-  readonly query?: Record<string, unknown>;
-  readonly body?: unknown;
-}
+import { limited } from "./time-limit.ts";
 
 /** Milliseconds after which a call that the server never answers is given up. */
-const CALL_TIMEOUT_MS = 60_000;
+export const CALL_TIMEOUT_MS = 60_000;
 
 /** The call as a person can read it: `POST /session/ses_1/abort`. */
 export function callName(method: Method, { url, path = {} }: ServerRequest): string {
@@ -31,9 +22,10 @@ export async function call<T>(
   method: Method,
   request: ServerRequest,
   read: (data: unknown) => T,
+  timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<T> {
   const name = callName(method, request);
-  const { data, error, response } = await send(client, method, request, name);
+  const { data, error, response } = await send(client, method, request, name, timeoutMs);
   if (!response.ok) throw refusal(name, response.status, error);
   try {
     // Where there is no such route the server sends its web page.
@@ -46,29 +38,36 @@ export async function call<T>(
   }
 }
 
-async function send(client: ServerClient, method: Method, request: ServerRequest, name: string) {
+async function send(
+  client: ServerClient,
+  method: Method,
+  request: ServerRequest,
+  name: string,
+  timeoutMs: number,
+): Promise<ServerAnswer & { readonly response: Response }> {
   let answer;
   try {
-    answer = await client.request({ ...request, method, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) });
+    answer = await limited(timeoutMs, (signal) => client.request(method, request, signal));
   } catch (error) {
     // The network fails with TypeErrors and DOMExceptions, also in the middle of an answer.
-    if (error instanceof TypeError || error instanceof DOMException) throw unreachable(name, error);
+    if (error instanceof TypeError || error instanceof DOMException)
+      throw unreachable(name, error, timeoutMs);
     const message = sentence("OpenCode's answer to {0} could not be read: {1}", name, messageOf(error));
     throw new ServerFailure(name, "unexpected-answer", message);
   }
-  // Without a network the SDK gives no response, though its types say so.
-  if (!(answer.response as Response | undefined)) throw unreachable(name, answer.error);
-  return answer;
+  const { data, error, response } = answer;
+  if (!response) throw unreachable(name, error, timeoutMs);
+  return { data, error, response };
 }
 
-function unreachable(name: string, error: unknown): ServerFailure {
+function unreachable(name: string, error: unknown, timeoutMs: number): ServerFailure {
   const timedOut = error instanceof DOMException && error.name === "TimeoutError";
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
   return new ServerFailure(
     name,
     "unreachable",
     timedOut
-      ? sentence("OpenCode did not answer within {0} s for {1}{2}.", CALL_TIMEOUT_MS / 1000, name, cause)
+      ? sentence("OpenCode did not answer within {0} s for {1}{2}.", timeoutMs / 1000, name, cause)
       : sentence("OpenCode could not be reached for {0}{1}.", name, cause),
   );
 }

@@ -1,13 +1,33 @@
 import { createClient as createSdkClient } from "@opencode-ai/sdk/v2/gen/client";
-import type { Client } from "@opencode-ai/sdk/v2/gen/client";
 import { authorizationHeader } from "./access.ts";
 import type { ServerAccess } from "./access.ts";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** A request as the SDK's route types write it: `path` fills the places in `url`. */
+export interface ServerRequest {
+  readonly url: string;
+  readonly path?: Record<string, string>;
+  readonly query?: Record<string, unknown>;
+  readonly body?: unknown;
+}
+
+export interface ServerAnswer {
+  readonly data?: unknown;
+  readonly error?: unknown;
+  /** Undefined: there was no network. */
+  readonly response?: Response | undefined;
+}
 
 /**
  * The SDK's client without its class of all methods, which is half as large as everything else of this product: calls
  * are written as the route types that the SDK generates (`{ url: "/session/{sessionID}", … } satisfies SessionGetData`).
  */
-export type ServerClient = Client;
+export interface ServerClient {
+  request(method: Method, request: ServerRequest, signal: AbortSignal): Promise<ServerAnswer>;
+  /** Opens a stream of events; `onError` is told why, if it does not open or breaks. */
+  events(request: ServerRequest, onError: (error: unknown) => void): Promise<AsyncIterable<unknown>>;
+}
 
 /** A client whose calls all concern one folder. `fetch` replaces the global one. */
 export function createClient(
@@ -22,13 +42,30 @@ export function createClient(
     redirect: "error",
     ...(fetch && { fetch: fetch as typeof globalThis.fetch }),
   });
-  // The header chooses the folder, but only the parameter keeps the sessions of others out of the list.
-  client.interceptors.request.use((request) => {
-    if (request.method !== "GET") return request;
-    const url = new URL(request.url);
-    // The server decodes this parameter twice.
-    url.searchParams.set("directory", directory.replaceAll("%", "%25"));
-    return new Request(url, request);
+  // The header chooses the folder, but only the parameter keeps the sessions of others out of the list. The server
+  // decodes it twice.
+  const inFolder = (request: ServerRequest): ServerRequest => ({
+    ...request,
+    query: { ...request.query, directory: directory.replaceAll("%", "%25") },
   });
-  return client;
+  return {
+    request: (method, request, signal) =>
+      client.request({
+        ...(method === "GET" ? inFolder(request) : request),
+        method,
+        signal,
+        fetch: (async (sent: Request) =>
+          endingWith(signal, await globalThis.fetch(sent))) as typeof globalThis.fetch,
+      }),
+    events: async (request, onError) =>
+      (await client.sse.get({ ...inFolder(request), sseMaxRetryAttempts: 1, onSseError: onError })).stream,
+  };
+}
+
+/** Node's `fetch` can forget its signal once the head of the answer is there: the body would keep its connection. */
+function endingWith(signal: AbortSignal, response: Response): Response {
+  if (!response.body) return response;
+  const { status, statusText, headers } = response;
+  const body = response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal });
+  return new Response(body, { status, statusText, headers });
 }

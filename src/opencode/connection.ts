@@ -58,6 +58,8 @@ export interface ConnectionOptions {
   readonly stateFolder?: string | undefined;
   /** How long a server outlives the last host, in milliseconds. */
   readonly graceMs?: number | undefined;
+  /** How long a call may take, in milliseconds; a minute if left out. */
+  readonly callTimeoutMs?: number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -97,7 +99,7 @@ class Connection implements OpenCodeConnection {
     this.states = new Emitter(onListenerError);
     this.connects = new Emitter(onListenerError);
     this.events = new Emitter(onListenerError);
-    this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event);
+    this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event, options.callTimeoutMs);
   }
 
   get state(): ConnectionState {

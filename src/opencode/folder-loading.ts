@@ -34,7 +34,7 @@ export async function folderLoaded(
     // No question is cheaper: the server looks up what it has in memory.
     const route = { url: "/session/status" } satisfies SessionStatusData;
     const ask = () => {
-      client.request({ ...route, method: "GET", signal: over.signal }).then(
+      client.request("GET", route, over.signal).then(
         () => resolve(),
         () => resolve(),
       );

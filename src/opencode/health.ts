@@ -3,6 +3,7 @@ import type { ServerAccess } from "./access.ts";
 import { authorizationHeader } from "./access.ts";
 import { failures } from "./failures.ts";
 import { Misfit, fit, health as healthSchema } from "./schemas.ts";
+import { limited } from "./time-limit.ts";
 
 /**
  * The line of releases that this product was built and tested on. Earlier ones may lack what it stands on: metadata
@@ -20,21 +21,24 @@ export type Health =
 
 /** Asks once, with the password; `no-answer` within half a second can mean that the server is busy. */
 export async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
-  const limit = AbortSignal.timeout(PROBE_TIMEOUT_MS);
   try {
-    const response = await fetch(`${access.url}/global/health`, {
-      headers: authorizationHeader(access),
-      redirect: "manual",
-      signal: signal ? AbortSignal.any([signal, limit]) : limit,
-    });
-    if (response.status === 401) return { kind: "unauthorized" };
-    if (response.status !== 200) return { kind: "not-opencode" };
-    const { healthy, version } = fit(healthSchema, await response.json());
-    return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
+    return await limited(PROBE_TIMEOUT_MS, (limit) => ask(access, limit), signal);
   } catch (error) {
     if (error instanceof Misfit || error instanceof SyntaxError) return { kind: "not-opencode" };
     return { kind: kindOf((error as { cause?: unknown }).cause) };
   }
+}
+
+async function ask(access: ServerAccess, signal: AbortSignal): Promise<Health> {
+  const response = await fetch(`${access.url}/global/health`, {
+    headers: authorizationHeader(access),
+    redirect: "manual",
+    signal,
+  });
+  if (response.status === 401) return { kind: "unauthorized" };
+  if (response.status !== 200) return { kind: "not-opencode" };
+  const { healthy, version } = fit(healthSchema, await response.json());
+  return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
 }
 
 /** What Node's HTTP client says when a connection fails, by the code of its error. */

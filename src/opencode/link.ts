@@ -126,8 +126,7 @@ export class Link implements Disposable {
       accepted(await fetch(request)),
     );
     const route = { url: "/event" } satisfies EventSubscribeData;
-    const { stream } = await client.sse.get<unknown>({ ...route, sseMaxRetryAttempts: 1, onSseError });
-    return stream;
+    return client.events(route, onSseError);
   }
 }
 

@@ -137,6 +137,13 @@ export class Connector implements vscode.Disposable {
     await this.sync();
   }
 
+  /** Gives up connecting, for all who wait for it. A server that other windows use stays. */
+  async cancel(): Promise<void> {
+    this.giveUp();
+    // Nobody need have waited: a lost watchdog is replaced by itself.
+    if (this.options.connection.state.kind === "connecting") await this.options.connection.disconnect();
+  }
+
   /** Ends a server that this product started, and leaves it; one that is only starting, too. */
   async stopServer(): Promise<void> {
     this.giveUp();
@@ -149,7 +156,9 @@ export class Connector implements vscode.Disposable {
     this.changes.dispose();
   }
 
-  /** Shows in the view what is going on; to whom does not see that, beside everything else, with a way to cancel. */
+  /**
+   * Shows what is going on: in the view, which offers to cancel, and to whom does not see that, beside everything else.
+   */
   private async connectVisibly(): Promise<void> {
     const { view, name } = this.options;
     const { Notification } = vscode.ProgressLocation;

@@ -33,10 +33,11 @@ export class Settings {
     };
   }
 
+  /** Program and address come from the user's own settings alone: a folder's could name anything. */
   server(): { url: string | undefined; path: string | undefined; startTimeoutMs: number } {
     return {
-      url: this.text("server.url"),
-      path: this.text("server.path"),
+      url: this.usersText("server.url"),
+      path: this.usersText("server.path"),
       startTimeoutMs: this.seconds("server.startTimeout", 120, 5),
     };
   }
@@ -62,8 +63,11 @@ export class Settings {
   }
 
   private text(name: string): string | undefined {
-    const value = this.value<unknown>(name, undefined);
-    return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+    return textIn(this.value<unknown>(name, undefined));
+  }
+
+  private usersText(name: string): string | undefined {
+    return textIn(vscode.workspace.getConfiguration(SECTION, this.folder).inspect(name)?.globalValue);
   }
 
   /** The editor does not hold people to a setting's type or limits when they write JSON. */
@@ -76,6 +80,10 @@ export class Settings {
   private seconds(name: string, fallback: number, minimum: number): number {
     return this.number(name, fallback, minimum) * 1000;
   }
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
 function strategy(value: string): EngineSettings["fork"]["strategy"] {

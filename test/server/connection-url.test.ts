@@ -8,7 +8,12 @@ import { ServerFailure } from "../../src/engine/ports.ts";
 import type { ServerEvent } from "../../src/engine/server-model.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
-import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
+import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { collectGarbage } from "../support/collect-garbage.ts";
+import { createSession, openWindow } from "../support/engine.ts";
+import { startHaltingProxy } from "../support/halting-proxy.ts";
+import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { startStranger } from "../support/stranger.ts";
 import { startOpenCode } from "../support/opencode.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
@@ -34,6 +39,7 @@ describe("Connection to a server that runs already", function () {
     url: string,
     password?: string,
     env: Record<string, string> = {},
+    options: Partial<ConnectionOptions> = {},
   ): OpenCodeConnection {
     const connection = createOpenCodeConnection({
       directory: opencode.directory,
@@ -45,6 +51,7 @@ describe("Connection to a server that runs already", function () {
       stateFolder: tempDir("state"),
       clock: realClock,
       logger: silentLogger,
+      ...options,
     });
     connections.push(connection);
     return connection;
@@ -156,8 +163,97 @@ describe("Connection to a server that runs already", function () {
     assert.match(english(failure.message), /1\.17\.99.*1\.18\.0/);
   });
 
-  it("refuses the server of another computer without calling it", async () => {
+  it("refuses a server by any address but a loopback one, without connecting to it", async () => {
     assert.equal((await failureOf(connectionTo("http://10.0.0.1:4096").connect())).code, "bad-url");
+    // An address that leads here, so that it shows whether somebody comes.
+    let visits = 0;
+    const url = await listening(createServer(() => visits++));
+    const connection = connectionTo(url.replace("127.0.0.1", "0.0.0.0"), "secret");
+    assert.equal((await failureOf(connection.connect())).code, "bad-url");
+    assert.equal(await connection.adopt(), false);
+    assert.equal(visits, 0);
+  });
+
+  it("follows no call to another address", async () => {
+    const stranger = await startStranger();
+    const proxy = await startHaltingProxy(opencode.url);
+    try {
+      const connection = connectionTo(proxy.url, opencode.password);
+      await connection.connect();
+      proxy.decide((request) => (/ \/session\b/.test(request) ? { redirect: stranger.url } : "pass"));
+      const isUnreachable = (error: unknown) =>
+        error instanceof ServerFailure && error.reason === "unreachable";
+      await assert.rejects(connection.server.sessions(), isUnreachable);
+      await assert.rejects(connection.server.createSession({ title: "secret" }), isUnreachable);
+      assert.deepEqual(stranger.received, []);
+    } finally {
+      stranger.close();
+      proxy.close();
+    }
+  });
+
+  for (const [what, fate] of [
+    ["is never answered", "mute"],
+    ["is answered by half", "cut"],
+  ] as const)
+    it(`gives up a read that ${what}, also when garbage was collected meanwhile`, async () => {
+      const proxy = await startHaltingProxy(opencode.url);
+      try {
+        const connection = connectionTo(proxy.url, opencode.password, {}, { callTimeoutMs: 2_000 });
+        await connection.connect();
+        proxy.decide((request) => (request.startsWith("GET /session?") ? fate : "pass"));
+        const count = proxy.requests.length;
+        const call = connection.server.sessions();
+        call.catch(() => undefined);
+        await until("the request", () => proxy.requests.length > count);
+        collectGarbage();
+        const failure: unknown = await Promise.race([
+          call.catch((error: unknown) => error),
+          until("the end of the call", () => false, 10_000),
+        ]);
+        assert.ok(failure instanceof ServerFailure && failure.reason === "unreachable");
+        await until("the end of the request", () => proxy.given === 1);
+        proxy.decide(() => "pass");
+        assert.ok(Array.isArray(await connection.server.sessions()));
+      } finally {
+        proxy.close();
+      }
+    });
+
+  it("polls on by itself after a poll that was never answered", async () => {
+    const model = await startScriptedModel();
+    const withModel = await startOpenCode({ model });
+    const proxy = await startHaltingProxy(withModel.url);
+    const window = await openWindow(
+      { ...withModel, url: proxy.url },
+      { pollInterval: 200 },
+      undefined,
+      undefined,
+      "writes",
+      undefined,
+      2_000,
+    );
+    try {
+      const prompt = script([{ text: "Late.", gate: "late" }]);
+      const parentSessionID = await createSession(withModel);
+      await window.engine.launch({ parentSessionID, prompt, agent: "general", launchedBy: "person" });
+      const polls = () =>
+        proxy.requests.filter((request) => request.startsWith("GET /session/status")).length;
+      let held = 0;
+      proxy.decide((request) =>
+        request.startsWith("GET /session/status") && held++ === 0 ? "mute" : "pass",
+      );
+      await until("a poll that is not answered", () => held > 0);
+      collectGarbage();
+      const then = polls();
+      await until("more polls", () => polls() > then + 1, 20_000);
+      assert.equal(window.connection.state.kind, "connected");
+    } finally {
+      window.dispose();
+      proxy.close();
+      await withModel.stop();
+      await model.stop();
+    }
   });
 
   it("can be cancelled while it waits for an answer", async () => {

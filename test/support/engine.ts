@@ -37,6 +37,7 @@ export async function openWindow(
   clock = realClock,
   part: "writes" | "follows" = "writes",
   tokens: TokenCounter = roughTokens,
+  callTimeoutMs?: number,
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -56,6 +57,7 @@ export async function openWindow(
     watchdogScript: "",
     execPath: process.execPath,
     env: server.env,
+    callTimeoutMs,
     clock: realClock,
     logger,
   });

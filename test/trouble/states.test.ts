@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,9 +10,13 @@ import {
   openCodeBinary,
   startOpenCode,
 } from "../support/opencode.ts";
+import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { fakeServer } from "../server/watchdog-support.ts";
+import { startStranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { takePictures, systemTheme } from "../ui/support/pictures.ts";
+import { until } from "../support/wait.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
 /** What the view says when it has no tasks to show, for each cause; and that the remedy is there. */
@@ -91,9 +95,62 @@ describe("what the empty view says", () => {
     await says("Nothing answers", "welcome-unreachable", "Try Again");
   });
 
-  it("an address that is not of this machine is never contacted", async () => {
-    await open({ settings: { "asyncagents.server.url": "http://192.0.2.1:4096" } });
-    await says("must be one of this machine", "welcome-bad-url", "Change the Address");
+  it("an address that is not a loopback one is never contacted", async () => {
+    // One that leads here all the same, so that it shows whether somebody comes.
+    const stranger = await startStranger();
+    try {
+      const url = stranger.url.replace("127.0.0.1", "0.0.0.0");
+      await open({ settings: { "asyncagents.server.url": url } });
+      await says("must be one of this machine", "welcome-bad-url", "Change the Address");
+      assert.deepEqual(stranger.received, []);
+    } finally {
+      stranger.close();
+    }
+  });
+
+  it("an address and a program in a trusted folder's settings: neither is used", async () => {
+    const folder = tempDir("work");
+    const stranger = await startStranger();
+    const mark = join(tempDir("mark"), "was-run");
+    const program = join(folder, "opencode");
+    writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
+    mkdirSync(join(folder, ".vscode"));
+    const setFolder = (settings: Record<string, string>): void =>
+      writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(settings));
+    setFolder({ "asyncagents.server.url": stranger.url, "asyncagents.server.path": program });
+    const env = {
+      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      PATH: pathWithoutOpenCode(),
+      OPENCODE_SERVER_PASSWORD: "secret",
+    };
+    try {
+      const opened = await open({ folder, env });
+      const notFound = opened.page.locator(".welcome-view", { hasText: "OpenCode was not found" });
+      await until(
+        "the view",
+        async () => stranger.received.length > 0 || (await notFound.isVisible()),
+        60_000,
+      );
+      assert.deepEqual(stranger.received, []);
+      assert.equal(existsSync(mark), false);
+    } finally {
+      stranger.close();
+    }
+  });
+
+  it("a start that takes long can be cancelled from the view", async () => {
+    const env = {
+      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      PATH: pathWithoutOpenCode(),
+      FAKE_SERVER: "silent",
+    };
+    const opened = await open({ env, settings: { "asyncagents.server.path": fakeServer } });
+    const starting = opened.page.getByText("Starting OpenCode…");
+    await starting.waitFor({ timeout: 60_000 });
+    await opened.screenshot("connecting-dark");
+    await opened.page.getByRole("button", { name: "Cancel Connecting" }).click();
+    await opened.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor({ timeout: 30_000 });
+    await starting.waitFor({ state: "detached" });
   });
 
   it("a server that wants a password: asked for, kept, and the tasks are there", async () => {
@@ -114,13 +171,24 @@ describe("what the empty view says", () => {
   });
 
   it("an untrusted folder: nothing is started before it is trusted", async () => {
-    const opened = await open({ trust: false, settings: { "asyncagents.server.path": openCodeBinary() } });
+    const home = hermeticHome();
+    const env = { ...hermeticEnv(home, modelConfig(model)), PATH: pathWithoutOpenCode() };
+    const settings = { "asyncagents.server.path": openCodeBinary() };
+    const opened = await open({ env, trust: false, settings });
     await says("before you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
+    assert.deepEqual(serverProcesses(home), []);
+    assert.deepEqual(watchdogLogs(home), []);
+    const trustedAt = Date.now();
     await opened.trustFolder();
     await opened.openView();
     await opened.page
       .locator(".welcome-view", { hasText: "No background tasks" })
       .waitFor({ timeout: 60_000 });
+    // The first start left a log, and a start before the trust would have, too.
+    const [log, ...others] = watchdogLogs(home);
+    assert.ok(log && statSync(log).birthtimeMs >= trustedAt);
+    assert.deepEqual(others, []);
+    assert.ok(serverProcesses(home).length > 0);
   });
 
   it("no folder open", async () => {
@@ -145,4 +213,28 @@ function pathWithoutOpenCode(): string {
     .split(":")
     .filter((folder) => !folder.includes("node_modules"))
     .join(":");
+}
+
+/** The watchdogs and OpenCode servers that run in this home, by what they were started with. */
+function serverProcesses(home: string): string[] {
+  const read = (pid: string, file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && read(pid, "environ").includes(`HOME=${home}\0`))
+    .map((pid) => read(pid, "cmdline").replaceAll("\0", " "))
+    .filter((command) => /watchdog\.cjs| serve /.test(command));
+}
+
+/** What watchdogs write where they are started. */
+function watchdogLogs(home: string): string[] {
+  const folder = defaultStateFolder({ platform: "linux", env: hermeticEnv(home), home });
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".log"))
+    .map((file) => join(folder, file));
 }

@@ -9,6 +9,7 @@ import { DEFAULT_USERNAME } from "../access.ts";
 import type { ServerAccess } from "../access.ts";
 import { failures } from "../failures.ts";
 import { awaitHealth } from "../health.ts";
+import { limited } from "../time-limit.ts";
 import type { ServerFault } from "./lease-protocol.ts";
 
 const HOST = "127.0.0.1";
@@ -104,17 +105,22 @@ export class ServerProcess {
 
   /** Resolves once the server answers an authenticated call, or to why it never will. */
   async started({ timeoutMs, signal }: StartOptions): Promise<ServerFault | undefined> {
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const outcome = await Promise.race([
-      this.answers(giveUp),
-      this.exited.then((how) => failures.startFailed(how, this.tail)),
-      aborted(giveUp).then(() =>
-        signal.aborted
-          ? failures.startFailed(sentence("the start was cancelled"))
-          : failures.startTimeout(timeoutMs, this.tail),
-      ),
-    ]);
-    return outcome;
+    try {
+      return await limited(
+        timeoutMs,
+        (giveUp) =>
+          Promise.race([
+            this.answers(giveUp),
+            this.exited.then((how) => failures.startFailed(how, this.tail)),
+          ]),
+        signal,
+      );
+    } catch (error) {
+      if (signal.aborted) return failures.startFailed(sentence("the start was cancelled"));
+      if (error instanceof DOMException && error.name === "TimeoutError")
+        return failures.startTimeout(timeoutMs, this.tail);
+      throw error;
+    }
   }
 
   private async answers(giveUp: AbortSignal): Promise<ServerFault | undefined> {
@@ -177,13 +183,6 @@ function endTree(pid: number): void {
     "error",
     () => process.kill(pid),
   );
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 function freePort(): Promise<number> {

@@ -44,6 +44,7 @@ export const COMMAND_IDS = [
   "asyncagents.selectSession",
   "asyncagents.connect",
   "asyncagents.startServer",
+  "asyncagents.cancelConnecting",
   "asyncagents.stopServer",
   "asyncagents.refresh",
   "asyncagents.installAgentTools",

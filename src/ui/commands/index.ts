@@ -21,7 +21,15 @@ import { clearFilter, filter, sort } from "./list-commands.ts";
 import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
 import { revertAllChanges, revertChange } from "./revert.ts";
 import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
-import { connect, refresh, selectSession, showLog, startServer, stopServer } from "./session-commands.ts";
+import {
+  cancelConnecting,
+  connect,
+  refresh,
+  selectSession,
+  showLog,
+  startServer,
+  stopServer,
+} from "./session-commands.ts";
 import { setUp } from "./set-up.ts";
 import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
@@ -71,6 +79,7 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.selectSession": selectSession,
   "asyncagents.connect": connect,
   "asyncagents.startServer": startServer,
+  "asyncagents.cancelConnecting": cancelConnecting,
   "asyncagents.stopServer": stopServer,
   "asyncagents.refresh": refresh,
   "asyncagents.installAgentTools": installAgentTools,

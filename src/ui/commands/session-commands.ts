@@ -57,6 +57,10 @@ export const connect: Command = {
 
 export const startServer = connect;
 
+export const cancelConnecting: Command = {
+  run: async ({ folders }) => requireFolder(folders).connector.cancel(),
+};
+
 export const stopServer: Command = {
   async run({ folders }, argument) {
     const { engine, connector } = requireFolder(folders);

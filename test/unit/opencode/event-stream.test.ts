@@ -60,7 +60,7 @@ describe("Event stream", () => {
       ready: (signal) => ready(signal),
       subscribe: async (fetch, onSseError) => {
         const client = createClient({ url: events.url, username: "opencode" }, "/work", fetch);
-        return (await client.sse.get({ url: "/event", sseMaxRetryAttempts: 1, onSseError })).stream;
+        return client.events({ url: "/event" }, onSseError);
       },
       onOpen: () => told.opened++,
       onPayload: (payload) => told.payloads.push(payload),

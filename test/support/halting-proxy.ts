@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What becomes of a request: it passes, is never answered, its answer stops in the middle, or sends it elsewhere. */
+export type Fate = "pass" | "mute" | "cut" | { readonly redirect: string };
+
+export interface HaltingProxy {
+  readonly url: string;
+  /** The method and path of each request. */
+  readonly requests: readonly string[];
+  /** How many of those that were held back the client has given up. */
+  readonly given: number;
+  /** Decides about the requests from now on. */
+  decide(fate: (request: string) => Fate): void;
+  close(): void;
+}
+
+/** Stands before a server that is well, and does not answer what it is told not to. */
+export async function startHaltingProxy(target: string): Promise<HaltingProxy> {
+  const { hostname, port } = new URL(target);
+  const requests: string[] = [];
+  let fate: (request: string) => Fate = () => "pass";
+  let given = 0;
+
+  const forward = (incoming: IncomingMessage, outgoing: ServerResponse, halt: boolean): void => {
+    const { method, url: path, headers } = incoming;
+    const upstream = request({ hostname, port, method, path, headers }, (answer) => {
+      const length = Number(answer.headers["content-length"]);
+      if (!halt) {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        return void answer.pipe(outgoing);
+      }
+      // More is promised than comes.
+      outgoing.writeHead(200, { ...answer.headers, "content-length": String((length || 0) + 1_000) });
+      answer.on("data", (bytes: Buffer) => outgoing.write(bytes));
+    });
+    upstream.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => upstream.destroy());
+    incoming.pipe(upstream);
+  };
+
+  const server = createServer((incoming, outgoing) => {
+    const name = `${incoming.method} ${incoming.url}`;
+    requests.push(name);
+    const decided = fate(name);
+    if (typeof decided === "object")
+      return void outgoing.writeHead(307, { location: decided.redirect + incoming.url }).end();
+    if (decided !== "pass") outgoing.once("close", () => given++);
+    if (decided !== "mute") forward(incoming, outgoing, decided === "cut");
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    get given() {
+      return given;
+    },
+    decide: (decision) => (fate = decision),
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
