@@ -3,8 +3,14 @@ import * as vscode from "vscode";
 import type { OpenRequest } from "../../src/engine/engine.ts";
 import type { RequestAnswer } from "../../src/engine/server-model.ts";
 import type { Child } from "../../src/engine/subagent.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { CommandContext } from "../../src/ui/commands/command.ts";
+import { launchAsking } from "../../src/ui/commands/launch-flow.ts";
 import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
+import { resumeAsking } from "../../src/ui/commands/resume-flow.ts";
 import { answerRequest, type FlowContext } from "../../src/ui/requests/answer-flow.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
 
 function memento(): vscode.Memento {
   const kept = new Map<string, unknown>();
@@ -89,6 +95,116 @@ describe("an answer that is being written", () => {
     box.hide();
     await again;
   });
+});
+
+/** A list of which the first row is taken as soon as there is one. */
+class TakingList {
+  private readonly accepted = new vscode.EventEmitter<void>();
+  private readonly hidden = new vscode.EventEmitter<void>();
+  readonly onDidAccept = this.accepted.event;
+  readonly onDidHide = this.hidden.event;
+  readonly onDidChangeSelection = new vscode.EventEmitter<never>().event;
+  readonly onDidTriggerButton = new vscode.EventEmitter<vscode.QuickInputButton>().event;
+  selectedItems: readonly vscode.QuickPickItem[] = [];
+
+  set items(items: readonly vscode.QuickPickItem[]) {
+    this.selectedItems = items.slice(0, 1);
+    setImmediate(() => this.accepted.fire());
+  }
+
+  show(): void {}
+
+  hide(): void {
+    this.hidden.fire();
+  }
+
+  dispose(): void {}
+}
+
+describe("a prompt that is on its way", () => {
+  const { createInputBox, createQuickPick } = vscode.window;
+  let boxes: WritableBox[];
+  let memory: LaunchMemory;
+  let take: () => void;
+  let refuse: (error: Error) => void;
+
+  /** What asking for a prompt needs, of which only the server's answers are made up. */
+  const context = (): CommandContext => {
+    const onItsWay = (): Promise<Task> =>
+      new Promise((resolve, reject) => {
+        take = () => resolve(record({}) as Task);
+        refuse = reject;
+      });
+    const folder = {
+      connector: { ensureConnected: async () => undefined },
+      name: "api",
+      settings: { engine: () => ({}) },
+      engine: { agents: async () => [{ name: "general" }] },
+      session: { ensure: async () => "ses_parent" },
+      tasks: { launch: onItsWay },
+    };
+    return {
+      folders: { opened: Promise.resolve(), all: [folder], current: folder },
+      memory,
+      tasks: { resume: onItsWay },
+      logger: { error: () => undefined },
+      reveal: () => undefined,
+    } as unknown as CommandContext;
+  };
+  const child = record({ status: "completed" }) as Task;
+  const nothing = (): void => undefined;
+  const shown = (count: number): Promise<WritableBox> => until(`box ${count}`, () => boxes[count - 1]);
+
+  beforeEach(() => {
+    boxes = [];
+    memory = new LaunchMemory(memento());
+    vscode.window.createInputBox = () => {
+      const box = new WritableBox();
+      boxes.push(box);
+      return box as unknown as vscode.InputBox;
+    };
+    vscode.window.createQuickPick = (() => new TakingList()) as unknown as typeof createQuickPick;
+  });
+
+  afterEach(() => {
+    vscode.window.createInputBox = createInputBox;
+    vscode.window.createQuickPick = createQuickPick;
+  });
+
+  for (const [what, ask] of [
+    ["launch", () => launchAsking(context())],
+    ["follow-up", () => resumeAsking(context(), child)],
+  ] as const)
+    it(`does not begin the next ${what}, and comes back where it is not taken`, async () => {
+      take = nothing;
+      const first = ask();
+      const box = await shown(1);
+      box.write("Find the bug");
+      box.accept();
+      await until("the prompt on its way", () => take !== nothing);
+
+      const sent = { take, refuse };
+      const second = ask();
+      assert.equal((await shown(2)).value, "");
+      boxes[1]?.write("Write");
+      boxes[1]?.hide();
+      await second;
+
+      sent.refuse(new Error("The server is gone."));
+      const again = await shown(3);
+      assert.equal(again.value, "Find the bug Write");
+      again.write("Find the bug");
+      again.accept();
+      await until("the prompt on its way again", () => take !== sent.take);
+      take();
+      await first;
+      assert.equal(boxes.length, 3);
+
+      const third = ask();
+      assert.equal((await shown(4)).value, "");
+      boxes[3]?.hide();
+      await third;
+    });
 });
 
 describe("what was written for a launch", () => {

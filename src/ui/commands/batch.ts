@@ -84,17 +84,16 @@ async function launchAsking(context: LaunchContext): Promise<readonly Task[] | u
   for (;;) {
     const prompts = selected ?? (await askPrompts(context, problem));
     if (!prompts) return undefined;
-    const written = memory.draft(DRAFT);
+    const draft = selected ? undefined : { name: DRAFT, text: memory.draft(DRAFT) };
     try {
       const step = { ...(selected ? {} : { step: 2, totalSteps: 2 }), canGoBack: !selected };
-      const { result } = await launchReviewed(context, { agents: [], splits: true }, prompts, step);
+      const { result } = await launchReviewed(context, { agents: [], splits: true }, prompts, step, draft);
       if (result === BACK) continue;
-      if (result && !selected) memory.dropDraft(DRAFT, written);
       return result;
     } catch (error) {
-      if (selected) throw error;
+      if (!draft) throw error;
       logger.error("The batch was not launched.", error);
-      if (error instanceof PartlyLaunched && memory.draft(DRAFT) === written)
+      if (error instanceof PartlyLaunched && memory.draft(DRAFT) === draft.text)
         memory.keepDraft(DRAFT, error.prompts.join(" | "));
       problem = humanMessage(error);
     }

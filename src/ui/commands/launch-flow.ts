@@ -13,6 +13,7 @@ import { askOptions, type OptionsAnswer } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, LaunchContext } from "./command.ts";
 import type { ForkPlan } from "./fork-review.ts";
+import type { Draft } from "./launch-memory.ts";
 import { PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
 import { agentStep, launchReviewed, type Asked } from "./launch-reviewed.ts";
 import { OTHER_FOLDER, pickAgentOrFolder } from "./pick-agent.ts";
@@ -99,8 +100,8 @@ async function askPromptFor(
       // The box takes one line only.
       goes = "options";
     }
-    const asked = await useText(context, plan, text, goes, step + 1);
-    if (asked.result && asked.result !== BACK) memory.dropDraft(draft, answer.text);
+    const written = { name: draft, text: answer.text };
+    const asked = await useText(context, plan, text, goes, step + 1, written);
     if (asked.result !== BACK) return asked;
     ({ plan, problem } = asked);
   }
@@ -181,14 +182,15 @@ async function useText(
   text: string,
   goes: "on" | "options" | "editor",
   step: number,
+  draft: Draft,
 ): Promise<Asked> {
   const prompts = text.trim() === "" ? [] : [text];
   const question = { title: optionsTitle(context), canGoBack: true, plan, prompts, canMove: true };
   const chosen = goes === "options" ? await askOptions(context, question) : { plan, goes };
-  if (chosen.goes !== "on") return leaveFor(context, { ...chosen, goes: chosen.goes }, text);
+  if (chosen.goes !== "on") return leaveFor(context, { ...chosen, goes: chosen.goes }, text, draft);
   if (prompts.length === 0) return { plan: chosen.plan, result: BACK };
   try {
-    return await launchReviewed(context, chosen.plan, prompts, { step, totalSteps: step });
+    return await launchReviewed(context, chosen.plan, prompts, { step, totalSteps: step }, draft);
   } catch (error) {
     context.logger.error("The task was not launched.", error);
     const { agents } = error instanceof PartlyLaunched ? error : chosen.plan;
@@ -196,11 +198,12 @@ async function useText(
   }
 }
 
-/** Goes where the person wants to instead of launching a text. */
+/** Goes where the person wants to instead of launching a text, which is no draft any more once it is in an editor. */
 async function leaveFor(
-  { promptEditors, folder }: LaunchContext,
+  { promptEditors, folder, memory }: LaunchContext,
   { plan, goes }: { readonly plan: LaunchPlan; readonly goes: Exclude<OptionsAnswer["goes"], "on"> },
   text: string,
+  draft?: Draft,
 ): Promise<Asked> {
   if (goes === undefined) return { plan, result: undefined };
   if (goes === "back") return { plan, result: BACK };
@@ -210,6 +213,7 @@ async function leaveFor(
     { kind: "launch", plan: target },
     text || (subjectOf(plan) ? "" : quotedSelection()),
   );
+  if (draft) memory.dropDraft(draft.name, draft.text);
   return { plan, result: [] };
 }
 

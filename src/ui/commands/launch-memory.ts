@@ -11,6 +11,12 @@ const PROMPT_LENGTH = 20_000;
 
 type Drafts = Readonly<Record<string, string>>;
 
+/** A text that was written, and the name under which it is kept. */
+export interface Draft {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** What the workspace remembers from one launch or answer to the next. */
 export class LaunchMemory {
   constructor(private readonly state: vscode.Memento) {}
@@ -35,6 +41,20 @@ export class LaunchMemory {
     const others = Object.entries(this.drafts).filter(([other]) => other !== name);
     const kept = text.trim() === "" ? others : [...others, [name, text] as const];
     void this.state.update(DRAFTS, Object.fromEntries(kept.slice(-DRAFT_COUNT)));
+  }
+
+  /**
+   * Sends a text that was kept under the name. It is no draft while it is on its way; where that fails it comes back,
+   * before what was written meanwhile.
+   */
+  async send<T>({ name, text }: Draft, send: () => Promise<T>): Promise<T> {
+    this.dropDraft(name, text);
+    try {
+      return await send();
+    } catch (error) {
+      this.keepDraft(name, [text, this.draft(name)].filter(Boolean).join(" "));
+      throw error;
+    }
   }
 
   /** The text was used; what was written under the name meanwhile stays. */

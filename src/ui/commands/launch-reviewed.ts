@@ -6,6 +6,7 @@ import { BACK } from "../quick-input.ts";
 import type { Step } from "./ask-choice.ts";
 import type { LaunchContext } from "./command.ts";
 import { reviewFork } from "./fork-review.ts";
+import type { Draft } from "./launch-memory.ts";
 import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
 import { pickAgent, pickAgents } from "./pick-agent.ts";
 
@@ -18,12 +19,16 @@ export interface Asked {
   readonly problem?: string | undefined;
 }
 
-/** Asks what is still open before prompts are launched: agents, what a fork inherits, a great number. */
+/**
+ * Asks what is still open before prompts are launched: agents, what a fork inherits, a great number.
+ * @param draft where the prompts were written
+ */
 export async function launchReviewed(
   context: LaunchContext,
   plan: LaunchPlan,
   prompts: readonly string[],
   steps: Omit<Step, "title"> = {},
+  draft?: Draft,
 ): Promise<Asked> {
   let current = plan;
   if (current.agents.length === 0) {
@@ -43,7 +48,8 @@ export async function launchReviewed(
   }
   if (!(await confirmCount(prompts.length * current.agents.length)))
     return { plan: current, result: undefined };
-  const tasks = await launchPlan(context, current, prompts);
+  const launch = (): Promise<readonly Task[]> => launchPlan(context, current, prompts);
+  const tasks = await (draft ? context.memory.send(draft, launch) : launch());
   const [agent = ""] = current.agents;
   if (!current.fork) context.memory.keepAgent(agent);
   context.memory.keepPrompts(prompts);

@@ -40,9 +40,8 @@ export async function resumeAsking(context: CommandContext, child: Child): Promi
       return undefined;
     }
     try {
-      const resumed = await tasks.resume(id, answer.text);
-      memory.dropDraft(draft, answer.text);
-      return resumed;
+      const { text } = answer;
+      return await memory.send({ name: draft, text }, () => tasks.resume(id, text));
     } catch (error) {
       logger.error("The task was not resumed.", error);
       problem = humanMessage(error);

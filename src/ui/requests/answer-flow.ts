@@ -69,12 +69,13 @@ export async function answerRequest(
     });
     if (watch.over.aborted) break;
     if (given === undefined || given === BACK) return given;
+    dropDrafts(memory, request);
     try {
       await tasks.answer(request, given);
-      dropDrafts(memory, request);
       return given;
     } catch (error) {
       if (isUnknown(error)) break;
+      keepDrafts(memory, request, drafts);
       void showError(error, logger);
     }
   }
