@@ -164,7 +164,12 @@ export interface PermissionView {
 export interface QuestionView {
   readonly question: string;
   readonly header: string;
-  readonly options: readonly { readonly label: string; readonly description: string }[];
+  readonly options: readonly {
+    /** What is answered where this one is chosen. */
+    readonly answer: string;
+    readonly label: string;
+    readonly description: string;
+  }[];
   /** Several options may be chosen. */
   readonly multiple: boolean;
   /** An own answer is welcome. */

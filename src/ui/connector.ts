@@ -13,6 +13,7 @@ import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { Limit } from "./folders/limit.ts";
 import type { PasswordStore } from "./passwords.ts";
+import { withoutLinks } from "./plain-text.ts";
 import type { Settings } from "./settings.ts";
 import { translate } from "./translate.ts";
 
@@ -165,7 +166,7 @@ export class Connector implements vscode.Disposable {
     const location = view.visible ? { viewId: view.id } : Notification;
     const isOneOfMany = (vscode.workspace.workspaceFolders?.length ?? 0) > 1;
     const title = isOneOfMany
-      ? vscode.l10n.t("Connecting to OpenCode for {0}", name)
+      ? withoutLinks(vscode.l10n.t("Connecting to OpenCode for {0}", name))
       : vscode.l10n.t("Connecting to OpenCode");
     await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
       const abort = new AbortController();
@@ -174,7 +175,8 @@ export class Connector implements vscode.Disposable {
         token.onCancellationRequested(() => abort.abort()),
         this.onDidChange(() => {
           const { state } = this;
-          if (state.kind === "connecting") progress.report({ message: translate(state.detail) });
+          if (state.kind === "connecting")
+            progress.report({ message: withoutLinks(translate(state.detail)) });
         }),
       ];
       try {

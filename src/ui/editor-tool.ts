@@ -11,6 +11,7 @@ import { connectedFolder } from "./folders/connected-folder.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
 import { modelMessage } from "./human-error.ts";
+import { visible } from "./plain-text.ts";
 
 /** Characters of a prompt that a person is shown before they agree to it. */
 const PROMPT_EXCERPT = 1_000;
@@ -140,7 +141,7 @@ function describeLaunch(
   if (model !== undefined) addLine(message, vscode.l10n.t("Model: {0}", model));
   if (input.flag("fork")) addLine(message, vscode.l10n.t("It gets the conversation of the active session."));
   const prompt = input.text("prompt") ?? "";
-  message.appendCodeblock(prompt.slice(0, PROMPT_EXCERPT), "text");
+  message.appendCodeblock(visible(prompt.slice(0, PROMPT_EXCERPT)), "text");
   if (prompt.length > PROMPT_EXCERPT)
     addLine(message, vscode.l10n.t("… the prompt has {0} characters in all.", prompt.length));
   return resumed === undefined
@@ -183,5 +184,5 @@ function nameTask(reference: string, context: EditorToolContext): string {
 
 /** A paragraph that shows just the text, whatever is in it. */
 function addLine(message: vscode.MarkdownString, text: string): void {
-  message.appendText(oneLine(text, LINE)).appendMarkdown("\n\n");
+  message.appendText(visible(oneLine(text, LINE))).appendMarkdown("\n\n");
 }

@@ -1,24 +1,41 @@
 import { oneLine } from "../engine/fork/excerpt.ts";
 
-/**
- * What agents and models write holds no link where the editor makes links of Markdown ones, commands included: in
- * notifications, and below the box of a dialog.
+/*
+ * Texts that others wrote: agents, models and servers, and whoever named a folder or a file. Whatever shows one passes it
+ * through a function of this file, which lets nothing hidden through: no control character, and none that turns the
+ * direction of the text beside it.
  */
-export function withoutLinks(text: string): string {
-  return text.replaceAll("](", "] (");
-}
 
-/** `$(…)` in what agents and models write is no icon. */
-export function withoutIcons(text: string): string {
-  return text.replace(/\$\([\w~-]+\)/g, "\\$&");
-}
+/** A character that cannot be seen, or turns the direction; a line break and a tab are seen by what they do. */
+const HIDDEN = /(?!\r\n)[^\P{Cc}\n\t]|\p{Cf}/gu;
+/** Those that join letters or pictures, or keep them apart, which some languages need. */
+const JOINERS = new Set(["\u200c", "\u200d"]);
 
-/** Text that no Markdown, link or icon in it changes, as one line. */
-export function plainMarkdown(text: string): string {
-  return oneLine(text).replace(/[!-/:-@[-`{-~]/g, "\\$&");
-}
-
-/** Characters that cannot be seen, or that turn the direction of what follows, as their codes: `\u{202e}`. */
+/** For what a person decides by: hidden characters are shown as their codes, as in `\u{202e}`. */
 export function visible(text: string): string {
-  return text.replace(/[^\P{Cc}\n\t]|\p{Cf}/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
+  return text.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
+}
+
+/** For a row, a tab or a title: one line without anything hidden. */
+export function title(text: string): string {
+  return oneLine(withoutHidden(text));
+}
+
+/** For notifications, and below the box of a dialog: the editor makes links of Markdown ones there, commands included. */
+export function withoutLinks(text: string): string {
+  return withoutHidden(text).replaceAll("](", "] (");
+}
+
+/** For rows of lists, where `$(…)` becomes an icon. */
+export function withoutIcons(text: string): string {
+  return withoutHidden(text).replace(/\$\([\w~-]+\)/g, "\\$&");
+}
+
+/** For a tooltip: one line that no Markdown, link or icon in it changes. */
+export function plainMarkdown(text: string): string {
+  return title(text).replace(/[!-/:-@[-`{-~]/g, "\\$&");
+}
+
+function withoutHidden(text: string): string {
+  return text.replace(HIDDEN, (hidden) => (JOINERS.has(hidden) ? hidden : ""));
 }

@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
-import { oneLine } from "../engine/fork/excerpt.ts";
 import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
+import { title } from "./plain-text.ts";
 import { enumerate } from "./translate.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
@@ -111,5 +111,5 @@ function beforeWords({ launchedBefore }: TakenSince): string {
 
 function line(child: Child): string {
   const { description, agent } = child;
-  return [oneLine(description), agent, activity(child, Date.now())].filter(Boolean).join(" · ");
+  return title([description, agent, activity(child, Date.now())].filter(Boolean).join(" · "));
 }

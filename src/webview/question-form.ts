@@ -4,7 +4,7 @@ import { h } from "./dom.ts";
 import type { ReplyDraft } from "./page-state.ts";
 
 interface Field {
-  readonly options: readonly { readonly label: string; readonly input: HTMLInputElement }[];
+  readonly options: readonly { readonly answer: string; readonly input: HTMLInputElement }[];
   /** Chosen for, and typed as, an own answer. */
   readonly own: { readonly input: HTMLInputElement; readonly text: HTMLInputElement } | undefined;
 }
@@ -23,7 +23,7 @@ export class QuestionForm {
     this.fields = request.questions.map((question, index) => this.field(question, index));
     for (const [index, { chosen, own }] of (draft?.answers ?? []).entries()) {
       const field = this.fields[index];
-      for (const { label, input } of field?.options ?? []) input.checked = chosen.includes(label);
+      for (const { answer, input } of field?.options ?? []) input.checked = chosen.includes(answer);
       if (!field?.own) continue;
       field.own.text.value = own;
       field.own.input.checked = own !== "";
@@ -33,7 +33,7 @@ export class QuestionForm {
   /** One list per question; undefined while a question has no answer. */
   answers(): readonly (readonly string[])[] | undefined {
     const answers = this.fields.map(({ options, own }) => [
-      ...options.filter(({ input }) => input.checked).map(({ label }) => label),
+      ...options.filter(({ input }) => input.checked).map(({ answer }) => answer),
       ...(own?.input.checked && own.text.value.trim() !== "" ? [own.text.value.trim()] : []),
     ]);
     return answers.every(({ length }) => length > 0) ? answers : undefined;
@@ -43,9 +43,9 @@ export class QuestionForm {
     const { requests: strings } = this.context.strings;
     const name = `${this.request.id}-${index}`;
     const type = question.multiple ? "checkbox" : "radio";
-    const options = question.options.map(({ label, description }) => {
+    const options = question.options.map((option) => {
       const input = h("input", { type, name });
-      return { label, input, description };
+      return { ...option, input };
     });
     const own = question.custom
       ? {
@@ -94,7 +94,7 @@ export class QuestionForm {
 
 function draftOf({ options, own }: Field): NonNullable<ReplyDraft["answers"]>[number] {
   return {
-    chosen: options.filter(({ input }) => input.checked).map(({ label }) => label),
+    chosen: options.filter(({ input }) => input.checked).map(({ answer }) => answer),
     own: own?.text.value ?? "",
   };
 }

@@ -207,6 +207,53 @@ describe("a prompt that is on its way", () => {
     });
 });
 
+describe("what a permission offers", () => {
+  const { createQuickPick } = vscode.window;
+  const child = { agent: "build", description: "Ship" } as Child;
+
+  afterEach(() => (vscode.window.createQuickPick = createQuickPick));
+
+  for (const [what, always, offered] of [
+    ["nothing as always without a pattern", [], []],
+    [
+      "as always what its patterns cover",
+      ["git push *"],
+      ["git push *: for every agent in this folder, until the server restarts"],
+    ],
+    [
+      "everything as always where one pattern is all",
+      ["ls", "*"],
+      ["Everything of this kind, for every agent in this folder, until the server restarts"],
+    ],
+  ] as const)
+    it(`is ${what}`, async () => {
+      let rows: readonly vscode.QuickPickItem[] = [];
+      vscode.window.createQuickPick = (() =>
+        Object.defineProperty(new TakingList(), "items", {
+          set(items: readonly vscode.QuickPickItem[]) {
+            rows = items;
+            setImmediate(() => this.hide());
+          },
+        })) as unknown as typeof createQuickPick;
+      const request = { type: "permission", id: "per_1", permission: "bash", patterns: ["ls"], metadata: {} };
+      const open = { child, request: { ...request, always } } as unknown as OpenRequest;
+      const context = {
+        engine: {
+          openRequests: () => [open],
+          onDidChangeRequests: () => ({ dispose: () => undefined }),
+          toolInput: async () => undefined,
+        },
+        memory: new LaunchMemory(memento()),
+      } as unknown as FlowContext;
+      assert.equal(await answerRequest(context, open), undefined);
+      const found = rows.filter(({ label }) => label.includes("Always Allow"));
+      assert.deepEqual(
+        found.map(({ description }) => description),
+        offered,
+      );
+    });
+});
+
 describe("what was written for a launch", () => {
   it("is forgotten once it was used, but not what was written meanwhile", () => {
     const memory = new LaunchMemory(memento());

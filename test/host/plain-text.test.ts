@@ -6,8 +6,134 @@ import { showChanges } from "../../src/ui/changes/show-changes.ts";
 import { humanMessage } from "../../src/ui/human-error.ts";
 import { write } from "../../src/ui/requests/steps.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { CommandContext } from "../../src/ui/commands/command.ts";
+import { setUp } from "../../src/ui/commands/set-up.ts";
+import { openInTerminal } from "../../src/ui/commands/terminal.ts";
+import type { Tasks } from "../../src/ui/folders/engines.ts";
+import type { Folder } from "../../src/ui/folders/folder.ts";
+import type { EndContext } from "../../src/ui/notifications.ts";
+import { OutputPanels, type OutputActions, type OutputSource } from "../../src/ui/output/output-panels.ts";
+import type { TextDocuments } from "../../src/ui/output/text-documents.ts";
+import { tellEnd } from "../../src/ui/tell-end.ts";
+import { batchLabel } from "../../src/ui/tree/batch-item.ts";
+import { folderItem } from "../../src/ui/tree/folder-item.ts";
+import { childItem } from "../../src/ui/tree/task-item.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
 
+const SILENT = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+const NEVER = () => ({ dispose: () => undefined });
+const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+const HIDDEN = /[\p{Cc}\p{Bidi_Control}]/u;
 const LINK = "[Fix it](command:workbench.action.quit)";
+
+/** `txt.exe` where a text is written from left to right, and a bell. */
+const TURNED = "Tidy \u202eexe.txt\u0007";
+const PLAIN = "Tidy exe.txt";
+
+describe("what others wrote, where it is a title", () => {
+  const task = { ...record({ description: TURNED, agent: "gen\u202eeral" }), cost: 0 } as unknown as Task;
+  const around = {
+    now: 0,
+    isParent: false,
+    below: { waiting: 0, atWork: 0 },
+    isInBatch: false,
+  };
+
+  it("turns nothing in the rows of the tree", () => {
+    const item = childItem({ ...task, tokens: NO_TOKENS }, around);
+    assert.equal(item.label, PLAIN);
+    assert.doesNotMatch(`${item.description as string}${item.accessibilityInformation?.label}`, HIDDEN);
+    assert.equal(batchLabel([task, task]), PLAIN);
+    const folder = {
+      uri: vscode.Uri.file("/x/\u202ey"),
+      name: TURNED,
+      session: { id: undefined, session: { title: TURNED } },
+      connector: { state: { kind: "connected", own: false } },
+    } as unknown as Folder;
+    const row = folderItem(folder, { children: () => [], unreadable: () => [] } as unknown as Tasks);
+    assert.equal(row.label, PLAIN);
+    assert.doesNotMatch(`${row.description as string}${row.tooltip as string}`, HIDDEN);
+  });
+
+  it("turns nothing in the tab of the output and in the window's title, which is the tab's", async () => {
+    const source = {
+      child: () => task,
+      onDidChangeChild: NEVER,
+      onDidChangeRequests: NEVER,
+      onDidChangeConnection: NEVER,
+      requests: () => [],
+      connectionKind: () => "disconnected",
+    } as unknown as OutputSource;
+    const documents = {} as TextDocuments;
+    const panels = new OutputPanels(vscode.Uri.file("/"), source, {} as OutputActions, documents, SILENT);
+    panels.show("ses_1");
+    try {
+      const label = await until("the tab", () => vscode.window.tabGroups.activeTabGroup.activeTab?.label);
+      assert.equal(label, PLAIN);
+    } finally {
+      panels.dispose();
+    }
+  });
+
+  it("turns nothing in the title of the terminal that joins it", async () => {
+    const { createTerminal } = vscode.window;
+    const names: (string | undefined)[] = [];
+    vscode.window.createTerminal = ((options: vscode.TerminalOptions) => {
+      names.push(options.name);
+      return { show: () => undefined };
+    }) as typeof createTerminal;
+    const call = { executable: "opencode", args: ["attach"], directory: "/", env: {} };
+    const folder = {
+      connector: { ensureConnected: async () => undefined },
+      connection: { attachCommand: async () => call },
+    };
+    const folders = { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder };
+    try {
+      await openInTerminal.run(
+        {
+          folders,
+          engine: { folderOf: () => folder, find: () => task, child: () => task },
+        } as unknown as CommandContext,
+        task.id,
+      );
+    } finally {
+      vscode.window.createTerminal = createTerminal;
+    }
+    assert.deepEqual(names, [`OpenCode: ${PLAIN}`]);
+  });
+
+  it("turns nothing and makes no link in what is told of its end, of a connection and of a folder", async () => {
+    const told: string[] = [];
+    const { showInformationMessage } = vscode.window;
+    vscode.window.showInformationMessage = async (message: string) => void told.push(message);
+    const state = { kind: "connected", version: `1.0 ${LINK}\u202e` };
+    const connector = { state, connectAsking: async () => undefined };
+    try {
+      await tellEnd(
+        { notifyUser: () => "always", isShown: () => false } as unknown as EndContext,
+        { ...task, description: `${LINK}\u202e`, status: "completed" },
+        [],
+      );
+      await setUp.run({
+        folders: { opened: Promise.resolve(), current: { connector } },
+        settings: { server: () => ({}) },
+        findExecutable: async () => `/bin/${LINK}`,
+      } as unknown as CommandContext);
+      await until("the connection", () => told.length === 2);
+    } finally {
+      vscode.window.showInformationMessage = showInformationMessage;
+    }
+    for (const text of told) assert.doesNotMatch(text, HIDDEN);
+    assert.doesNotMatch(told.join(), /\]\(command:/);
+  });
+});
 
 describe("what agents wrote, where the editor makes links", () => {
   it("makes none in an error that quotes it", () => {

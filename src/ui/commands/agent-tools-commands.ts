@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { showError } from "../human-error.ts";
+import { visible, withoutLinks } from "../plain-text.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 /** Which of OpenCode's configurations. */
@@ -49,7 +50,7 @@ async function editAsking(action: Action, context: CommandContext): Promise<stri
   if (scope === undefined) return undefined;
   const change = await config.plan(action, scope);
   if (!change || change.after === change.before) {
-    void vscode.window.showInformationMessage(nothingToDo(action, change?.path));
+    void vscode.window.showInformationMessage(withoutLinks(nothingToDo(action, change?.path)));
     return change?.path;
   }
   if (!(await confirm(action, change, config.entry))) return undefined;
@@ -109,8 +110,8 @@ async function confirm(action: Action, { path, before }: ConfigChange, entry: st
             vscode.l10n.t("Add the agent tools to {0}?", path),
             vscode.l10n.t('This entry is added to "plugin"; all else stays as it is:'),
           ];
-  const options = { modal: true, detail: `${what}\n\n${entry}` };
-  return (await vscode.window.showInformationMessage(question, options, agree)) === agree;
+  const options = { modal: true, detail: visible(`${what}\n\n${entry}`) };
+  return (await vscode.window.showInformationMessage(visible(question), options, agree)) === agree;
 }
 
 function nothingToDo(action: Action, path: string | undefined): string {
@@ -132,6 +133,6 @@ async function tell(action: Action, path: string): Promise<void> {
           path,
         );
   const openFile = vscode.l10n.t("Open File");
-  const choice = await vscode.window.showInformationMessage(message, openFile);
+  const choice = await vscode.window.showInformationMessage(withoutLinks(message), openFile);
   if (choice === openFile) await vscode.window.showTextDocument(vscode.Uri.file(path));
 }

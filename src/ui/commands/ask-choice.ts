@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { title } from "../plain-text.ts";
 import { BACK, showInput } from "../quick-input.ts";
 
 /** Where a question stands among those that are asked one after the other. */
@@ -48,7 +49,7 @@ function ask<T>(
   return showInput<readonly T[] | typeof BACK>(pick, (finish, fail) => {
     Promise.resolve(question.choices).then((choices) => fill(pick, choices, question), fail);
     pick.onDidChangeSelection((selection) => {
-      pick.title = question.titleFor?.(selection.length) ?? question.title;
+      pick.title = title(question.titleFor?.(selection.length) ?? question.title);
     });
     pick.onDidAccept(() => {
       const values = pick.selectedItems.flatMap(({ value }) => (value === undefined ? [] : [value]));
@@ -85,12 +86,9 @@ function fill<T>(
 }
 
 /** Says in a question's head where it stands, and offers the way back. */
-export function showStep(
-  input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox,
-  { title, step, totalSteps, canGoBack }: Step,
-): void {
-  input.title = title;
-  input.step = step;
-  input.totalSteps = totalSteps;
-  input.buttons = canGoBack ? [vscode.QuickInputButtons.Back] : [];
+export function showStep(input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox, step: Step): void {
+  input.title = title(step.title);
+  input.step = step.step;
+  input.totalSteps = step.totalSteps;
+  input.buttons = step.canGoBack ? [vscode.QuickInputButtons.Back] : [];
 }

@@ -15,7 +15,7 @@ export async function pickFolder(folders: Folders, active: Folder): Promise<Fold
     placeholder: vscode.l10n.t("In which folder is the agent to work?"),
     choices: folders.all.map((folder) => ({
       label: withoutIcons(folder.name),
-      description: folder.uri.fsPath,
+      description: withoutIcons(folder.uri.fsPath),
       value: folder,
     })),
     active,

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
 import { requireFolder } from "../folders/require-folder.ts";
-import { withoutIcons } from "../plain-text.ts";
+import { title, withoutIcons, withoutLinks } from "../plain-text.ts";
 import { translate } from "../translate.ts";
 import type { Command, CommandContext } from "./command.ts";
 
@@ -37,12 +37,14 @@ async function tell({ folders }: CommandContext, place: string): Promise<void> {
   const state = folders.current?.connector.state;
   if (state?.kind === "connected") {
     const launch = vscode.l10n.t("Launch Task…");
-    const message = vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place);
+    const message = withoutLinks(vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place));
     if ((await vscode.window.showInformationMessage(message, launch)) === launch)
       await vscode.commands.executeCommand("asyncagents.launch");
   } else if (!isReady())
     void vscode.window.showInformationMessage(
-      vscode.l10n.t("OpenCode is here: {0}. Open a folder that you trust to launch tasks.", place),
+      withoutLinks(
+        vscode.l10n.t("OpenCode is here: {0}. Open a folder that you trust to launch tasks.", place),
+      ),
     );
 }
 
@@ -104,7 +106,7 @@ async function help({ message }: ConnectionFailure, configuredPath: string | und
   ];
   const way = await vscode.window.showQuickPick(ways, {
     title: vscode.l10n.t("Set Up OpenCode"),
-    placeHolder: translate(message),
+    placeHolder: title(translate(message)),
     ignoreFocusOut: true,
   });
   return way ? way.run() : false;

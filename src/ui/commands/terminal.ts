@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { title } from "../plain-text.ts";
 import type { Command } from "./command.ts";
 import { connectFor, pickChild } from "./pick-task.ts";
 
@@ -16,7 +17,7 @@ export const openInTerminal: Command = {
     const folder = await connectedFolder(context.folders, context.folders.of(child.id));
     const call = await folder.connection.attachCommand(child.id);
     const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
-    const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", child.description), call);
+    const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
     terminal.show();
     return child;
   },

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 
 import type { Logger } from "../../engine/ports.ts";
 import { humanMessage } from "../human-error.ts";
+import { title } from "../plain-text.ts";
 import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
 import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
@@ -32,10 +33,10 @@ export class OutputPanels implements vscode.Disposable {
       open.reveal(undefined, preserveFocus);
       return;
     }
-    const title = this.source.child(taskID)?.description ?? vscode.l10n.t("Task Output");
+    const description = this.source.child(taskID)?.description;
     const panel = vscode.window.createWebviewPanel(
       VIEW_TYPE,
-      title,
+      description === undefined ? vscode.l10n.t("Task Output") : title(description),
       { viewColumn: vscode.ViewColumn.Active, preserveFocus },
       this.webviewOptions(),
     );
@@ -113,7 +114,7 @@ export class OutputPanels implements vscode.Disposable {
       this.actions,
       {
         post: (message) => void panel.webview.postMessage(message),
-        setTitle: (title) => (panel.title = title),
+        setTitle: (text) => (panel.title = title(text)),
         openDocument: (name, text) => void this.documents.open(name, text),
       },
       {

@@ -19,6 +19,7 @@ import {
   type RefusedPrompt,
   type ReplyView,
 } from "../../protocol/output.ts";
+import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition, type FilePosition } from "./file-reference.ts";
@@ -414,7 +415,7 @@ export class OutputSession {
     const tool = findTool(this.messages, id);
     const request = this.findRequest(id)?.request;
     const diff = tool ? toolDiff(tool) : request && proposedDiff(request);
-    if (diff !== undefined) this.surface.openDocument(`${tool?.tool ?? "changes"}.diff`, diff);
+    if (diff !== undefined) this.surface.openDocument(`${tool?.tool ?? "changes"}.diff`, visible(diff));
   }
 
   private orNote(action: Promise<void>): void {

@@ -1,7 +1,7 @@
 import type { OpenRequest } from "../../engine/engine.ts";
-import type { PermissionRequest } from "../../engine/server-model.ts";
+import type { PermissionRequest, Question } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
-import type { RequestView } from "../../protocol/output.ts";
+import type { QuestionView, RequestView } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
 import { ancestors } from "../tree/family.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
@@ -27,19 +27,37 @@ export function toRequestView(
 ): RequestView {
   const { id } = request;
   const description = child.id === sessionID ? undefined : child.description;
-  const asker = { agent: child.agent, description };
-  if (request.type === "question") return { kind: "question", id, asker, questions: request.questions };
+  const asker = {
+    agent: child.agent && visible(child.agent),
+    description: description && visible(description),
+  };
+  if (request.type === "question")
+    return { kind: "question", id, asker, questions: request.questions.map(toQuestionView) };
   const diff = proposedDiff(request);
   const subjects = subjectsOf(request);
   return {
     kind: "permission",
     id,
     asker,
-    permission: request.permission,
+    permission: visible(request.permission),
     subjects,
     reason: requestReason(request, subjects.join("\n"), input),
-    diff: diff === undefined ? undefined : excerptOfLines(diff),
-    always: request.always,
+    diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
+    always: request.always.map(visible),
+  };
+}
+
+/** What is chosen goes back as the agent wrote it. */
+function toQuestionView({ question, header, options, ...how }: Question): QuestionView {
+  return {
+    ...how,
+    question: visible(question),
+    header: visible(header),
+    options: options.map(({ label, description }) => ({
+      answer: label,
+      label: visible(label),
+      description: visible(description),
+    })),
   };
 }
 

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { title } from "../plain-text.ts";
 
 const SCHEME = "asyncagents-text";
 
@@ -26,7 +27,7 @@ export class TextDocuments implements vscode.Disposable {
   async open(name: string, text: string): Promise<void> {
     const uri = vscode.Uri.from({
       scheme: SCHEME,
-      path: `/${name.replace(/[\\/\p{Cc}]+/gu, " ").slice(-100)}`,
+      path: `/${title(name.replace(/[\\/]+/g, " ")).slice(-100)}`,
       query: String(++this.count),
     });
     this.texts.set(uri.toString(), text);

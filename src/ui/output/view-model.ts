@@ -15,6 +15,7 @@ import type {
   ToolEntry,
 } from "../../protocol/output.ts";
 import { TOOL_OUTPUT } from "../../protocol/output.ts";
+import { title, visible } from "../plain-text.ts";
 import { excerpt, excerptOfLines } from "./excerpt.ts";
 import { changeFields, toolDiff } from "./tool-diff.ts";
 
@@ -52,8 +53,8 @@ export function toTaskView(child: Child, translate: (text: Text) => string): Tas
     kind: task ? "task" : "subagent",
     id: child.id,
     shortID: shortID(child.id),
-    description: child.description,
-    agent: child.agent,
+    description: title(child.description),
+    agent: child.agent && title(child.agent),
     model: child.model && modelName(child.model),
     status: child.status,
     isForked: task?.isForked ?? false,
@@ -76,7 +77,13 @@ function toActivityView({ progress }: Child): ActivityView | undefined {
   if (!progress) return undefined;
   const { phase, toolCalls, recentTools, lastUpdate, retry } = progress;
   const tool = recentTools.findLast(({ status }) => status === "running" || status === "pending");
-  return { phase, toolCalls, tool: tool && { name: tool.tool, title: tool.title }, lastUpdate, retry };
+  return {
+    phase,
+    toolCalls,
+    tool: tool && { name: title(tool.tool), title: tool.title && title(tool.title) },
+    lastUpdate,
+    retry,
+  };
 }
 
 export function perspectiveOf(child: Child | undefined, messages: readonly Message[]): Perspective {
@@ -159,7 +166,7 @@ function toolTitle({ state }: ToolPart): string | undefined {
   const told =
     own || TELLING_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string");
   if (typeof told !== "string" || told === "") return undefined;
-  return told.replace(/\s+/g, " ").trim().slice(0, TITLE_LENGTH);
+  return title(told).slice(0, TITLE_LENGTH);
 }
 
 /** A run of entries and whether others come before it. */
@@ -264,7 +271,7 @@ export function toToolDetail(part: ToolPart): ToolDetail {
         isFile: FILE_FIELDS.has(name) && typeof value === "string",
       })),
     output: output === undefined ? undefined : excerpt(output),
-    diff: diff === undefined ? undefined : excerptOfLines(diff),
+    diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
   };
 }
 

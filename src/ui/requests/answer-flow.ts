@@ -12,7 +12,7 @@ import type {
 import type { CommandContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/engines.ts";
 import { showError } from "../human-error.ts";
-import { withoutIcons } from "../plain-text.ts";
+import { visible, withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
@@ -222,11 +222,16 @@ async function askPermission(
       description: vscode.l10n.t("The agent goes on another way."),
       does: "explain",
     },
-    {
-      label: vscode.l10n.t("$(check-all) Always Allow"),
-      description: withoutIcons(alwaysWords(request)),
-      does: "always",
-    },
+    // Without a pattern it would allow what nobody can tell.
+    ...(request.always.length > 0
+      ? ([
+          {
+            label: vscode.l10n.t("$(check-all) Always Allow"),
+            description: withoutIcons(alwaysWords(request)),
+            does: "always",
+          },
+        ] as const)
+      : []),
   ] as const;
   let active: (typeof items)[number] | undefined;
   for (;;) {
@@ -243,7 +248,7 @@ async function askPermission(
       case "show":
         await (diff === undefined
           ? context.openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
-          : context.openText(`${subject}.diff`, diff));
+          : context.openText(`${subject}.diff`, visible(diff)));
         continue;
       case "explain": {
         const message = await write({
@@ -276,7 +281,7 @@ async function askQuestions(
   for (let at = 0; at < questions.length;) {
     const question = questions[at];
     if (!question) break;
-    const header = question.header || vscode.l10n.t("Question");
+    const header = visible(question.header) || vscode.l10n.t("Question");
     const title =
       questions.length === 1
         ? vscode.l10n.t("{0}: {1}", header, who)
@@ -301,7 +306,7 @@ async function askQuestion(
   step: { readonly title: string; readonly over: AbortSignal; readonly canGoBack: boolean },
 ): Promise<Step<readonly string[] | "dismiss">> {
   const isOwnAlone = options.length === 0;
-  const placeholder = oneLine(question);
+  const placeholder = visible(oneLine(question));
   const own = {
     label: vscode.l10n.t("$(edit) Another Answer…"),
     description: withoutIcons(draft.own),
@@ -309,8 +314,8 @@ async function askQuestion(
   };
   const items = [
     ...options.map(({ label, description }) => ({
-      label: withoutIcons(label),
-      description: withoutIcons(oneLine(description)),
+      label: withoutIcons(visible(label)),
+      description: withoutIcons(visible(oneLine(description))),
       answer: label,
     })),
     ...(custom ? [own] : []),
@@ -342,7 +347,7 @@ async function askQuestion(
     const text = await write({
       ...step,
       placeholder: "",
-      prompt: question,
+      prompt: visible(question),
       empty: vscode.l10n.t("Write your answer, or go back."),
       text: draft.own,
       draft: (written) => (draft.own = written),

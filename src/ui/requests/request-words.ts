@@ -22,7 +22,7 @@ export interface RequestWords {
 
 export function requestWords(request: PendingRequest): RequestWords {
   const words = request.type === "permission" ? permissionWords(request) : questionWords(request);
-  return { ...words, subject: visible(words.subject) };
+  return { ...words, title: visible(words.title), subject: visible(words.subject) };
 }
 
 /** Who asks: `general of "Push the branch"`. */
@@ -34,9 +34,12 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
     : l10n.t('{0} of "{1}"', visible(agent), task);
 }
 
-/** What the answer "always" covers, and for how long: measured on the server, which keeps it in memory for the folder. */
+/**
+ * What the answer "always" covers, where it is one, and for how long: measured on the server, which keeps it in memory for
+ * the folder.
+ */
 export function alwaysWords({ always }: PermissionRequest): string {
-  return always.every((pattern) => pattern === "*")
+  return always.includes("*")
     ? l10n.t("Everything of this kind, for every agent in this folder, until the server restarts")
     : l10n.t("{0}: for every agent in this folder, until the server restarts", visible(always.join(", ")));
 }

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { withoutLinks } from "../plain-text.ts";
+import { title, withoutLinks } from "../plain-text.ts";
 import { BACK, showInput } from "../quick-input.ts";
 
 /** What came of a step; undefined: the person left, or `over` said that it has no more use. */
@@ -50,13 +50,14 @@ export function pickSome<T extends vscode.QuickPickItem, B = never>(
 }
 
 function pick<T extends vscode.QuickPickItem, B, R>(
-  { title, placeholder, canGoBack, over, items, buttons = [] }: ListOptions<T, B>,
+  options: ListOptions<T, B>,
   /** Gives how to read what is chosen; undefined: not enough yet. */
   prepare: (list: vscode.QuickPick<T>) => () => R | undefined,
 ): Promise<Step<R | B>> {
+  const { placeholder, canGoBack, over, items, buttons = [] } = options;
   const list = vscode.window.createQuickPick<T>();
-  list.title = title;
-  list.placeholder = placeholder;
+  list.title = title(options.title);
+  list.placeholder = title(placeholder);
   list.matchOnDescription = true;
   list.matchOnDetail = true;
   list.items = items;
@@ -86,7 +87,7 @@ export function write(
   },
 ): Promise<Step<string>> {
   const input = vscode.window.createInputBox();
-  input.title = options.title;
+  input.title = title(options.title);
   input.placeholder = options.placeholder;
   input.prompt = withoutLinks(options.prompt);
   input.value = options.text;

@@ -3,7 +3,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { showError } from "../human-error.ts";
-import { withoutLinks } from "../plain-text.ts";
+import { visible, withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, tellOver, type FlowContext } from "./answer-flow.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { asker, requestWords } from "./request-words.ts";
@@ -95,5 +95,5 @@ function isShownWhole(text: string): boolean {
 }
 
 function fitsButton(label: string): boolean {
-  return label.length <= BUTTON_LENGTH && !/\$\(|[\r\n]/.test(label);
+  return label.length <= BUTTON_LENGTH && !/\$\(|[\r\n]/.test(label) && visible(label) === label;
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Task } from "../../engine/task.ts";
+import { title } from "../plain-text.ts";
 import { enumerate } from "../translate.ts";
 import { CHILD_STATES, countStates } from "./child-state.ts";
 import type { Below } from "./family.ts";
@@ -50,7 +50,7 @@ export function batchItem(
 
 /** How the descriptions begin where they do so alike, else how many they are. */
 export function batchLabel(tasks: readonly Task[]): string {
-  const [first = [], ...others] = tasks.map(({ description }) => oneLine(description).split(" "));
+  const [first = [], ...others] = tasks.map(({ description }) => title(description).split(" "));
   const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
   const common = differs === -1 ? first : first.slice(0, differs);
   if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);

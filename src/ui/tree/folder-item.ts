@@ -1,15 +1,17 @@
 import * as vscode from "vscode";
-import type { ConnectionState } from "../../engine/connection.ts";
-import { oneLine } from "../../engine/fork/excerpt.ts";
+import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
+import { title } from "../plain-text.ts";
 import { translate } from "../translate.ts";
 import { countBelow } from "./family.ts";
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
 /** How a folder looks in the tree: what goes on there, or why nothing does. */
-export function folderItem({ uri, name, session, connector }: Folder, engine: Tasks): vscode.TreeItem {
+export function folderItem(folder: Folder, engine: Tasks): vscode.TreeItem {
+  const { uri, session, connector } = folder;
+  const name = title(folder.name);
   const { state } = connector;
   const item = new vscode.TreeItem(name);
   item.id = uri.toString();
@@ -21,14 +23,13 @@ export function folderItem({ uri, name, session, connector }: Folder, engine: Ta
     stateWords(state),
     state.kind === "connected" && !hasRows && vscode.l10n.t("no tasks"),
     session.id !== undefined && atWorkWords(engine, session.id),
-    oneLine(session.session?.title ?? ""),
+    title(session.session?.title ?? ""),
   ];
   item.description = words.filter(Boolean).join(" · ");
   item.accessibilityInformation = { label: [name, item.description].filter(Boolean).join(", ") };
+  const path = title(uri.fsPath);
   item.tooltip =
-    state.kind === "failed"
-      ? `${uri.fsPath}\n\n${translate(state.failure.message)} ${translate(state.failure.remedy)}`
-      : uri.fsPath;
+    state.kind === "failed" ? `${path}\n\n${title(translate(describeFailure(state.failure)))}` : path;
   item.iconPath = icon(state);
   // A server that was started for the folder can be stopped, one that is only starting too.
   const isOwn = state.kind === "connecting" || (state.kind === "connected" && state.own);
@@ -41,13 +42,13 @@ function stateWords(state: ConnectionState): string | undefined {
     case "connected":
       return undefined;
     case "connecting":
-      return translate(state.detail) || vscode.l10n.t("connecting…");
+      return title(translate(state.detail)) || vscode.l10n.t("connecting…");
     case "reconnecting":
       return vscode.l10n.t("connection lost, trying again");
     case "disconnected":
       return vscode.l10n.t("not connected");
     case "failed":
-      return translate(state.failure.message);
+      return title(translate(state.failure.message));
   }
 }
 

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { isUntold, type Phase, type Task } from "../../engine/task.ts";
+import { title } from "../plain-text.ts";
 import { enumerate } from "../translate.ts";
 import { isAnswered, stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
@@ -55,8 +56,9 @@ const NEW_ICON = icon("circle-outline", "descriptionForeground");
 /** How a task, or a subagent of others, looks in the tree. */
 export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const { now, isParent } = around;
+  const name = title(child.description);
   const item = new vscode.TreeItem(
-    child.description,
+    name,
     !isParent
       ? vscode.TreeItemCollapsibleState.None
       : around.below.atWork > 0
@@ -67,7 +69,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const below = belowWords(around.below, isAtWork(child));
   const doing = activity(child, now);
   const ceiling = isTask(child) ? ceilingWord(child) : undefined;
-  const who = [child.agent, isTask(child) ? undefined : "OpenCode"];
+  const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
   // Views are narrow: what changes what a person does next comes first.
   item.description = [below, ...marks(child), ceiling, doing, ...who, ...numbers, elapsed(child, now)]
@@ -79,7 +81,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.accessibilityInformation = {
     // Without the time and the calls of what still runs: a reader would say them anew every second.
     label: enumerate([
-      child.description,
+      name,
       statusWord(child),
       below,
       ...marks(child),

@@ -3,6 +3,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
+import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { batchItem } from "./batch-item.ts";
@@ -368,14 +369,15 @@ function isSame(before: readonly Node[], after: readonly Node[]): boolean {
   return before.length === after.length && before.every((node, index) => node === after[index]);
 }
 
-function unreadableItem({ task: { sessionID, title, reason } }: UnreadableNode): vscode.TreeItem {
-  const item = new vscode.TreeItem(title);
-  item.id = sessionID;
+function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {
+  const name = title(task.title);
+  const item = new vscode.TreeItem(name);
+  item.id = task.sessionID;
   item.description = vscode.l10n.t("cannot be read");
-  item.accessibilityInformation = { label: enumerate([title, item.description]) };
+  item.accessibilityInformation = { label: enumerate([name, item.description]) };
   item.tooltip = vscode.l10n.t(
     "The record of this task cannot be read, and is left as it is: {0}",
-    translate(reason),
+    title(translate(task.reason)),
   );
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";

@@ -1,12 +1,12 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
-import { oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import { isOnDisk, type Folders } from "../folders/folders.ts";
+import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { isAnswered, waitsForPerson } from "./child-state.ts";
 import { TaskDecorations } from "./decorations.ts";
@@ -175,7 +175,7 @@ export class TaskView implements vscode.Disposable {
     this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     const isGrouped = all.length > 1;
-    this.view.description = isGrouped ? "" : (current?.session.session?.title ?? "");
+    this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
     this.view.badge = badge(this.engine.openRequests());
     this.view.message = [
       // Rows of folders say how it is with each.
@@ -254,9 +254,9 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   const names = requests.slice(0, NAMED_REQUESTS).map(({ request, child }) => {
     const what =
       request.type === "permission"
-        ? vscode.l10n.t("permission {0}", request.permission)
+        ? vscode.l10n.t("permission {0}", title(request.permission))
         : vscode.l10n.t("a question");
-    return `${oneLine(child.description)} (${what})`;
+    return `${title(child.description)} (${what})`;
   });
   const more =
     requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
@@ -266,8 +266,8 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
 function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
   const conditions = [
     enumerate(states.map(stateWord)),
-    agents.join(", "),
-    text.trim() && vscode.l10n.t("“{0}”", oneLine(text)),
+    title(agents.join(", ")),
+    text.trim() && vscode.l10n.t("“{0}”", title(text)),
   ];
   const hidden =
     waiting === 0

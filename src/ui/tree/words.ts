@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
-import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { excerpt } from "../../engine/fork/excerpt.ts";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task, ToolUse } from "../../engine/task.ts";
+import { title as oneTitle } from "../plain-text.ts";
 import type { ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
 
@@ -96,10 +97,10 @@ export function activity({ progress }: Child, now: number): string | undefined {
 
 /** A tool and what it does; of a path its end, which tells more than where it begins. */
 export function toolWords({ tool, title = "" }: ToolUse): string {
-  const line = oneLine(title);
+  const line = oneTitle(title);
   const isPath = line.includes("/") && !line.includes(" ");
   const told = isPath ? line.split("/").slice(-2).join("/") : line;
-  return [tool, excerpt(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
+  return [oneTitle(tool), excerpt(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
 }
 
 /** The time of the present or last turn. */

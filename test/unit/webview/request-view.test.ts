@@ -50,6 +50,37 @@ describe("requests in the panel", () => {
     assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
   });
 
+  it("show what is hidden in what they ask for, in what always covers and in the change", () => {
+    const {
+      always,
+      diff,
+      permission: asked,
+    } = shown({
+      permission: "b\u202eash",
+      always: ["git \u202e*"],
+      metadata: { diff: "+a\u2066b\r\n" },
+    });
+    assert.deepEqual(always, ["git \\u{202e}*"]);
+    assert.equal(diff?.text, "+a\\u{2066}b\r\n");
+    assert.equal(asked, "b\\u{202e}ash");
+  });
+
+  it("of a question show what is hidden, and answer with what the agent wrote", () => {
+    const option = { label: "y\u202ees", description: "\u200b" };
+    const how = { multiple: false, custom: true };
+    const questions = [{ header: "H\u202e", question: "Q\u202e", options: [option], ...how }];
+    const request = { type: "question", id: "que_1", sessionID: TASK_ID, questions } as const;
+    const view = toRequestView({ request, child: fakeTask() }, TASK_ID);
+    assert.deepEqual(view.kind === "question" && view.questions, [
+      {
+        header: "H\\u{202e}",
+        question: "Q\\u{202e}",
+        options: [{ answer: option.label, label: "y\\u{202e}es", description: "\\u{200b}" }],
+        ...how,
+      },
+    ]);
+  });
+
   it("give the request's own reason, else that of the tool's call, and never what is shown already", () => {
     const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, subject = "ls") =>
       requestReason(permission({ metadata }), subject, input);
