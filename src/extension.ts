@@ -21,6 +21,7 @@ import { createOutputActions } from "./ui/output/output-actions.ts";
 import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
+import { Parts } from "./ui/parts.ts";
 import { PromptEditors } from "./ui/prompt-editor/prompt-editors.ts";
 import { RequestNotifications } from "./ui/requests/request-notifications.ts";
 import { Settings } from "./ui/settings.ts";
@@ -33,10 +34,10 @@ import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
  * time happens, after this has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
-  const own = <T extends { dispose(): unknown }>(part: T): T => {
-    context.subscriptions.push(part);
-    return part;
-  };
+  // The editor disposes what it is given from the first to the last, the log before those that write to it.
+  const parts = new Parts();
+  context.subscriptions.push(parts);
+  const own = <T extends { dispose(): unknown }>(part: T): T => parts.own(part);
 
   const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
   const logger = channelLogger(channel);
@@ -125,8 +126,10 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
   own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
 
-  const useEdited = (editor: vscode.TextEditor | undefined): void =>
+  const useEdited = (editor: vscode.TextEditor | undefined): void => {
+    keys.set("asyncagents.textEditor", editor !== undefined);
     folders.use(editor && folders.at(editor.document.uri));
+  };
   own(vscode.window.onDidChangeActiveTextEditor(useEdited));
   const connect = (folder: Folder | undefined): void => {
     if (folder?.connector.state.kind === "disconnected")

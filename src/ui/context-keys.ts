@@ -21,6 +21,8 @@ interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, bo
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;
   "asyncagents.selectionSubagents": boolean;
+  /** Whether a text editor is active; a page, a picture or the settings in an editor's place is none. */
+  "asyncagents.textEditor": boolean;
   /** The addresses of the documents in which prompts are written. */
   "asyncagents.promptEditors": readonly string[];
   /** Those of them whose prompts are for new tasks. */

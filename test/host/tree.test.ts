@@ -3,11 +3,15 @@ import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { TaskRecordDraft } from "../../src/engine/task.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { ContextKeys } from "../../src/ui/context-keys.ts";
+import { batchLabel } from "../../src/ui/tree/batch-item.ts";
 import { atWork } from "../../src/ui/tree/family.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";
 import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
+import { TaskView } from "../../src/ui/tree/task-view.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
 import { Engines } from "../../src/ui/folders/engines.ts";
 import { MemoryWorkspace } from "../support/folders.ts";
@@ -360,6 +364,52 @@ describe("the tree", () => {
       `**ID**: ${id.slice(-6)}`,
     ])
       assert.ok(text.includes(fact), `${fact} in ${text}`);
+  });
+
+  it("names a batch by what all of its tasks begin with, and by no prompt of one of them", async () => {
+    const named = (...descriptions: readonly string[]): string =>
+      batchLabel(descriptions.map((description) => ({ description }) as Task));
+    assert.equal(named("Fix the login", "Fix the login and the logout"), "Fix the login …");
+    assert.equal(named("Fix the login and the logout", "Fix the login"), "Fix the login …");
+    assert.equal(named("Fix the login", "Fix the login"), "Fix the login");
+    const long = `${"a".repeat(40)} ${"b".repeat(40)}`;
+    assert.equal(named(long, `${long} c`), `${"a".repeat(24)}…`);
+  });
+
+  it("says over the rows of several folders that a filter hides every task, and the way out", async () => {
+    await add("Find the bug");
+    const workspace = await openFolder(engine, session);
+    workspace.add("two", {
+      engine: memoryEngine(new MemoryServer()),
+      session: new ActiveSession(engine, server, strictLogger),
+    });
+    await workspace.open();
+    const { createTreeView } = vscode.window;
+    const never = (): vscode.Disposable => ({ dispose: () => undefined });
+    const view = {
+      message: "",
+      selection: [],
+      visible: false,
+      onDidChangeVisibility: never,
+      onDidExpandElement: never,
+      onDidCollapseElement: never,
+      onDidChangeSelection: never,
+      dispose: () => undefined,
+    };
+    vscode.window.createTreeView = (() => view) as unknown as typeof createTreeView;
+    const keys = { set: () => undefined } as unknown as ContextKeys;
+    const { folders } = workspace;
+    const shown = new TaskView(new Engines(folders, strictLogger), folders, options, keys);
+    try {
+      options.filter = { ...NO_FILTER, text: "nothing like it" };
+      assert.equal(
+        view.message,
+        "0 of 1 shown: “nothing like it”. Clear Filter, in the title of this view, shows all.",
+      );
+    } finally {
+      shown.dispose();
+      vscode.window.createTreeView = createTreeView;
+    }
   });
 });
 

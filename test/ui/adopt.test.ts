@@ -112,9 +112,9 @@ describe("adopting what others launched, in a real editor", () => {
       "Show Output",
       "Show Changes",
       "Open in Terminal",
-      "Resume…",
-      "Fork…",
-      "Adopt",
+      "Resume Task…",
+      "Fork Task…",
+      "Adopt Subagent",
       "Copy Result",
       "Copy Task ID",
     ]);
@@ -122,9 +122,9 @@ describe("adopting what others launched, in a real editor", () => {
       "Show Output",
       "Show Changes",
       "Open in Terminal",
-      "Fork…",
-      "Cancel",
-      "Adopt",
+      "Fork Task…",
+      "Cancel Task",
+      "Adopt Subagent",
       "Copy Task ID",
     ]);
   });
@@ -141,7 +141,7 @@ describe("adopting what others launched, in a real editor", () => {
   });
 
   it("resuming one from its menu says that it is adopted with it, and can be left without harm", async () => {
-    await workbench.contextMenu(row("Write the notes"), "Resume…");
+    await workbench.contextMenu(row("Write the notes"), "Resume Task…");
     await workbench.quickInput.shows("Adopt and Resume: Write the notes");
     await workbench.quickInput.shows("It becomes a task of yours");
     await takePictures(workbench, "adopt-resume-box");
@@ -150,7 +150,7 @@ describe("adopting what others launched, in a real editor", () => {
   });
 
   it("one at work is followed to its end, of which its session hears once, by its own call", async () => {
-    await workbench.contextMenu(row("Look around"), "Adopt");
+    await workbench.contextMenu(row("Look around"), "Adopt Subagent");
     await workbench.notification('"Look around" is your task now, and goes on with its work.').waitFor();
     await row("Look around, running, general, OpenCode").waitFor({ state: "detached" });
     await row("Look around, running, general").waitFor();
@@ -184,12 +184,12 @@ describe("adopting what others launched, in a real editor", () => {
     const [first, last] = [row("Write the notes"), row("Look into the log")];
     await first.click();
     await last.click({ modifiers: ["Control"] });
-    assert.deepEqual(await entries(first), ["Adopt", "Copy Result", "Copy Task ID"]);
-    await workbench.contextMenu(first, "Adopt");
+    assert.deepEqual(await entries(first), ["Adopt Subagent", "Copy Result", "Copy Task ID"]);
+    await workbench.contextMenu(first, "Adopt Subagent");
     await workbench.notification("2 subagents are your tasks now.").waitFor();
     await row("Write the notes, completed, general").waitFor();
     await row("Look into the log, completed, general").waitFor();
-    await workbench.contextMenu(first, "Clear");
+    await workbench.contextMenu(first, "Clear from Task List");
     await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
     await workbench.notification("Cleared 2 tasks").getByRole("button", { name: "Undo" }).click();
     await Promise.all([first.waitFor(), last.waitFor()]);

@@ -138,7 +138,7 @@ describe("ceilings in a real editor", () => {
     await workbench.page.locator(".settings-editor", { hasText: "Task Cost" }).waitFor();
     await takePictures(workbench, "budget-setting");
     await workbench.runCommand("View: Close All Editors");
-    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Cancel");
+    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Cancel Task");
     await until("its end", () => launcher.engine.get(id)?.status === "cancelled");
     model.release("setting");
   });
@@ -147,7 +147,7 @@ describe("ceilings in a real editor", () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.changeSettings({ "asyncagents.budget.taskCost": 0 });
     const before = launcher.engine.list(parent).length;
-    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Retry");
+    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Retry Task");
     const refusal =
       "The ceiling asyncagents.budget.taskCost is 0, which would stop every task at once; leave it empty";
     await workbench.notification(refusal).waitFor();

@@ -146,7 +146,7 @@ describe("a workspace of several folders in a real editor", () => {
     const menu = (name: string): Promise<readonly string[]> => workbench.menuEntries(row(name));
     assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect to OpenCode"]);
     const connected = await menu("web");
-    for (const entry of ["Select Session…", "Refresh", "Stop OpenCode Server"])
+    for (const entry of ["Select Session…", "Refresh Tasks", "Stop OpenCode Server"])
       assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
     await row("docs").hover();
     await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();

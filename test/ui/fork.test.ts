@@ -223,17 +223,17 @@ describe("forking in a real editor", () => {
     const entries = await (await workbench.openContextMenu(row)).allInnerTexts();
     assert.deepEqual(
       entries.filter((entry) => entry.endsWith("…")),
-      ["Resume…", "Fork…"],
+      ["Resume Task…", "Fork Task…"],
     );
     await takePictures(workbench, "fork-menu");
     await workbench.closeMenu();
-    await workbench.contextMenu(row, "Resume…");
+    await workbench.contextMenu(row, "Resume Task…");
     await workbench.quickInput.shows("What is it to do next?");
     await workbench.quickInput.enter("And once more.");
     await row.filter({ hasText: "(resumed)" }).waitFor();
     await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
 
-    await workbench.contextMenu(row, "Fork…");
+    await workbench.contextMenu(row, "Fork Task…");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(`${prompt}.`);
     await launch("Keeps all 4 messages · about").waitFor();

@@ -402,11 +402,11 @@ describe("launching in a real editor", () => {
 
   describe("elsewhere", () => {
     it("a follow-up is written in an editor too", async () => {
-      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume Task…");
       await workbench.quickInput.shows("What is it to do next?");
       await workbench.quickInput.write("And a third one.");
       await workbench.quickInput.cancel();
-      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume…");
+      await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume Task…");
       await workbench.quickInput.shows("Your last text is still here");
       assert.equal(await typed(), "And a third one.");
       await workbench.screenshot("resume-prompt-dark");

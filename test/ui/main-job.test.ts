@@ -119,8 +119,12 @@ describe("the main job in a real editor", () => {
     const entries = await (await workbench.openContextMenu(item)).allInnerTexts();
     await workbench.screenshot("context-menu-dark");
     await workbench.closeMenu();
-    assert.ok(entries.includes("Resume…") && entries.includes("Copy Task ID") && !entries.includes("Cancel"));
-    await workbench.contextMenu(item, "Resume…");
+    assert.ok(
+      entries.includes("Resume Task…") &&
+        entries.includes("Copy Task ID") &&
+        !entries.includes("Cancel Task"),
+    );
+    await workbench.contextMenu(item, "Resume Task…");
     await workbench.quickInput.shows("What is it to do next?");
     await workbench.quickInput.enter("And why is that?");
     await item.filter({ hasText: "(resumed)" }).waitFor();

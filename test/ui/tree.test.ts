@@ -143,41 +143,41 @@ describe("the tree in a real editor", () => {
       "Show Output",
       "Show Changes",
       "Open in Terminal",
-      "Resume…",
-      "Fork…",
+      "Resume Task…",
+      "Fork Task…",
       "Copy Result",
       "Copy Task ID",
-      "Clear",
+      "Clear from Task List",
     ]);
     assert.deepEqual(await entries(row("Search the callers")), [
       "Show Output",
       "Show Changes",
       "Open in Terminal",
-      "Fork…",
-      "Cancel",
-      "Adopt",
+      "Fork Task…",
+      "Cancel Task",
+      "Adopt Subagent",
       "Copy Task ID",
     ]);
     assert.deepEqual(await entries(row("Batch, Review the …")), [
       "Cancel Batch",
       "Copy Result",
       "Copy Task ID",
-      "Clear",
+      "Clear from Task List",
     ]);
     assert.deepEqual(await entries(row("Count the files")), [
       "Show Output",
       "Show Changes",
       "Open in Terminal",
-      "Fork…",
-      "Retry",
+      "Fork Task…",
+      "Retry Task",
       "Copy Result",
       "Copy Task ID",
-      "Clear",
+      "Clear from Task List",
     ]);
   });
 
   it("a subagent that OpenCode's own tool launched is cancelled from its menu", async () => {
-    await workbench.contextMenu(row("Search the callers"), "Cancel");
+    await workbench.contextMenu(row("Search the callers"), "Cancel Task");
     await until("the end", async () =>
       /Search the callers, cancelled/.test(await spoken(row("Search the callers"))),
     );
@@ -230,8 +230,8 @@ describe("the tree in a real editor", () => {
     const [first, last] = [row("Review the parser"), row("Write the changelog")];
     await first.click();
     await last.click({ modifiers: ["Control"] });
-    assert.deepEqual(await entries(first), ["Copy Result", "Copy Task ID", "Clear"]);
-    await workbench.contextMenu(first, "Clear");
+    assert.deepEqual(await entries(first), ["Copy Result", "Copy Task ID", "Clear from Task List"]);
+    await workbench.contextMenu(first, "Clear from Task List");
     await workbench.notification("Cleared 2 tasks").waitFor();
     await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
     await workbench.notification("Cleared 2 tasks").getByRole("button", { name: "Undo" }).click();

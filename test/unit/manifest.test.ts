@@ -7,7 +7,11 @@ const read = (name: string): string => readFileSync(new URL(`../../${name}`, imp
 
 interface Manifest {
   readonly contributes: {
-    readonly commands: readonly { readonly command: string }[];
+    readonly commands: readonly {
+      readonly command: string;
+      readonly title: string;
+      readonly icon?: string;
+    }[];
     readonly keybindings: readonly {
       readonly command: string;
       readonly key?: string;
@@ -73,6 +77,35 @@ describe("the extension's manifest", () => {
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
+  });
+
+  it("says in each command's title what it acts on, for the palette shows nothing else", () => {
+    for (const { title } of commands) assert.match(words[title.slice(1, -1)] ?? "", /\S \S/);
+  });
+
+  it("draws retrying and refreshing apart", () => {
+    const icon = (name: string): string | undefined =>
+      commands.find(({ command }) => command === `asyncagents.${name}`)?.icon;
+    assert.notEqual(icon("retry"), icon("refresh"));
+  });
+
+  it("offers what works on a text editor where one is active, which a page in an editor's place is not", () => {
+    const clauses = [...keybindings, ...Object.values(menus).flat()].map(({ when = "" }) => when);
+    assert.deepEqual(
+      clauses.filter((when) => when.includes("editorIsOpen")),
+      [],
+    );
+  });
+
+  it("lets breakpoints be set in every script that is built", () => {
+    const launch = JSON.parse(read(".vscode/launch.json")) as {
+      readonly configurations: readonly { readonly outFiles: readonly string[] }[];
+    };
+    const kinds = [...read("esbuild.config.mjs").matchAll(/dist\/[\w-]+(\.c?js)"/g)].map(([, kind]) => kind);
+    assert.ok(kinds.length > 3);
+    for (const { outFiles } of launch.configurations)
+      for (const kind of kinds)
+        assert.ok(outFiles.includes(`\${workspaceFolder}/dist/**/*${kind}`), `${kind} is missing`);
   });
 
   it("ticks each first step by what the person does, and shows its picture in every kind of theme", () => {

@@ -27,10 +27,12 @@ export async function openWorkspaceFile(
   for (const file of inside) {
     if (!(await isFileOf(folders, file))) continue;
     const at = position && new vscode.Position(position.line - 1, position.column - 1);
-    await vscode.window.showTextDocument(vscode.Uri.file(file), {
+    const options: vscode.TextDocumentShowOptions = {
       preview: true,
       ...(at ? { selection: new vscode.Range(at, at) } : {}),
-    });
+    };
+    // In the editor for its kind: a picture is no text.
+    await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(file), options);
     return;
   }
   throw new Refusal("invalid-argument", sentence("{0} was not found in this workspace.", path));

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { excerpt } from "../../engine/fork/excerpt.ts";
 import type { Task } from "../../engine/task.ts";
 import { title } from "../plain-text.ts";
 import { enumerate } from "../translate.ts";
@@ -48,13 +49,15 @@ export function batchItem(
   return item;
 }
 
-/** How the descriptions begin where they do so alike, else how many they are. */
+/** What the descriptions are or begin with, where that is alike, else how many they are. */
 export function batchLabel(tasks: readonly Task[]): string {
-  const [first = [], ...others] = tasks.map(({ description }) => title(description).split(" "));
+  const descriptions = tasks.map(({ description }) => title(description));
+  const [first = [], ...others] = descriptions.map((description) => description.split(" "));
   const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
   const common = differs === -1 ? first : first.slice(0, differs);
   if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
   while (common.length > COMMON_WORDS && common.join(" ").length > NAME_LENGTH) common.pop();
   const label = common.join(" ");
-  return common.length === first.length ? label : `${label} …`;
+  if (label.length > NAME_LENGTH) return excerpt(label, NAME_LENGTH);
+  return descriptions.every((description) => description === label) ? label : `${label} …`;
 }

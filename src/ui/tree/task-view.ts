@@ -181,8 +181,10 @@ export class TaskView implements vscode.Disposable {
       // Rows of folders say how it is with each.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
-      // That every row is hidden the empty view says, with the way out.
-      filtered && filtered.shown > 0 ? filterMessage(this.options.filter, filtered) : "",
+      // That every row is hidden an empty view says itself, with the way out.
+      filtered && filtered.all > 0 && (filtered.shown > 0 || isGrouped)
+        ? filterMessage(this.options.filter, filtered)
+        : "",
     ]
       .filter(Boolean)
       .join("\n");
@@ -276,7 +278,8 @@ function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiti
         ? vscode.l10n.t("1 that is hidden needs you.")
         : vscode.l10n.t("{0} that are hidden need you.", waiting);
   const counts = vscode.l10n.t("{0} of {1} shown: {2}.", shown, all, conditions.filter(Boolean).join(" · "));
-  return [counts, hidden].filter(Boolean).join(" ");
+  const wayOut = shown === 0 ? vscode.l10n.t("Clear Filter, in the title of this view, shows all.") : "";
+  return [counts, hidden, wayOut].filter(Boolean).join(" ");
 }
 
 function viewState(state: ConnectionState): "noFolder" | "untrusted" | ConnectionState["kind"] {

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import { openWorkspaceFile } from "../../src/ui/output/workspace-file.ts";
+import { until } from "../support/wait.ts";
+
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+describe("a file that an agent names", () => {
+  const folder = (): string => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+
+  afterEach(() => vscode.commands.executeCommand("workbench.action.closeActiveEditor"));
+
+  it("opens as a picture where it is one", async () => {
+    writeFileSync(join(folder(), "shot.png"), Buffer.from(PIXEL, "base64"));
+    await openWorkspaceFile("shot.png");
+    const input = await until("the picture", () => {
+      const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+      return tab?.label === "shot.png" ? tab.input : undefined;
+    });
+    assert.ok(input instanceof vscode.TabInputCustom);
+  });
+
+  it("opens at the place that the agent gives", async () => {
+    writeFileSync(join(folder(), "named.txt"), "one\ntwo\nthree\n");
+    await openWorkspaceFile("named.txt", { line: 2, column: 3 });
+    const editor = vscode.window.activeTextEditor;
+    assert.deepEqual(editor?.selection.active, new vscode.Position(1, 2));
+    assert.match(editor.document.uri.path, /named\.txt$/);
+  });
+});
