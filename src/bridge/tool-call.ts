@@ -21,6 +21,8 @@ export const toolCall = z.object({
   callID: z.string(),
   /** How long ago the call was first made, in milliseconds: what was waited counts. */
   waitedMs: z.optional(z.number()),
+  /** The agents that the user let the caller launch. Missing: whoever calls can't ask the user. */
+  permitted: z.optional(z.array(z.string())),
 });
 export type ToolCall = z.infer<typeof toolCall>;
 
@@ -33,5 +35,7 @@ export const toolReply = z.discriminatedUnion("type", [
   }),
   /** `message` is one clear sentence for the model. */
   z.object({ type: z.literal("refused"), message: z.string() }),
+  /** The call can be made again once the user let the caller launch this agent. */
+  z.object({ type: z.literal("ask"), agent: z.string(), message: z.string() }),
 ]);
 export type ToolReply = z.infer<typeof toolReply>;

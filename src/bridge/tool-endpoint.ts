@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { finished } from "node:stream";
 import * as z from "zod/mini";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
@@ -151,6 +151,8 @@ export class ToolEndpoint implements Disposable {
       const { title, text, metadata } = await this.options.handle(call, signal);
       return encodeReply({ type: "result", title, text, metadata });
     } catch (error) {
+      if (error instanceof AskFirst && call.permitted)
+        return encodeReply({ type: "ask", agent: error.agent, message: error.message });
       if (error instanceof Refusal || error instanceof ServerFailure)
         return encodeReply({ type: "refused", message: error.message });
       if (!signal.aborted) this.options.logger.error(`A call of ${call.tool} failed.`, error);

@@ -119,8 +119,8 @@ export class ToolService implements Disposable {
         `This window's version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
       );
     await connection.ensureConnected().catch(refuse);
-    const { sessionID, messageID, callID, waitedMs } = call;
-    const caller = { sessionID, messageID, callID, waitedMs, by: "agent" as const };
+    const { sessionID, messageID, callID, waitedMs, permitted } = call;
+    const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });
   }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import type { AgentCall } from "../engine/agent-permissions.ts";
 import type { Caller, ClearOptions, TaskEngine } from "../engine/engine.ts";
 import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
@@ -54,8 +55,15 @@ const launchInput = z.strictObject({
   launchedBy: caller,
   batchID: z.optional(z.string()),
   callID: z.optional(z.string()),
+  permitted: z.optional(z.array(z.string())),
   fork: z.optional(forkRequest),
 } satisfies Fields<LaunchInput>);
+const agentCall = z.strictObject({
+  sessionID: z.string(),
+  messageID: z.optional(z.string()),
+  callID: z.optional(z.string()),
+  permitted: z.optional(z.array(z.string())),
+} satisfies Fields<AgentCall>);
 const clearOptions = z.strictObject({
   cancelRunning: z.optional(z.boolean()),
   deleteSession: z.optional(z.boolean()),
@@ -70,7 +78,7 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 
 const parameters = {
   launch: z.tuple([launchInput]),
-  resume: z.tuple([taskID, z.string(), maybe(z.string())]),
+  resume: z.tuple([taskID, z.string(), maybe(agentCall)]),
   retry: z.tuple([taskID]),
   cancel: z.tuple([taskID, maybe(caller)]),
   cancelBatch: z.tuple([z.string(), maybe(z.string()), maybe(caller)]),
@@ -173,7 +181,7 @@ function isRepeatable(method: Forwarded, args: readonly unknown[]): boolean {
     case "launch":
       return (args[0] as LaunchInput).callID !== undefined;
     case "resume":
-      return args[2] !== undefined;
+      return (args[2] as AgentCall | undefined)?.callID !== undefined;
     default:
       return false;
   }

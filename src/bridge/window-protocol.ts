@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import * as z from "zod/mini";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
 import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { isText, sentence, type Text } from "../engine/sentence.ts";
@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 8_000_000;
 
 const text = z.custom<Text>(isText);
 const failure = z.discriminatedUnion("name", [
-  z.object({ name: z.literal("Refusal"), code: z.string(), text }),
+  z.object({ name: z.literal("Refusal"), code: z.string(), text, agent: z.optional(z.string()) }),
   z.object({
     name: z.literal("ServerFailure"),
     call: z.string(),
@@ -67,6 +67,8 @@ export function readMessages<T extends z.ZodMiniType>(
 }
 
 export function describeError(error: unknown): Failure {
+  if (error instanceof AskFirst)
+    return { name: "Refusal", code: error.code, text: error.text, agent: error.agent };
   if (error instanceof Refusal) return { name: "Refusal", code: error.code, text: error.text };
   if (error instanceof ServerFailure) {
     const { call, reason, status, text } = error;
@@ -78,6 +80,7 @@ export function describeError(error: unknown): Failure {
 export function errorFrom(told: Failure): Error {
   switch (told.name) {
     case "Refusal":
+      if (told.agent !== undefined) return new AskFirst(told.agent, told.text);
       // A newer version may know more codes; they are for programs that know them too.
       return new Refusal(told.code as RefusalCode, told.text);
     case "ServerFailure":

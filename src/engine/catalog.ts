@@ -3,7 +3,7 @@ import { modelText } from "./model-ref.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
-import type { ModelRef } from "./task.ts";
+import type { ModelRef, TaskRecord } from "./task.ts";
 
 /** The agent that OpenCode itself gives its tasks to. */
 const DEFAULT_AGENT = "general";
@@ -21,16 +21,25 @@ export class Catalog {
     this.modelList = undefined;
   }
 
+  /** All agents, hidden ones too, as they are now: their permissions may have changed. */
+  current(): Promise<readonly AgentInfo[]> {
+    this.agentList = undefined;
+    return this.all();
+  }
+
   /** The agents that a task can run as: the default one first, then those made for tasks. */
   async agents(): Promise<readonly AgentInfo[]> {
-    this.agentList ??= this.server.agents().catch((error: unknown) => {
-      this.agentList = undefined;
-      throw error;
-    });
-    const visible = (await this.agentList).filter(({ hidden }) => !hidden);
+    const visible = (await this.all()).filter(({ hidden }) => !hidden);
     const rank = ({ name, mode }: AgentInfo): number =>
       name === DEFAULT_AGENT ? 0 : mode === "primary" ? 2 : 1;
     return visible.sort((a, b) => rank(a) - rank(b));
+  }
+
+  private all(): Promise<readonly AgentInfo[]> {
+    return (this.agentList ??= this.server.agents().catch((error: unknown) => {
+      this.agentList = undefined;
+      throw error;
+    }));
   }
 
   async models(): Promise<readonly ModelInfo[]> {
@@ -41,10 +50,15 @@ export class Catalog {
     return this.modelList;
   }
 
-  /** The wanted agent, or the one that tasks run as by default. Throws a {@link Refusal} that names those there are. */
-  async agent(wanted: string | undefined): Promise<AgentInfo> {
+  /**
+   * The wanted agent, or the one that tasks run as by default. Agents launch none but those made for tasks. Throws a
+   * {@link Refusal} that names those there are.
+   */
+  async agent(wanted: string | undefined, launchedBy: TaskRecord["launchedBy"]): Promise<AgentInfo> {
+    const choice = async (): Promise<readonly AgentInfo[]> =>
+      (await this.agents()).filter(({ mode }) => launchedBy === "person" || mode !== "primary");
     const find = async (): Promise<AgentInfo | undefined> => {
-      const agents = await this.agents();
+      const agents = await choice();
       return wanted === undefined ? agents[0] : agents.find(({ name }) => name === wanted);
     };
     let agent = await find();
@@ -54,7 +68,7 @@ export class Catalog {
       agent = await find();
     }
     if (agent) return agent;
-    const names = (await this.agents()).map(({ name }) => name).join(", ");
+    const names = (await choice()).map(({ name }) => name).join(", ");
     throw new Refusal(
       "unknown-agent",
       wanted === undefined

@@ -1,3 +1,4 @@
+import { readCallingAgent, type AgentCall } from "./agent-permissions.ts";
 import { HandOver, hasArrived, isStored } from "./arrival.ts";
 import type { BudgetGuard } from "./budget-guard.ts";
 import { Catalog } from "./catalog.ts";
@@ -365,9 +366,9 @@ export class TaskEngine implements Disposable {
   /**
    * Sends a follow-up to a completed task, and returns as soon as the server took it. A subagent of others that is at
    * rest is adopted first.
-   * @param callID the agent's call that asks for it: made again, it changes nothing
+   * @param call the agent's call that asks for it: made again, it changes nothing
    */
-  async resume(taskID: string, prompt: string, callID?: string): Promise<Task> {
+  async resume(taskID: string, prompt: string, call?: AgentCall): Promise<Task> {
     const { server, clock, random } = this.ports;
     requirePrompt(prompt);
     const subagent = this.subagents.get(taskID);
@@ -379,6 +380,7 @@ export class TaskEngine implements Disposable {
     if (subagent) await this.adopt(taskID);
     const entry = this.registry.find(taskID);
     return entry.serial.run(async () => {
+      const callID = call?.callID;
       if (callID !== undefined && entry.record.callID === callID) return this.resumeAgain(entry, prompt);
       const at = clock.now();
       const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
@@ -390,6 +392,7 @@ export class TaskEngine implements Disposable {
         this.registry.forget(id);
         throw this.registry.unknown(id);
       }
+      if (call) await this.limit(entry.record, call);
       // The notice of the end before would otherwise be lost with it.
       await this.notices.deliverNow(entry);
       const before = entry.record;
@@ -398,6 +401,15 @@ export class TaskEngine implements Disposable {
       this.turns.watch();
       return this.registry.snapshot(entry);
     });
+  }
+
+  /** Whatever a task was allowed so far, an agent that resumes it gets no more than it is allowed itself. */
+  private async limit({ id, agent }: TaskRecord, call: AgentCall): Promise<void> {
+    const { server } = this.ports;
+    const caller = await readCallingAgent(call, server, this.catalog);
+    caller.requireMayLaunch(agent);
+    const limits = caller.limits(agent, await server.permissions(id));
+    if (limits.length > 0) await server.restrict(id, limits);
   }
 
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
@@ -449,6 +461,7 @@ export class TaskEngine implements Disposable {
       parentMessageID,
       launchedBy,
       batchID,
+      permitted: [agent],
       fork,
     });
   }

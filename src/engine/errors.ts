@@ -15,6 +15,8 @@ export type RefusalCode =
   | "session-gone"
   | "still-running"
   | "too-deep"
+  | "not-allowed"
+  | "needs-permission"
   | "over-budget"
   | "unavailable"
   | "cancelled-by-caller";
@@ -35,6 +37,16 @@ export class Refusal extends ToldError {
     text: Text,
   ) {
     super(text);
+  }
+}
+
+/** An agent has to ask the user before it may launch another one. */
+export class AskFirst extends Refusal {
+  constructor(
+    readonly agent: string,
+    text: Text,
+  ) {
+    super("needs-permission", text);
   }
 }
 

@@ -1,3 +1,4 @@
+import { readCallingAgent } from "./agent-permissions.ts";
 import { isStored, type HandOver } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { Catalog } from "./catalog.ts";
@@ -34,6 +35,8 @@ export interface LaunchInput {
   readonly batchID?: string | undefined;
   /** The agent's call that asks for the task: made again, it gets the same task. */
   readonly callID?: string | undefined;
+  /** The agents that the user let the calling one launch, where its permissions ask. */
+  readonly permitted?: readonly string[] | undefined;
   /** The conversation that the task is to inherit. */
   readonly fork?: ForkRequest | undefined;
 }
@@ -46,8 +49,8 @@ interface Settled {
   readonly batchID: string;
   /** Waits for no slot. */
   readonly startsNow: boolean;
-  /** Gets the tools for launching. */
-  readonly mayLaunch: boolean;
+  /** The rules of its session. */
+  readonly permission: readonly PermissionRule[];
   readonly opening: ForkOpening | undefined;
 }
 
@@ -124,7 +127,7 @@ export class Launcher {
         sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH),
       );
     const model = input.model ?? defaultModel;
-    const { name: agent } = await this.catalog.agent(input.agent ?? defaultAgent);
+    const { agent, limits } = await this.chooseAgent(input, defaultAgent);
     if (model) await this.catalog.checkModel(model);
     const opening = input.fork && (await (await this.forks()).open(input.fork, input.prompt));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
@@ -137,8 +140,8 @@ export class Launcher {
       throw error;
     }
     const startsNow = this.queue.reserve();
-    const mayLaunch = depth + 1 < maxDepth;
-    const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, mayLaunch, opening };
+    const permission = depth + 1 < maxDepth ? limits : [...limits, NO_AGENT_TOOLS];
+    const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, permission, opening };
     let entry: Entry;
     try {
       entry = await this.createTask(input, settled);
@@ -151,9 +154,26 @@ export class Launcher {
     return entry;
   }
 
+  /** The agent of a new task, and the rules that keep it from being allowed more than the agent that launches it. */
+  private async chooseAgent(
+    input: LaunchInput,
+    defaultAgent: string | undefined,
+  ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
+    const { parentSessionID, parentMessageID, launchedBy, permitted } = input;
+    if (launchedBy === "person") {
+      const { name } = await this.catalog.agent(input.agent ?? defaultAgent, launchedBy);
+      return { agent: name, limits: [] };
+    }
+    const call = { sessionID: parentSessionID, messageID: parentMessageID, permitted };
+    const caller = await readCallingAgent(call, this.ports.server, this.catalog);
+    const { name } = await this.catalog.agent(input.agent ?? defaultAgent, launchedBy);
+    caller.requireMayLaunch(name);
+    return { agent: name, limits: caller.limits(name) };
+  }
+
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {
     const { server, clock, random } = this.ports;
-    const { agent, model, parentMessageID, batchID, startsNow, mayLaunch, opening } = settled;
+    const { agent, model, parentMessageID, batchID, startsNow, permission, opening } = settled;
     const { parentSessionID, launchedBy, callID, fork } = input;
     const description = describe(input);
     const now = clock.now();
@@ -162,7 +182,7 @@ export class Launcher {
       parentID: parentSessionID,
       agent,
       model,
-      permission: mayLaunch ? undefined : [NO_AGENT_TOOLS],
+      permission,
       task: {
         revision: 1,
         description,

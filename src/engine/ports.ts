@@ -38,6 +38,10 @@ export interface AgentServer {
   createSession(session: NewSession): Promise<Session>;
   /** Undefined: no such session (any more). */
   session(sessionID: string): Promise<Session | undefined>;
+  /** The rules that a session has beside those of the agent that works in it; none if it is gone. */
+  permissions(sessionID: string): Promise<readonly PermissionRule[]>;
+  /** Adds rules to a session's, after those it has. */
+  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void>;
   /** Every session of the folder, roots and children, archived ones too. */
   sessions(): Promise<readonly Session[]>;
   deleteSession(sessionID: string): Promise<void>;

@@ -222,6 +222,8 @@ export interface AgentInfo {
   /** Meant for the server's own use. */
   readonly hidden: boolean;
   readonly model?: ModelRef | undefined;
+  /** Those of its rules that a session's follow; see `permissions.ts`. */
+  readonly permission: readonly PermissionRule[];
 }
 
 export interface ModelInfo {

@@ -31,6 +31,7 @@ import type {
   ModelInfo,
   PendingRequest,
   PermissionRequest,
+  PermissionRule,
   Prompt,
   PromptFile,
   PromptPart,
@@ -51,6 +52,7 @@ import {
   toMessages,
   toModels,
   toPermissionRequests,
+  toPermissions,
   toQuestionRequests,
   toSession,
   toSessions,
@@ -167,6 +169,17 @@ export class OpenCodeAgentServer implements AgentServer {
     return unlessGone(this.getSession(sessionID, toSession));
   }
 
+  async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
+    return (await unlessGone(this.getSession(sessionID, toPermissions))) ?? [];
+  }
+
+  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
+    // The server appends them.
+    const body = { permission: [...rules] };
+    const request = { url: "/session/{sessionID}", path: { sessionID }, body } satisfies SessionUpdateData;
+    return this.call("PATCH", request, ignoreAnswer);
+  }
+
   sessions(): Promise<readonly Session[]> {
     const query = { limit: ALL_SESSIONS };
     return this.call("GET", { url: "/session", query } satisfies SessionListData, toSessions);
@@ -275,7 +288,7 @@ export class OpenCodeAgentServer implements AgentServer {
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
     const [permissions, questions] = await Promise.all([
-      this.permissions(),
+      this.permissionRequests(),
       this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
     ]);
     return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
@@ -285,7 +298,7 @@ export class OpenCodeAgentServer implements AgentServer {
    * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
    * one to search without a path: better those that events told than no connection.
    */
-  private async permissions(): Promise<readonly PermissionRequest[]> {
+  private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     try {
       const request = { url: "/permission" } satisfies PermissionListData;
       this.toldPermissions.replace(await this.call("GET", request, toPermissionRequests));

@@ -6,6 +6,7 @@ import type {
   ModelInfo,
   Part,
   PermissionRequest,
+  PermissionRule,
   QuestionRequest,
   Session,
   ToolState,
@@ -71,6 +72,11 @@ function tokenUsage(tokens: NonNullable<WireSession["tokens"]>): TokenUsage {
     cacheRead: tokens.cache.read,
     cacheWrite: tokens.cache.write,
   };
+}
+
+/** The rules that a session itself has. */
+export function toPermissions(raw: unknown): readonly PermissionRule[] {
+  return wire.fit(wire.sessionPermission, raw).permission ?? [];
 }
 
 export function toMessageInfo(raw: unknown, at?: string): MessageInfo {
@@ -171,13 +177,16 @@ function mapToolState(state: WireToolState): ToolState {
 }
 
 export function toAgents(raw: unknown): AgentInfo[] {
-  return wire.fit(wire.agents, raw).map(({ name, description, mode, hidden, model, variant }) => ({
-    name,
-    description,
-    mode,
-    hidden: hidden ?? false,
-    model: model && modelRef(model.providerID, model.modelID, variant),
-  }));
+  return wire
+    .fit(wire.agents, raw)
+    .map(({ name, description, mode, hidden, model, variant, permission }) => ({
+      name,
+      description: description ?? undefined,
+      mode,
+      hidden: hidden ?? false,
+      model: model ? modelRef(model.providerID, model.modelID, variant ?? undefined) : undefined,
+      permission: permission ?? [],
+    }));
 }
 
 export function toModels(raw: unknown): ModelInfo[] {

@@ -134,14 +134,23 @@ export const anyPart = z.object({ ...partBase, type: z.string(), tail_start_id: 
 export const message = z.object({ info: messageInfo, parts: z.array(z.unknown()) });
 export const messages = z.array(message);
 
+const permissionRules = z.array(
+  z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
+);
+
+/** A session, as far as its own rules go. */
+export const sessionPermission = z.object({ permission: z.nullish(permissionRules) });
+
 export const agents = z.array(
   z.object({
     name: z.string(),
-    description: z.optional(z.string()),
+    // Null what an agent of the user's own configuration does not say.
+    description: z.nullish(z.string()),
     mode: z.enum(["primary", "subagent", "all"]),
-    hidden: z.optional(z.boolean()),
-    model: z.optional(z.object({ providerID: z.string(), modelID: z.string() })),
-    variant: z.optional(z.string()),
+    hidden: z.nullish(z.boolean()),
+    model: z.nullish(z.object({ providerID: z.string(), modelID: z.string() })),
+    variant: z.nullish(z.string()),
+    permission: z.nullish(permissionRules),
   }),
 );
 

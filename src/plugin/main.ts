@@ -1,4 +1,4 @@
-import type { ToolCall } from "../bridge/tool-call.ts";
+import type { ToolCall, ToolReply } from "../bridge/tool-call.ts";
 import { DECLARATIONS } from "../tools/declarations.ts";
 import { declareTool } from "./declare-tool.ts";
 import { forward } from "./forward.ts";
@@ -16,15 +16,31 @@ export default {
     const { stateFolder, patience } = readOptions(options);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
-      const reply = await forward(call, {
-        stateFolder,
-        directory: context.directory,
-        server: input.serverUrl,
-        patience,
-        signal: context.abort,
-        onWait: () => context.metadata({ title: "Waiting for VS Code…" }),
-      });
-      if (reply.type === "refused") throw new Error(reply.message);
+      const ask = (permitted: readonly string[]): Promise<ToolReply> =>
+        forward(
+          { ...call, permitted: [...permitted] },
+          {
+            stateFolder,
+            directory: context.directory,
+            server: input.serverUrl,
+            patience,
+            signal: context.abort,
+            onWait: () => context.metadata({ title: "Waiting for VS Code…" }),
+          },
+        );
+      let reply = await ask([]);
+      if (reply.type === "ask") {
+        const { agent } = reply;
+        // As OpenCode's own tool asks for a subagent.
+        await context.ask({
+          permission: "task",
+          patterns: [agent],
+          always: [agent],
+          metadata: { subagent_type: agent },
+        });
+        reply = await ask([agent]);
+      }
+      if (reply.type !== "result") throw new Error(reply.message);
       return { title: reply.title, output: reply.text, metadata: reply.metadata ?? {} };
     }
 

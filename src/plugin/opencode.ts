@@ -18,6 +18,14 @@ export interface CallContext {
   readonly abort: AbortSignal;
   /** Shows people what the call does meanwhile. */
   metadata(shown: { readonly title: string }): unknown;
+  /** Resolves once the permissions, or the user they ask, allow this. Rejects where they do not. */
+  ask(wanted: {
+    readonly permission: string;
+    readonly patterns: readonly string[];
+    /** What the answer "always" allows from then on. */
+    readonly always: readonly string[];
+    readonly metadata: Readonly<Record<string, unknown>>;
+  }): Promise<unknown>;
 }
 
 export interface PluginTool {

@@ -36,6 +36,7 @@ async function launch(
     parentMessageID: caller.messageID,
     launchedBy: caller.by,
     callID: callKey(caller),
+    permitted: caller.permitted,
     fork: forks ? { sourceSessionID: caller.sessionID } : undefined,
   });
   return handedOver("Launched", task, context);
@@ -43,7 +44,9 @@ async function launch(
 
 async function resume(reference: string, prompt: string, context: ToolContext): Promise<ToolResult> {
   const { id } = findTask(context, reference);
-  const task = await context.commands.resume(id, prompt, callKey(context.caller));
+  const { by, sessionID, messageID, permitted } = context.caller;
+  const call = { sessionID, messageID, permitted, callID: callKey(context.caller) };
+  const task = await context.commands.resume(id, prompt, by === "agent" ? call : undefined);
   return handedOver("Resumed", task, context);
 }
 

@@ -12,6 +12,8 @@ export interface ToolCaller {
   /** The same when a call is made again because its answer was lost: then nothing is done twice. */
   readonly callID?: string | undefined;
   readonly by: Caller;
+  /** The agents that the user let the caller launch, where its permissions ask. */
+  readonly permitted?: readonly string[] | undefined;
   /** How long ago the call was first made, in milliseconds. */
   readonly waitedMs?: number | undefined;
 }

@@ -191,13 +191,14 @@ export async function startTurn(
   server: OpenCodeServer,
   sessionID: string,
   steps: readonly ScriptStep[],
+  agent = "build",
 ): Promise<ScriptedTurn> {
   const promptID = freshID("msg", Date.now(), Math.random);
   await server.fetch(`/session/${sessionID}/prompt_async`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
-      agent: "build",
+      agent,
       messageID: promptID,
       parts: [{ type: "text", text: script(steps) }],
     }),
@@ -236,8 +237,9 @@ export async function callTools(
   server: OpenCodeServer,
   sessionID: string,
   tools: NonNullable<ScriptStep["tools"]>,
+  agent?: string,
 ): Promise<readonly MadeCall[]> {
-  const turn = await startTurn(server, sessionID, [{ tools }, { text: "Seen." }]);
+  const turn = await startTurn(server, sessionID, [{ tools }, { text: "Seen." }], agent);
   return turn.ended();
 }
 
@@ -247,8 +249,9 @@ export async function callTool(
   sessionID: string,
   name: ToolName,
   args: Readonly<Record<string, unknown>> = {},
+  agent?: string,
 ): Promise<MadeCall> {
-  const [call] = await callTools(server, sessionID, [{ name, args }]);
+  const [call] = await callTools(server, sessionID, [{ name, args }], agent);
   if (!call) throw new Error(`The agent made no call of ${name}`);
   return call;
 }

@@ -10,6 +10,7 @@ import type {
   Part,
   PendingRequest,
   PermissionRequest,
+  PermissionRule,
   Prompt,
   PromptPart,
   RequestAnswer,
@@ -57,6 +58,8 @@ export interface MemoryServerOptions {
   readonly name?: string;
 }
 
+const ALL_ALLOWED: readonly PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }];
+
 /** What runs in a session. */
 interface Turn {
   /** The message that the model writes; none before the first. */
@@ -81,6 +84,7 @@ interface Turn {
 export class MemoryServer implements AgentServer {
   readonly journal: JournalEntry[] = [];
   private readonly sessionsByID = new Map<string, Session>();
+  private readonly rulesOf = new Map<string, readonly PermissionRule[]>();
   private readonly metadataOf = new Map<string, Readonly<Record<string, unknown>>>();
   /** In the order in which they were first stored. */
   private readonly messagesOf = new Map<string, Map<string, Message>>();
@@ -107,10 +111,11 @@ export class MemoryServer implements AgentServer {
     this.events.fire(event);
   }
 
-  async createSession({ title, parentID, agent, model, task }: NewSession): Promise<Session> {
+  async createSession({ title, parentID, agent, model, permission, task }: NewSession): Promise<Session> {
     this.journal.push({ call: "createSession" });
     const id = this.id("ses");
     const now = this.now();
+    if (permission) this.rulesOf.set(id, permission);
     const session: Session = {
       id,
       title,
@@ -130,6 +135,16 @@ export class MemoryServer implements AgentServer {
   async session(sessionID: string): Promise<Session | undefined> {
     this.journal.push({ call: "session", sessionID });
     return structuredClone(this.sessionsByID.get(sessionID));
+  }
+
+  async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
+    return this.rulesOf.get(sessionID) ?? [];
+  }
+
+  async restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
+    this.journal.push({ call: "restrict", sessionID });
+    this.require(sessionID, `PATCH /session/${sessionID}`);
+    this.rulesOf.set(sessionID, [...(await this.permissions(sessionID)), ...rules]);
   }
 
   async sessions(): Promise<readonly Session[]> {
@@ -238,8 +253,9 @@ export class MemoryServer implements AgentServer {
 
   async agents(): Promise<readonly AgentInfo[]> {
     return [
-      { name: "general", mode: "subagent", hidden: false },
-      { name: "build", mode: "primary", hidden: false },
+      { name: "general", mode: "subagent", hidden: false, permission: ALL_ALLOWED },
+      { name: "build", mode: "primary", hidden: false, permission: ALL_ALLOWED },
+      { name: "helper", mode: "all", hidden: false, permission: ALL_ALLOWED },
     ];
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AgentCall } from "../../../src/engine/agent-permissions.ts";
 import { createCommandHandler, createWindowCommands } from "../../../src/bridge/window-commands.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
@@ -35,6 +36,7 @@ const everything: Required<LaunchInput> = {
   launchedBy: "agent",
   batchID: "bat_1",
   callID: "call_1",
+  permitted: ["general"],
   fork: {
     sourceSessionID: "ses_source",
     fromMessageID: "msg_1",
@@ -44,6 +46,13 @@ const everything: Required<LaunchInput> = {
   },
 };
 
+const agentCall: Required<AgentCall> = {
+  sessionID: "ses_parent",
+  messageID: "msg_parent",
+  callID: "call_1",
+  permitted: ["general"],
+};
+
 describe("Commands between windows", () => {
   const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
@@ -51,7 +60,7 @@ describe("Commands between windows", () => {
     ["launch", everything],
     ["launch", { prompt: "Do it.", parentSessionID: "ses_parent", launchedBy: "person" }],
     ["resume", "ses_task", "More."],
-    ["resume", "ses_task", "More.", "call_1"],
+    ["resume", "ses_task", "More.", agentCall],
     ["retry", "ses_task"],
     ["cancel", "ses_task"],
     ["cancel", "ses_task", "agent"],

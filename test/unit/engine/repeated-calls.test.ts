@@ -31,6 +31,9 @@ describe("Calls of agents that are made again", () => {
   const launch = (callID?: string): Promise<Task> =>
     window.engine.launch({ prompt: "Work.", parentSessionID: parent, launchedBy: "agent", callID });
 
+  const resume = (id: string): Promise<Task> =>
+    window.engine.resume(id, "More.", { sessionID: parent, callID: "msg/resume" });
+
   async function completed(): Promise<string> {
     const { id } = await launch();
     server.finish(id, "Done.");
@@ -39,8 +42,8 @@ describe("Calls of agents that are made again", () => {
     return id;
   }
 
-  /** Of a resume, the session is asked for and the record written before the prompt is sent. */
-  const dieBeforeThePrompt = (): void => window.link.fail("late", 2);
+  /** Of a resume, the session and what it and the calling agent are allowed are read, and the record is written before. */
+  const dieBeforeThePrompt = (): void => window.link.fail("late", 6);
 
   const prompts = (id: string): readonly (string | undefined)[] =>
     server.journal.flatMap(({ call, sessionID, messageID }) =>
@@ -55,8 +58,8 @@ describe("Calls of agents that are made again", () => {
   });
 
   it("give a task its prompt whose window died before it did", async () => {
-    // The calls before it: agents, the parent's newest message, the session.
-    window.link.fail("late", 3);
+    // The calls before it: what the parent is allowed (agents, its rules, its agent), its newest message, the session.
+    window.link.fail("late", 5);
     void launch("msg/call").catch(() => undefined);
     await settled();
     window.kill();
@@ -73,7 +76,7 @@ describe("Calls of agents that are made again", () => {
     const id = await completed();
     const before = prompts(id).length;
     dieBeforeThePrompt();
-    void window.engine.resume(id, "More.", "msg/resume").catch(() => undefined);
+    void resume(id).catch(() => undefined);
     await settled();
     window.kill();
     window = await open();
@@ -81,11 +84,11 @@ describe("Calls of agents that are made again", () => {
     assert.equal(found?.status, "resumed");
     assert.equal(prompts(id).length, before, "the prompt did not arrive");
 
-    const again = await window.engine.resume(id, "More.", "msg/resume");
+    const again = await resume(id);
     assert.equal(again.status, "resumed");
     assert.equal(again.resumeCount, 1);
     assert.deepEqual(prompts(id).slice(before), [found.promptMessageID]);
-    await window.engine.resume(id, "More.", "msg/resume");
+    await resume(id);
     assert.equal(prompts(id).length, before + 1);
     assert.equal(window.engine.get(id)?.resumeCount, 1);
   });
@@ -93,13 +96,13 @@ describe("Calls of agents that are made again", () => {
   it("a resume whose prompt was lost is not reported as completed, and not resumed again", async () => {
     const id = await completed();
     dieBeforeThePrompt();
-    void window.engine.resume(id, "More.", "msg/resume").catch(() => undefined);
+    void resume(id).catch(() => undefined);
     await settled();
     window.kill();
     window = await open();
     await clock.advance(20_000);
     assert.equal(window.engine.get(id)?.error?.name, "PromptLost");
-    assert.equal((await window.engine.resume(id, "More.", "msg/resume")).status, "error");
+    assert.equal((await resume(id)).status, "error");
   });
 
   it("a resume that is refused sends nothing, not even the notice that waits", async () => {

@@ -15,7 +15,7 @@ describe("asyncagents_task", () => {
   it("launches a task under the caller's session and says what it is and how to go on", async () => {
     const { title, text } = await window.call(
       "task",
-      { prompt: "Find the bug.\nThen report.", description: "Bug hunt", agent: "build", batch_id: "bugs" },
+      { prompt: "Find the bug.\nThen report.", description: "Bug hunt", agent: "helper", batch_id: "bugs" },
       { messageID: "msg_asking", callID: "call_1" },
     );
     const [task] = window.engine.list(window.parent);
@@ -25,7 +25,7 @@ describe("asyncagents_task", () => {
       { description, agent, batchID, parentMessageID, launchedBy, callID },
       {
         description: "Bug hunt",
-        agent: "build",
+        agent: "helper",
         batchID: "bugs",
         parentMessageID: "msg_asking",
         launchedBy: "agent",
@@ -39,7 +39,7 @@ describe("asyncagents_task", () => {
       [
         "Launched task memory: Bug hunt",
         "Status: running (thinking)",
-        "Agent: build",
+        "Agent: helper",
         "Batch: bugs",
         "",
         "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
@@ -60,7 +60,7 @@ describe("asyncagents_task", () => {
       JSON.stringify({
         prompt: "Work.",
         description: "",
-        agent: " build ",
+        agent: " helper ",
         fork: "False",
         resume: null,
         batch_id: 7,
@@ -69,7 +69,7 @@ describe("asyncagents_task", () => {
       }),
     );
     const [task] = window.engine.list(window.parent);
-    assert.equal(task?.agent, "build");
+    assert.equal(task?.agent, "helper");
     assert.equal(task.batchID, "7");
     assert.equal(task.model, undefined);
     assert.equal(task.description, "Work.");
@@ -187,7 +187,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { prompt: "Work.", agent: "nobody" },
-      /there are: general, build\.$/,
+      /there are: general, helper\.$/,
       "unknown-agent",
     );
   });

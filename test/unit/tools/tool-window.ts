@@ -20,6 +20,7 @@ const WRITES: readonly string[] = [
   "removeMessages",
   "deleteSession",
   "saveRecord",
+  "restrict",
   "prompt",
   "abort",
   "answer",
