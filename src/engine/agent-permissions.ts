@@ -18,6 +18,9 @@ export interface AgentCall {
 
 type Rules = readonly PermissionRule[];
 
+/** Of a session in which no agent has worked yet. */
+const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
+
 /** Reads what the agent of a call is allowed now. */
 export async function readCallingAgent(
   { sessionID, messageID, permitted = [] }: AgentCall,
@@ -29,9 +32,9 @@ export async function readCallingAgent(
     server.permissions(sessionID),
     messageID === undefined ? undefined : server.message(sessionID, messageID),
   ]);
-  const name = message?.info.agent ?? (await server.session(sessionID))?.agent ?? "";
-  const ofAgent = agents.find((agent) => agent.name === name)?.permission ?? [];
-  return new CallingAgent(name, [...ofAgent, ...ofSession], agents, permitted);
+  const name = message?.info.agent ?? (await server.session(sessionID))?.agent;
+  const ofAgent = name === undefined ? NO_LIMITS : agents.find((agent) => agent.name === name)?.permission;
+  return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
 }
 
 /** An agent that hands work to others, which are allowed no more than it is. */

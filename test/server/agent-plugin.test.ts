@@ -111,6 +111,7 @@ describe("The plugin inside OpenCode", () => {
         sessionID: parent,
         messageID: call.messageID,
         callID: call.callID,
+        permitted: [],
         waitedMs: undefined,
         signal: undefined,
       },
