@@ -11,6 +11,7 @@ import {
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { faintTexts, outlineWidth } from "./support/contrast.ts";
 import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
@@ -279,8 +280,17 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("wears high contrast", async () => {
-    await takeHighContrastPicture(workbench, "review");
+  it("can be read in high contrast, where the chosen row has an outline", async () => {
+    await row("lexer.js").click();
+    await titleAction("Revert Change").waitFor();
+    await takeHighContrastPicture(workbench, "review", async () => {
+      const list = workbench.page.locator(".part.sidebar .pane", {
+        has: workbench.page.locator(".pane-header", { hasText: "Changes" }),
+      });
+      assert.deepEqual(await faintTexts(list, 7), []);
+      assert.ok((await outlineWidth(row("lexer.js"))) >= 1);
+      assert.equal(await outlineWidth(row("shared.js")), 0);
+    });
   });
 
   it("closes the list once everything is accepted, and undoes that", async () => {

@@ -25,16 +25,23 @@ export async function takePictures(workbench: Workbench, name: string, clip?: Re
   }
 }
 
-/** Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark. */
-export async function takeHighContrastPicture(workbench: Workbench, name: string): Promise<void> {
-  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`);
+/**
+ * Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark.
+ * @param look what is to be seen meanwhile
+ */
+export async function takeHighContrastPicture(
+  workbench: Workbench,
+  name: string,
+  look?: () => Promise<void>,
+): Promise<void> {
+  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, { look });
 }
 
 /** Takes pictures in all four kinds of theme of a window with {@link systemTheme}, and leaves it dark. */
 export async function takeAllPictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
   await takePictures(workbench, name, clip);
-  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, clip);
-  await takeContrastPicture(workbench, "light", "hc-light", `${name}-hc-light`, clip);
+  await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, { clip });
+  await takeContrastPicture(workbench, "light", "hc-light", `${name}-hc-light`, { clip });
 }
 
 async function takeContrastPicture(
@@ -42,11 +49,15 @@ async function takeContrastPicture(
   colorScheme: "dark" | "light",
   className: string,
   name: string,
-  clip?: Rectangle,
+  {
+    clip,
+    look,
+  }: { readonly clip?: Rectangle | undefined; readonly look?: (() => Promise<void>) | undefined },
 ): Promise<void> {
   await workbench.page.emulateMedia({ forcedColors: "active", colorScheme });
   await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
   await workbench.screenshot(name, clip);
+  await look?.();
   await workbench.page.emulateMedia({ forcedColors: "none", colorScheme: "dark" });
   await workbench.page.locator(`.monaco-workbench.${CLASSES.dark}`).waitFor();
 }
