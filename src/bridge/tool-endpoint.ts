@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { finished } from "node:stream";
 import * as z from "zod/mini";
 import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
@@ -15,7 +15,11 @@ import { publishEntry } from "./window-entries.ts";
 import type { PublishedEntry } from "./window-entries.ts";
 
 /** Every call holds a connection until it is answered, and agents wait with many at a time. */
-const MAX_CONNECTIONS = 256;
+const MAX_CALLS = 256;
+/** Connections that have not shown the token; one more, and the oldest of them is closed. A call shows it at once. */
+const MAX_STRANGERS = 32;
+/** For the head of a request, token included. */
+const HEAD_TIMEOUT_MS = 5_000;
 /** On one machine even the longest call is there within a second, unless the machine is very busy. */
 const READ_TIMEOUT_MS = 30_000;
 
@@ -47,6 +51,8 @@ export class ToolEndpoint implements Disposable {
   private readonly token = randomBytes(32).toString("base64url");
   private readonly credentials = digest(`Bearer ${this.token}`);
   private readonly server: Server;
+  /** Connections that have not shown the token, the oldest first. */
+  private readonly strangers = new Set<Socket>();
   /** Undefined: not listening yet. */
   private port: number | undefined;
   private entry: PublishedEntry | undefined;
@@ -54,11 +60,13 @@ export class ToolEndpoint implements Disposable {
 
   constructor(private readonly options: ToolEndpointOptions) {
     const { logger, readTimeout = READ_TIMEOUT_MS } = options;
+    const headTimeout = Math.min(readTimeout, HEAD_TIMEOUT_MS);
     this.server = createServer(
-      { headersTimeout: readTimeout, requestTimeout: readTimeout, connectionsCheckingInterval: readTimeout },
+      { headersTimeout: headTimeout, requestTimeout: readTimeout, connectionsCheckingInterval: headTimeout },
       (request, response) => void this.serve(request, response),
     );
-    this.server.maxConnections = MAX_CONNECTIONS;
+    this.server.maxConnections = MAX_CALLS + MAX_STRANGERS + 1;
+    this.server.on("connection", (socket) => this.meet(socket));
     this.server.on("error", (error) => logger.error("The endpoint of the agents' tools failed.", error));
   }
 
@@ -92,6 +100,13 @@ export class ToolEndpoint implements Disposable {
     this.server.closeAllConnections();
   }
 
+  private meet(socket: Socket): void {
+    this.strangers.add(socket);
+    socket.once("close", () => this.strangers.delete(socket));
+    const [oldest] = this.strangers;
+    if (this.strangers.size > MAX_STRANGERS) oldest?.destroy();
+  }
+
   private publish(port: number): Promise<PublishedEntry> {
     const { stateFolder, directories, server, clock, pid = process.pid } = this.options;
     return publishEntry(stateFolder, {
@@ -111,6 +126,7 @@ export class ToolEndpoint implements Disposable {
     response.on("error", () => undefined);
     try {
       this.admit(request);
+      this.strangers.delete(request.socket);
       const call = parseCall(await readBody(request));
       await this.answer(call, response, gone.signal);
     } catch (error) {

@@ -3,6 +3,9 @@ import type { Clock } from "./ports.ts";
 import type { TaskRegistry } from "./registry.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
+/** The kind of ID of a batch that nobody named. */
+const GENERATED = "bat";
+
 /** A launch's place in a batch while its task is being created. */
 export interface BatchPlace {
   readonly id: string;
@@ -10,7 +13,8 @@ export interface BatchPlace {
 }
 
 /**
- * Which batch a new task belongs to: the one given; else, of an agent's, that of the tasks which this agent has at work.
+ * Which batch a new task belongs to: the one given; else, of an agent's, the one without a given name
+ * that this agent has at work.
  * What a person launches one by one are matters of their own.
  */
 export class BatchIDs {
@@ -44,11 +48,18 @@ export class BatchIDs {
   private current(parentSessionID: string): string {
     const working = this.registry
       .childrenOf(parentSessionID)
-      .findLast(({ record }) => record.launchedBy === "agent" && isActive(record));
+      .findLast(
+        ({ record }) => record.launchedBy === "agent" && isGenerated(record.batchID) && isActive(record),
+      );
     return working?.record.batchID ?? this.fresh();
   }
 
   private fresh(): string {
-    return freshID("bat", this.clock.now(), this.random);
+    return freshID(GENERATED, this.clock.now(), this.random);
   }
+}
+
+/** What is added to a batch that somebody named would be cancelled and cleared with it. */
+function isGenerated(batchID: string): boolean {
+  return new RegExp(`^${GENERATED}_[0-9a-f]{12}[0-9A-Za-z]{14}$`).test(batchID);
 }

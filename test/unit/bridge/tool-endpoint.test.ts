@@ -340,6 +340,19 @@ describe("The endpoint of the agents' tools", () => {
       assert.deepEqual(errors, []);
     });
 
+    it("takes calls while another program holds more connections than it takes, and shows no token", async () => {
+      const { entry } = await open();
+      const strangers = Array.from({ length: 400 }, () =>
+        connect(entry.port, "127.0.0.1").on("error", () => undefined),
+      );
+      try {
+        await Promise.all(strangers.map((socket) => once(socket, "connect")));
+        assert.equal((await send(entry)).status, 200);
+      } finally {
+        for (const socket of strangers) socket.destroy();
+      }
+    });
+
     for (const [what, data] of [
       ["says nothing", () => ""],
       ["sends its head slowly", () => "POST / HTTP/1.1\r\nHost: a\r\n"],
