@@ -38,15 +38,14 @@ export async function isStored(
   }
 }
 
-/** The parts of a message of ours: the same IDs each time, so that sending it again adds none. */
-export function partsOf(
-  messageID: string,
-  hidden: PromptPart | undefined,
-  visible: PromptPart,
-): PromptPart[] {
-  return [hidden, visible].flatMap((part, index) =>
-    part ? [{ ...part, id: partID(messageID, index) }] : [],
-  );
+/**
+ * The parts of a message of ours, given in the order in which they are read: with the same IDs each time, so that
+ * sending it again adds none, and in the order in which they are to be stored.
+ */
+export function partsOf(messageID: string, parts: readonly PromptPart[]): readonly PromptPart[] {
+  return parts
+    .map((part, index) => ({ ...part, id: partID(messageID, index) }))
+    .sort((a, b) => Number(!a.synthetic) - Number(!b.synthetic));
 }
 
 /** What a task is given to do. */
@@ -72,15 +71,9 @@ export class HandOver {
    */
   async give(entry: Entry, { text, preamble, files, noReply }: PromptInput): Promise<void> {
     const { agent, model, promptMessageID: messageID } = entry.record;
-    const hidden = preamble === undefined ? undefined : { text: preamble, synthetic: true };
-    await this.send(entry, {
-      messageID,
-      agent,
-      model,
-      parts: partsOf(messageID, hidden, { text }),
-      files,
-      noReply,
-    });
+    const background = preamble === undefined ? [] : [{ text: preamble, synthetic: true }];
+    const parts = partsOf(messageID, [...background, { text }]);
+    await this.send(entry, { messageID, agent, model, parts, files, noReply });
   }
 
   /** Hands over once more what may not have arrived. */

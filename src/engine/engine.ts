@@ -43,7 +43,7 @@ import { totals, type Totals } from "./totals.ts";
 import type { Transcript } from "./transcript.ts";
 import { STATUS_WORDS, transition, type TaskEvent } from "./transitions.ts";
 import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
-import { currentTurn, TurnWatcher, type TurnSettings } from "./turns.ts";
+import { currentTurn, endOf, TurnWatcher, type TurnSettings } from "./turns.ts";
 import {
   blockingTime,
   waitForEnd,
@@ -503,7 +503,7 @@ export class TaskEngine implements Disposable {
         this.stoppedEarly.set(entry, { until: at + LATE_START_MS });
       const event: TaskEvent =
         turn.kind === "completed"
-          ? { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID }
+          ? endOf(turn)
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.end(entry, event, by);
       await this.stopBelow(record.id);
@@ -840,7 +840,8 @@ export class TaskEngine implements Disposable {
       this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
     }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
-    void this.notices.deliver(entry, { storesFirst });
+    const answer = event.type === "turn-completed" ? event.answer : undefined;
+    void this.notices.deliver(entry, { storesFirst, answer });
   }
 
   /** Nothing goes on working for a task that was stopped. */

@@ -1,5 +1,6 @@
+import { hasArrived, isOwnText, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, ToldError } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
@@ -13,6 +14,11 @@ import { INTERRUPTED } from "./turns.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
+/** How long to wait for the server to tell that it has stored a notice, before it is asked. */
+const STORING_MS = 5_000;
+/** After a connection was lost, notices of this age are looked for once more. */
+const RECENT_MS = 60_000;
+const NOT_STORED = sentence("The server took the notification and did not store it.");
 
 /** The key that marks a message part as ours, with the ID of the task it tells of. */
 export const NOTICE_MARK = "asyncagentsNotice";
@@ -46,6 +52,8 @@ export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
   /** Tasks whose notice waits for what the parent does now, by the parent's session ID. */
   private readonly held = new Map<string, Set<Entry>>();
+  /** Notices that were sent and not seen stored, by their IDs; called when one is, or when that cannot be known. */
+  private readonly sent = new Map<string, (isStored: boolean) => void>();
 
   constructor(
     private readonly registry: TaskRegistry,
@@ -61,8 +69,12 @@ export class Notices implements Disposable {
    * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
    * @param storesFirst stores the record before the notice is sent, where that is still to be done. An end that the
    * server's messages tell again after a crash, its notice's ID included, can be stored with the delivery in one write.
+   * @param answer what the task answered, where it was just read
    */
-  deliver(entry: Entry, { storesFirst = true } = {}): Promise<void> {
+  deliver(
+    entry: Entry,
+    { storesFirst = true, answer }: { storesFirst?: boolean; answer?: string | undefined } = {},
+  ): Promise<void> {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
@@ -71,9 +83,9 @@ export class Notices implements Disposable {
         if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
-        const outcome = await this.tell(entry, notice.messageID);
+        const outcome = await this.tell(entry, notice.messageID, { answer });
         if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
-        else await this.registry.flush(entry);
+        else if (this.canAct()) await this.registry.flush(entry);
       } catch (error) {
         this.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
@@ -93,21 +105,44 @@ export class Notices implements Disposable {
     if (notice.state !== "pending") return;
     this.held.get(entry.record.parentSessionID)?.delete(entry);
     const outcome = await this.tell(entry, notice.messageID, { waits: false });
-    if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
+    if (!outcome) throw new ToldError(NOT_STORED);
+    await this.registry.save(entry, { ...entry.record, notice: outcome });
   }
 
   /** Whatever was not stored or told yet is now, for example after a reconnect. */
   async deliverPending(): Promise<void> {
     await Promise.all(
-      this.registry
-        .all()
-        .filter((entry) => entry.record.notice.state === "pending" || this.registry.isUnstored(entry))
-        .map((entry) => this.deliver(entry)),
+      this.registry.all().map(async (entry) => {
+        if (await this.isMissing(entry)) await this.deliverAgain(entry);
+        else if (entry.record.notice.state === "pending" || this.registry.isUnstored(entry))
+          await this.deliver(entry);
+      }),
     );
+  }
+
+  /** Whether a notice that counts as delivered is not there: it was told just before the server died. */
+  private async isMissing({ record }: Entry): Promise<boolean> {
+    const { notice, parentSessionID } = record;
+    if (notice.state !== "delivered" || this.clock.now() - notice.at > RECENT_MS) return false;
+    if (!this.canAct() || !this.registry.session(parentSessionID)) return false;
+    try {
+      return !hasArrived(await this.server.message(parentSessionID, notice.messageID));
+    } catch {
+      return false;
+    }
+  }
+
+  private async deliverAgain(entry: Entry): Promise<void> {
+    const { notice } = entry.record;
+    if (notice.state !== "delivered") return;
+    const { messageID } = notice;
+    this.registry.keep(entry, { ...entry.record, notice: { state: "pending", messageID, attempts: 0 } });
+    await this.deliver(entry);
   }
 
   /** A parent that became idle can be informed without being made to answer; one that waited for a task has its result now. */
   accept(event: ServerEvent): void {
+    if (event.type === "part-changed" && isOwnText(event.part)) this.sent.get(event.part.messageID)?.(true);
     const parentID =
       event.type === "session-status" && event.status.type === "idle"
         ? event.sessionID
@@ -124,6 +159,7 @@ export class Notices implements Disposable {
     for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
     this.held.clear();
+    for (const settle of [...this.sent.values()]) settle(false);
   }
 
   dispose(): void {
@@ -134,13 +170,13 @@ export class Notices implements Disposable {
   private async tell(
     entry: Entry,
     messageID: string,
-    { waits = true } = {},
+    { waits = true, answer }: { waits?: boolean; answer?: string | undefined } = {},
   ): Promise<NoticeState | undefined> {
     // Held before looking: what it would wait for may happen while the answers are on their way.
     const waiting = waits ? this.hold(entry) : undefined;
     let isHeld = false;
     try {
-      const outcome = await this.tellNow(entry, messageID, waits);
+      const outcome = await this.tellNow(entry, messageID, waits, answer);
       isHeld = outcome === undefined;
       return outcome;
     } finally {
@@ -155,7 +191,12 @@ export class Notices implements Disposable {
     return waiting;
   }
 
-  private async tellNow(entry: Entry, messageID: string, waits: boolean): Promise<NoticeState | undefined> {
+  private async tellNow(
+    entry: Entry,
+    messageID: string,
+    waits: boolean,
+    answer: string | undefined,
+  ): Promise<NoticeState | undefined> {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const wakes = record.launchedBy === "agent";
@@ -163,15 +204,20 @@ export class Notices implements Disposable {
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
 
-    const recent = await this.server.messages(parentID, TURN_WINDOW);
+    const [recent, isBusy, result] = await Promise.all([
+      this.server.messages(parentID, TURN_WINDOW),
+      // A busy session would be made to answer by a message that comes in.
+      waits && !wakes && this.isBusy(parentID),
+      answer ?? this.result(record),
+    ]);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");
     const envelope = {
       messageID,
       agent: lastPrompt?.info.agent ?? parent.agent ?? (await this.defaultAgent()),
       model: lastPrompt?.info.model ?? parent.model,
     };
-    if (await this.server.message(parentID, messageID)) {
-      const position = recent.findIndex(({ info }) => info.id === messageID);
+    const position = recent.findIndex(({ info }) => info.id === messageID);
+    if (hasArrived(recent[position] ?? (await this.earlier(recent, record, messageID)))) {
       const answered = recent.slice(position + 1).some(({ info }) => info.role === "assistant");
       if (wakes && position !== -1 && !answered)
         await this.server.prompt(parentID, { ...envelope, parts: [] });
@@ -182,35 +228,62 @@ export class Notices implements Disposable {
     // An aborted turn is told idle before its calls come back.
     if (waits && isDelegated(recent, record)) return undefined;
     const isWaiting = isWaitingFor(recent, record);
-    // A busy session would be made to answer by a message that comes in.
-    const isHeld = waits && (!wakes || isWaiting);
-    if (isHeld && (await this.server.statuses()).has(parentID)) return undefined;
+    if (isBusy || (waits && isWaiting && (await this.isBusy(parentID)))) return undefined;
     // The call may have come back, and the turn have ended, since the conversation was read.
     const meanwhile = isWaiting && receivedThrough(await this.server.messages(parentID, TURN_WINDOW), record);
     if (meanwhile) return meanwhile;
-    await this.server.prompt(parentID, {
+    const isStored = await this.send(parentID, {
       ...envelope,
       noReply: !wakes,
-      parts: await this.parts(entry, messageID),
+      parts: this.parts(entry, messageID, result),
     });
-    return { state: "delivered", messageID, at: this.clock.now() };
+    return isStored ? { state: "delivered", messageID, at: this.clock.now() } : undefined;
   }
 
-  private async parts(entry: Entry, messageID: string): Promise<Prompt["parts"]> {
+  private async isBusy(sessionID: string): Promise<boolean> {
+    return (await this.server.statuses()).has(sessionID);
+  }
+
+  /** The notice, where the newest messages are too young to show whether it was sent. */
+  private async earlier(
+    recent: readonly Message[],
+    { parentSessionID, endedAt = 0 }: TaskRecord,
+    messageID: string,
+  ): Promise<Message | undefined> {
+    const [oldest] = recent;
+    const isInSight = recent.length < TURN_WINDOW || !oldest || oldest.info.created < endedAt;
+    return isInSight ? undefined : this.server.message(parentSessionID, messageID);
+  }
+
+  /** Sends a notice and waits until the server has stored it. False: the connection was lost before. */
+  private async send(sessionID: string, prompt: Prompt): Promise<boolean> {
+    const { messageID } = prompt;
+    let timeout: Disposable | undefined;
+    // Before it is sent: the event can be faster than the answer.
+    const told = new Promise<"stored" | "lost" | "silent">((resolve) => {
+      this.sent.set(messageID, (isStored) => resolve(isStored ? "stored" : "lost"));
+      timeout = this.clock.after(STORING_MS, () => resolve("silent"));
+    });
+    try {
+      await this.server.prompt(sessionID, prompt);
+      const outcome = await told;
+      if (outcome === "silent" && !hasArrived(await this.server.message(sessionID, messageID)))
+        throw new ToldError(NOT_STORED);
+      return outcome !== "lost";
+    } finally {
+      this.sent.delete(messageID);
+      timeout?.dispose();
+    }
+  }
+
+  private parts(entry: Entry, messageID: string, result: string): Prompt["parts"] {
     const { record } = entry;
-    const facts = { ...this.count(entry), result: await this.result(record) };
-    const at = record.endedAt ?? record.createdAt;
+    const facts = { ...this.count(entry), result };
     const metadata = { [NOTICE_MARK]: record.id };
-    return [
-      { id: derivedID("prt", at, messageID, "line"), text: noticeLine(record, facts), metadata },
-      {
-        // The server orders parts by their IDs.
-        id: derivedID("prt", at + 1, messageID, "result"),
-        text: noticeDetail(record, facts),
-        synthetic: true,
-        metadata,
-      },
-    ];
+    return partsOf(messageID, [
+      { text: noticeLine(record, facts), metadata },
+      { text: noticeDetail(record, facts), synthetic: true, metadata },
+    ]);
   }
 
   private async result(record: TaskRecord): Promise<string> {

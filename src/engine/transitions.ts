@@ -4,7 +4,13 @@ import { shortID, type TaskError, type TaskRecord, type TaskStatus } from "./tas
 
 /** What can happen to a task once it exists. `at` is in milliseconds since 1970. */
 export type TaskEvent =
-  | { readonly type: "turn-completed"; readonly at: number; readonly finalMessageID: string }
+  | {
+      readonly type: "turn-completed";
+      readonly at: number;
+      readonly finalMessageID: string;
+      /** The text of the final message. */
+      readonly answer: string;
+    }
   | {
       readonly type: "turn-failed";
       readonly at: number;

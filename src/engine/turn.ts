@@ -20,8 +20,8 @@ export type Turn =
       readonly refused?: string | undefined;
     }
   /** The last message is a summary by compaction: the turn goes on, unless the session is idle. */
-  | { readonly kind: "compacted"; readonly messageID: string; readonly at: number }
-  | { readonly kind: "completed"; readonly messageID: string; readonly at: number }
+  | { readonly kind: "compacted"; readonly messageID: string; readonly at: number; readonly answer: string }
+  | { readonly kind: "completed"; readonly messageID: string; readonly at: number; readonly answer: string }
   | { readonly kind: "failed"; readonly messageID: string; readonly at: number; readonly error: AgentError }
   | { readonly kind: "aborted"; readonly messageID: string; readonly at: number };
 
@@ -53,9 +53,15 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   if (info.finish === "tool-calls") return { kind: "between-steps", ...end, refused: refusedCall(last) };
   if (info.summary) {
     const answer = answers.findLast(({ info }) => !info.summary);
-    return { kind: "compacted", at: info.completed, messageID: answer?.info.id ?? info.id };
+    const message = answer ?? last;
+    return {
+      kind: "compacted",
+      at: info.completed,
+      messageID: message.info.id,
+      answer: answerText(message),
+    };
   }
-  return { kind: "completed", ...end };
+  return { kind: "completed", ...end, answer: answerText(last) };
 }
 
 /** The text of an answer, as its parts stand. */

@@ -366,7 +366,7 @@ export function endOf(turn: EndedTurn): TaskEvent {
   switch (turn.kind) {
     case "compacted":
     case "completed":
-      return { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID };
+      return { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID, answer: turn.answer };
     case "failed":
       return failed(turn.at, turn.error, turn.messageID);
     case "aborted":

@@ -30,7 +30,8 @@ describe("a task's life", () => {
   before(async () => {
     model = await startScriptedModel();
     server = await startOpenCode({ model });
-    window = await openWindow(server);
+    // Nothing here is found by polling: how a turn ends is told by events.
+    window = await openWindow(server, { pollInterval: 3_600_000 });
   });
 
   beforeEach(async () => {

@@ -171,6 +171,23 @@ describe("prompts that the server takes and loses", function () {
     assert.equal(model.requests.length, asked);
   });
 
+  it("a notice is delivered only once it is stored whole, though window and server die before", async () => {
+    const window = await open(losingParts(says("All 1 tasks finished.")));
+    const { id } = await launch(window, script([{ text: "The told answer." }]));
+    await ended(window, id);
+    await until("the notice without its parts", async () => (await prompts(parent)).includes(""));
+    window.dispose();
+    await server.kill();
+    await server.restart();
+    const next = await open();
+    await until("the notice", async () => (await notices(server, parent)).length === 1, 30_000);
+    await until("the delivery", () => next.engine.get(id)?.notice.state === "delivered");
+    const told = await notices(server, parent);
+    assert.ok(told[0]?.hidden.includes("The told answer."));
+    assert.match(told[0]?.line ?? "", /completed/);
+    assert.equal((await prompts(parent)).length, 1);
+  });
+
   it("a cold server that is killed at any moment of the hand-over answers the prompt or interrupts the task", async function () {
     this.timeout(ROUNDS * 60_000);
     const window = await open();

@@ -94,7 +94,7 @@ export class ForkHandOver {
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
       await this.server.removeMessages(id);
-      const parts = partsOf(messageID, undefined, { text: prompt });
+      const parts = partsOf(messageID, [{ text: prompt }]);
       await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {
       this.logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);

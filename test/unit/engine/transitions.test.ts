@@ -6,7 +6,7 @@ import { transition, type TaskEvent } from "../../../src/engine/transitions.ts";
 import { record } from "./builders.ts";
 
 const EVENTS: Readonly<Record<TaskEvent["type"], TaskEvent>> = {
-  "turn-completed": { type: "turn-completed", at: 9_000, finalMessageID: "msg_final" },
+  "turn-completed": { type: "turn-completed", at: 9_000, finalMessageID: "msg_final", answer: "Done." },
   "turn-failed": { type: "turn-failed", at: 9_000, error: { name: "APIError", message: "refused" } },
   cancelled: { type: "cancelled", at: 9_000 },
   resume: { type: "resume", at: 9_000, promptMessageID: "msg_next" },

@@ -35,7 +35,7 @@ describe("how a turn stands", () => {
       answer({ id: "msg_1", completed: 1_500, finish: "tool-calls" }),
       answer({ id: "msg_2", completed: 2_000, finish: "stop" }),
     );
-    assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000 });
+    assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000, answer: "" });
   });
 
   it("completed though a message was queued behind the answer", () => {
@@ -50,7 +50,7 @@ describe("how a turn stands", () => {
       answer({ id: `msg_${i}`, completed: i, finish: "tool-calls" }),
     );
     steps[TURN_WINDOW - 1] = answer({ id: "msg_last", completed: 99, finish: "stop" });
-    assert.deepEqual(read(...steps), { kind: "completed", messageID: "msg_last", at: 99 });
+    assert.deepEqual(read(...steps), { kind: "completed", messageID: "msg_last", at: 99, answer: "" });
   });
 
   it("aborted by the server's error, and where an abort left neither error nor reason", () => {
@@ -86,7 +86,7 @@ describe("how a turn stands", () => {
       answer({ id: "msg_1", completed: 1_500, finish: "stop" }),
       answer({ id: "msg_2", completed: 2_000, finish: "stop", summary: true }),
     );
-    assert.deepEqual(turn, { kind: "compacted", messageID: "msg_1", at: 2_000 });
+    assert.deepEqual(turn, { kind: "compacted", answer: "", messageID: "msg_1", at: 2_000 });
   });
 
   it("the text of an answer leaves out what is hidden or empty", () => {

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+/** Between two heartbeats of the server. */
+const HEARTBEAT_MS = 10_000;
+
+describe("Polling", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+
+  async function open(settings: Parameters<typeof memoryWindow>[2] = {}): Promise<void> {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = memoryWindow(server, clock, settings);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  }
+
+  afterEach(() => window.kill());
+
+  const launch = async (): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", parentSessionID: parent, launchedBy: "person" })).id;
+
+  const asked = (call: string): number => server.journal.filter((entry) => entry.call === call).length;
+
+  /** Lets time pass while the stream lives. */
+  async function pass(ms: number): Promise<void> {
+    for (let rest = ms; rest > 0; rest -= HEARTBEAT_MS) {
+      server.emit({ type: "heartbeat" });
+      await clock.advance(Math.min(rest, HEARTBEAT_MS));
+    }
+  }
+
+  it("asks nothing for 20 seconds about a silent task on a stream that is alive", async () => {
+    await open({ pollInterval: 5_000 });
+    await launch();
+    await pass(5_000);
+    const before = server.journal.length;
+    await pass(20_000);
+    assert.deepEqual(server.journal.slice(before), []);
+  });
+
+  it("asks once a minute though the stream is alive", async () => {
+    await open({ pollInterval: 5_000 });
+    await launch();
+    const before = asked("statuses");
+    await pass(70_000);
+    assert.ok(asked("statuses") > before);
+  });
+
+  it("asks as often as the settings say once the stream falls silent", async () => {
+    for (const pollInterval of [5_000, 7_000]) {
+      await open({ pollInterval });
+      await launch();
+      await clock.advance(20 * pollInterval);
+      const before = asked("statuses");
+      await clock.advance(10 * pollInterval);
+      assert.equal(asked("statuses") - before, 10);
+      window.kill();
+    }
+  });
+
+  it("reads no message of a queued task whose prompt is known to be stored", async () => {
+    await open({ pollInterval: 5_000, maxConcurrentTasks: 1 });
+    await launch();
+    const waiting = [await launch(), await launch()];
+    await clock.advance(10_000);
+    const before = server.journal.length;
+    await clock.advance(60_000);
+    const read = server.journal.slice(before).filter(({ sessionID }) => waiting.includes(sessionID ?? ""));
+    assert.deepEqual(read, []);
+  });
+
+  it("calls a task stalled after the time that the settings say, and never where they say so", async () => {
+    for (const [stallWarning, isStalled] of [
+      [30_000, true],
+      [300_000, false],
+      [0, false],
+    ] as const) {
+      await open({ pollInterval: 5_000, stallWarning });
+      const id = await launch();
+      await pass(50_000);
+      assert.equal(window.engine.get(id)?.progress?.phase === "stalled", isStalled, `${stallWarning}`);
+      window.kill();
+    }
+  });
+
+  it("holds what a person's task has to tell until its parent is idle", async () => {
+    await open();
+    await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
+    const id = await launch();
+    server.finish(id, "Done.");
+    await settled();
+    const told = (): number =>
+      server.journal.filter(({ call, sessionID }) => call === "prompt" && sessionID === parent).length;
+    assert.equal(told(), 1);
+    server.finish(parent, "Not busy any more.");
+    await settled();
+    assert.equal(told(), 2);
+    assert.equal(window.engine.get(id)?.notice.state, "delivered");
+  });
+});
