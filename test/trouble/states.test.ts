@@ -153,6 +153,20 @@ describe("what the empty view says", () => {
     await starting.waitFor({ state: "detached" });
   });
 
+  it("a start that takes longer than the settings allow", async () => {
+    const env = {
+      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      PATH: pathWithoutOpenCode(),
+      FAKE_SERVER: "silent",
+    };
+    await open({
+      env,
+      settings: { "asyncagents.server.path": fakeServer, "asyncagents.server.startTimeout": 5 },
+    });
+    // The default is longer than this waits.
+    await says("could not be started", "welcome-start-timeout", "Try Again");
+  });
+
   it("a server that wants a password: asked for, kept, and the tasks are there", async () => {
     const folder = tempDir("work");
     const server = await startOpenCode({ model, directory: folder, password: "open sesame" });
