@@ -26,7 +26,7 @@ const PATIENCE = 50_000;
 const LIMITS = { maxToolResultChars: 1_500, maxTokens: 100_000 };
 
 /** What an agent sends along to fork itself. */
-const forkArgs = (prompt: string) => ({ prompt, description: "Child", agent: "build", fork: true });
+const forkArgs = (prompt: string) => ({ prompt, description: "Child", agent: "general", fork: true });
 /** Has the agent fork itself with a prompt that was never said before. */
 const FORK_AT_LENGTH = "Fork yourself, and say at length what to do.";
 const LONG_PROMPT = "word ".repeat(4_000);
@@ -143,7 +143,7 @@ describe("An agent that forks itself in a turn of its own", () => {
       const args = messages
         .flatMap(({ tool_calls = [] }) => tool_calls)
         .map((one) => JSON.parse(one.function.arguments) as unknown);
-      const rest = { description: "Child", agent: "build", fork: true };
+      const rest = { description: "Child", agent: "general", fork: true };
       assert.deepEqual(
         args,
         prompts.map((other) => (other === prompt ? rest : forkArgs(other))),

@@ -670,7 +670,7 @@ describe("Forks", () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       forks.use("replay", { strategy: "auto" });
       const reading = holdReading();
-      const input = { prompt: carryOn(), description: "By the tool", agent: "build", fork: "true" };
+      const input = { prompt: carryOn(), description: "By the tool", agent: "general", fork: "true" };
       const { text } = await RUNS.asyncagents_task(input, context());
       const [task] = forks.engine.list(forks.parent);
       assert.ok(task?.isForked);
