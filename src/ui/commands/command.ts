@@ -85,9 +85,13 @@ export function registerCommands<ID extends string>(
   );
 }
 
-/** Whether a program passed arguments, and not the editor a row, or what the editor shows in whose title a button is. */
-export function isFromCode([first]: readonly unknown[]): boolean {
-  return isGiven(first) && !(first instanceof vscode.Uri);
+/** Whether a program passed arguments, and not the editor a row, or a file of its own: that goes without a prompt. */
+export function isFromCode([first, ...rest]: readonly unknown[]): boolean {
+  return isGiven(first) && (!(first instanceof vscode.Uri) || rest.some(hasPrompt));
+}
+
+export function hasPrompt(value: unknown): value is object {
+  return typeof value === "object" && value !== null && "prompt" in value;
 }
 
 function isGiven(argument: unknown): boolean {

@@ -10,7 +10,7 @@ import type { Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { showingErrors } from "../human-error.ts";
 import { BACK } from "../quick-input.ts";
-import type { Command, CommandContext } from "./command.ts";
+import { hasPrompt, type Command, type CommandContext } from "./command.ts";
 import { launchTask, readArguments } from "./launch.ts";
 import { launchAsking, launchTextAsking } from "./launch-flow.ts";
 import { namedPrompt, pickPrompt } from "./pick-prompt.ts";
@@ -93,10 +93,6 @@ async function launchOn(
   context.folders.use(uri && context.folders.at(uri));
   if (options) return launchTask(context, readArguments(options), await read(given));
   return showingErrors(context.logger, async () => launchAsking(context, await read(given)));
-}
-
-function hasPrompt(value: unknown): value is object {
-  return typeof value === "object" && value !== null && "prompt" in value;
 }
 
 /** What a program names, else what is selected. */
