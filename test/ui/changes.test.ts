@@ -12,6 +12,7 @@ import {
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { faintTexts } from "./support/contrast.ts";
 import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
@@ -234,11 +235,14 @@ describe("changes and terminals in a real editor", () => {
     await until("a new process", () => attached().length === 1);
   });
 
-  it("wears high contrast", async () => {
-    await takeHighContrastPicture(workbench, "terminal");
-    await workbench.runCommand("View: Hide Panel");
-    await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
-    await multiDiff().getByText("create unique index").first().waitFor();
-    await takeHighContrastPicture(workbench, "changes");
+  it("has a terminal that can be read in high contrast", async () => {
+    await takeHighContrastPicture(workbench, "terminal", async () => {
+      // OpenCode draws lines of its own beside the texts.
+      const faint = await faintTexts(terminal().locator(".xterm-rows"), 4.5);
+      assert.deepEqual(
+        faint.filter((text) => /\p{L}/u.test(text)),
+        [],
+      );
+    });
   });
 });
