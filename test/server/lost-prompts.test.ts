@@ -94,7 +94,7 @@ describe("prompts that the server takes and loses", function () {
     const window = await open(losingParts(says("Launched.")));
     const { id } = await launch(window, prompt);
     await crash(window);
-    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await ended(window, id, 60_000)).status, "completed");
     assert.equal((await window.engine.output(id)).result, "The answer.");
     assert.deepEqual(await prompts(id), [prompt]);
   });
@@ -106,8 +106,8 @@ describe("prompts that the server takes and loses", function () {
     await model.waitForRequest(({ sessionID }) => sessionID === first.id);
     const { id } = await launch(window, prompt);
     await crash(window);
-    assert.equal((await ended(window, first.id, 40_000)).error?.name, "Interrupted");
-    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await ended(window, first.id, 60_000)).error?.name, "Interrupted");
+    assert.equal((await ended(window, id, 60_000)).status, "completed");
     assert.equal((await window.engine.output(id)).result, "The later answer.");
     assert.deepEqual(await prompts(id), [prompt]);
   });
@@ -116,10 +116,10 @@ describe("prompts that the server takes and loses", function () {
     const prompt = script([{ text: "The second answer." }], "Followed up. ");
     const window = await open(losingParts(says("Followed up.")));
     const { id } = await launch(window, script([{ text: "The first answer." }]));
-    await ended(window, id);
+    await ended(window, id, 60_000);
     await window.engine.resume(id, prompt);
     await crash(window);
-    const task = await ended(window, id, 40_000);
+    const task = await ended(window, id, 60_000);
     assert.deepEqual([task.status, task.resumeCount], ["completed", 1]);
     assert.equal((await window.engine.output(id)).result, "The second answer.");
     assert.deepEqual((await prompts(id)).slice(1), [prompt]);
@@ -129,10 +129,10 @@ describe("prompts that the server takes and loses", function () {
     const prompt = script([{ text: "The fork's answer." }], "Forked. ");
     const window = await open(losingParts(says("Forked.")));
     const source = await launch(window, script([{ text: "The source's answer." }]));
-    await ended(window, source.id);
+    await ended(window, source.id, 60_000);
     const { id } = await launch(window, prompt, source.id);
     await crash(window);
-    assert.equal((await ended(window, id, 40_000)).status, "completed");
+    assert.equal((await ended(window, id, 60_000)).status, "completed");
     assert.equal((await window.engine.output(id)).result, "The fork's answer.");
     const [inherited, own, ...more] = await prompts(id);
     assert.match(inherited ?? "", /The source's answer/);
@@ -147,7 +147,7 @@ describe("prompts that the server takes and loses", function () {
     await server.kill();
     await server.restart();
     const next = await open();
-    const task = await ended(next, id, 40_000);
+    const task = await ended(next, id, 60_000);
     assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
     assert.match(task.error?.message ?? "", /prompt was lost.*Launch/);
     await until("the notice", async () => (await notices(server, parent)).length === 1);
@@ -158,14 +158,14 @@ describe("prompts that the server takes and loses", function () {
   it("a follow-up whose window died with the server is not answered by the answer before it", async () => {
     const window = await open(losingParts(says("Both again.")));
     const { id } = await launch(window, script([{ text: "The first answer." }]));
-    await ended(window, id);
+    await ended(window, id, 60_000);
     await window.engine.resume(id, script([{ text: "x" }], "Both again. "));
     const asked = model.requests.length;
     window.dispose();
     await server.kill();
     await server.restart();
     const next = await open();
-    const task = await ended(next, id, 40_000);
+    const task = await ended(next, id, 60_000);
     assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
     assert.match(task.error?.message ?? "", /follow-up was lost.*Fork/);
     assert.equal(model.requests.length, asked);
@@ -174,7 +174,7 @@ describe("prompts that the server takes and loses", function () {
   it("a notice is delivered only once it is stored whole, though window and server die before", async () => {
     const window = await open(losingParts(says("All 1 tasks finished.")));
     const { id } = await launch(window, script([{ text: "The told answer." }]));
-    await ended(window, id);
+    await ended(window, id, 60_000);
     await until("the notice without its parts", async () => (await prompts(parent)).includes(""));
     window.dispose();
     await server.kill();
@@ -200,7 +200,7 @@ describe("prompts that the server takes and loses", function () {
       await new Promise((resolve) => setTimeout(resolve, ((round + Math.random()) / ROUNDS) * STORING_MS));
       await crash(window);
       model.release(`cold-${round}`);
-      const task = await ended(window, id, 40_000);
+      const task = await ended(window, id, 60_000);
       assert.deepEqual(await prompts(id), [prompt]);
       if (task.status === "completed") {
         assert.equal((await window.engine.output(id)).result, `Answer ${round}.`);
