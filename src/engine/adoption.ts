@@ -49,7 +49,7 @@ function recordOf(
 ): TaskRecord {
   const { id, description, parentSessionID, model, createdAt } = subagent;
   const now = clock.now();
-  const prompt = promptOf(messages);
+  const prompt = askedLast(messages);
   if (!prompt)
     throw new Refusal(
       "wrong-status",
@@ -101,8 +101,8 @@ function endAtRest(
   }
 }
 
-/** What it was asked last: neither a request of the server's own, such as for a summary, nor a notice of ours. */
-function promptOf(messages: readonly Message[]): Prompt | undefined {
+/** What a session was asked last: neither a request of the server's own, such as for a summary, nor a notice of ours. */
+export function askedLast(messages: readonly Message[]): Prompt | undefined {
   const asked = messages.filter(isAsked);
   return asked.findLast((message) => hasArrived(message) && !isNotice(message)) ?? asked.at(-1);
 }

@@ -34,7 +34,15 @@ import {
   type Session,
   type SessionStatus,
 } from "./server-model.ts";
-import { isActive, shortID, type ModelRef, type NoticeState, type Task, type TaskRecord } from "./task.ts";
+import {
+  isActive,
+  isStopped,
+  shortID,
+  type ModelRef,
+  type NoticeState,
+  type Task,
+  type TaskRecord,
+} from "./task.ts";
 import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
 import { Subagents } from "./subagents.ts";
 import type { TakenSince } from "./taken-since.ts";
@@ -55,9 +63,6 @@ import {
 import { WorkTime } from "./work-time.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
-
-/** How long after a stop a turn that begins late is ended as well, in milliseconds. */
-const LATE_START_MS = 10_000;
 
 export interface EngineSettings extends TurnSettings {
   readonly fork: ForkSettings;
@@ -134,8 +139,6 @@ export class TaskEngine implements Disposable {
   private early: ServerEvent[] | undefined;
   private writing = true;
   private readonly subscriptions: readonly Disposable[];
-  /** Prompts that were stopped before their turn began. */
-  private readonly stoppedEarly = new WeakMap<Entry, { readonly until: number }>();
   readonly catalog: Catalog;
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone. */
@@ -499,13 +502,13 @@ export class TaskEngine implements Disposable {
       const turn = wasBuilt ? ({ kind: "unanswered" } as const) : await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
-      if (turn.kind === "unseen" || turn.kind === "unanswered")
-        this.stoppedEarly.set(entry, { until: at + LATE_START_MS });
       const event: TaskEvent =
         turn.kind === "completed"
           ? endOf(turn)
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.end(entry, event, by);
+      // It may have begun before its end was known, where nothing stops it.
+      if (turn.kind === "unseen" || turn.kind === "unanswered") this.stop(entry);
       await this.stopBelow(record.id);
       return this.registry.snapshot(entry);
     });
@@ -743,7 +746,7 @@ export class TaskEngine implements Disposable {
     if (!this.connected) return;
     guard?.connect(this.tookUp);
     this.tookUp = true;
-    await Promise.all([this.turns.connect(), this.notices.deliverPending()]);
+    await Promise.all([this.turns.connect(), this.notices.deliverPending(), this.stopLateStarts()]);
     this.pump();
   }
 
@@ -795,13 +798,34 @@ export class TaskEngine implements Disposable {
     if (before && isAtWork(before) !== (now !== undefined && isAtWork(now))) this.requests.forget(id);
   }
 
-  /** A prompt can be stopped before its turn begins; the turn then begins all the same. */
+  /**
+   * A prompt can be stopped before its turn begins, which then begins all the same, however late. What was asked later in
+   * that session is none of the task's.
+   */
   private stopLateStart(entry: Entry, event: ServerEvent): void {
-    const early = this.stoppedEarly.get(entry);
-    if (!early || event.type !== "session-status" || event.status.type !== "busy") return;
-    this.stoppedEarly.delete(entry);
-    if (isActive(entry.record) || this.ports.clock.now() > early.until) return;
-    this.stop(entry);
+    if (event.type !== "message-changed" || event.info.role !== "assistant") return;
+    const { completed, parentID } = event.info;
+    if (completed === undefined && parentID === entry.record.promptMessageID && isStopped(entry.record))
+      this.stop(entry);
+  }
+
+  /** Stops the turns that began late while nobody watched. */
+  private async stopLateStarts(): Promise<void> {
+    const { server, logger } = this.ports;
+    const stopped = this.registry.all().filter(({ record }) => isStopped(record));
+    if (stopped.length === 0) return;
+    try {
+      const [statuses, { askedLast }] = await Promise.all([server.statuses(), import("./adoption.ts")]);
+      const isLate = async ({ record: { id, promptMessageID } }: Entry): Promise<boolean> =>
+        askedLast(await server.messages(id))?.info.id === promptMessageID;
+      await Promise.all(
+        stopped
+          .filter(({ record }) => statuses.has(record.id))
+          .map(async (entry) => (await isLate(entry)) && this.stop(entry)),
+      );
+    } catch (error) {
+      logger.warn(`Whether a stopped task began late could not be read: ${messageOf(error)}`);
+    }
   }
 
   private stop({ record }: Entry): void {

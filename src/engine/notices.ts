@@ -8,7 +8,7 @@ import type { AgentServer, Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { english, sentence } from "./sentence.ts";
 import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
-import { isActive, shortID, type NoticeState, type TaskRecord } from "./task.ts";
+import { isActive, isStopped, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
 import { INTERRUPTED } from "./turns.ts";
 
@@ -199,7 +199,9 @@ export class Notices implements Disposable {
   ): Promise<NoticeState | undefined> {
     const { record } = entry;
     const parentID = record.parentSessionID;
-    const wakes = record.launchedBy === "agent";
+    const parentTask = this.registry.entry(parentID);
+    // A task that was stopped does not work on because of what it launched.
+    const wakes = record.launchedBy === "agent" && !(parentTask && isStopped(parentTask.record));
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };

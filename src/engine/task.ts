@@ -172,6 +172,11 @@ export function isActive(task: Pick<TaskRecord, "status">): boolean {
   return task.status === "running" || task.status === "resumed";
 }
 
+/** A task whose last turn ended before its time: its session is not to work for it any more. */
+export function isStopped({ status }: Pick<TaskRecord, "status">): boolean {
+  return status === "cancelled" || status === "error";
+}
+
 /** A task that waits for others to end before it starts. */
 export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;

@@ -5,9 +5,11 @@ import {
   ended,
   notices,
   openWindow,
+  realClock,
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
+import { replacing } from "../support/mortal-server.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   script,
@@ -195,6 +197,35 @@ describe("a task's life", () => {
       model.requests.filter(({ sessionID }) => sessionID === task.id).every(({ aborted }) => aborted),
     );
   });
+
+  for (const minutes of [0, 10])
+    it(`a task that is cancelled while the server still stores its prompt stays cancelled, the turn beginning ${minutes} minutes later`, async () => {
+      let passed = 0;
+      let store = (): Promise<void> => Promise.reject(new Error("Nothing was prompted."));
+      const slow = await openWindow(
+        server,
+        {},
+        (real) => replacing(real, "prompt", async (...prompt) => void (store = () => real.prompt(...prompt))),
+        { ...realClock, now: () => Date.now() + passed },
+      );
+      const { id } = await slow.engine.launch({
+        prompt: script([{ text: "late", gate: "never-late" }]),
+        parentSessionID: parent,
+        launchedBy: "agent",
+      });
+      await slow.engine.cancel(id, "agent");
+      passed = minutes * 60_000;
+      await store();
+      await beginning(id);
+      await until("an idle session", async () => !(id in (await statuses())));
+      assert.equal(slow.engine.get(id)?.status, "cancelled");
+      slow.dispose();
+    });
+
+  const beginning = (id: string): Promise<unknown> =>
+    until("the beginning of the turn", async () =>
+      (await storedMessages(server, id)).some(({ info }) => info.role === "assistant"),
+    );
 
   async function statuses(): Promise<Record<string, unknown>> {
     return (await (await server.fetch("/session/status")).json()) as Record<string, unknown>;

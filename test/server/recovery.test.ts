@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import type { Task } from "../../src/engine/task.ts";
+import {
+  createSession,
+  ended,
+  notices,
+  openWindow,
+  storedMessages,
+  type EngineWindow,
+} from "../support/engine.ts";
+import { replacing } from "../support/mortal-server.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   script,
@@ -119,6 +128,54 @@ describe("tasks outlive windows, connections and servers", () => {
     model.release("killed");
     assert.equal((await ended(window, again.id)).status, "completed");
   });
+
+  it("a task that was cancelled and began while no window watched is stopped by the next one", async () => {
+    const task = await cancelledEarly();
+    const { id, promptMessageID: messageID } = task;
+    const unwatched = script([{ text: "unwatched", gate: "never-unwatched" }]);
+    await say(id, unwatched, messageID);
+    await beginning(id);
+    const next = await open();
+    await idle(id);
+    assert.equal(next.engine.get(id)?.status, "cancelled");
+  });
+
+  it("what a person asks in the session of a cancelled task is answered, across a reload too", async () => {
+    const { id } = await cancelledEarly();
+    await say(id, script([{ text: "Answered.", gate: "asked-later" }]));
+    await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "asked-later");
+    const next = await open();
+    model.release("asked-later");
+    await idle(id);
+    assert.equal(await next.engine.lastAnswer(id), "Answered.");
+  });
+
+  /** A task whose prompt never got to the server. */
+  async function cancelledEarly(): Promise<Task> {
+    const deaf = await openWindow(server, {}, (real) => replacing(real, "prompt", async () => undefined));
+    const { id } = await deaf.engine.launch({ prompt: "x", parentSessionID: parent, launchedBy: "agent" });
+    const task = await deaf.engine.cancel(id, "agent");
+    deaf.dispose();
+    return task;
+  }
+
+  const say = (sessionID: string, text: string, messageID?: string): Promise<unknown> =>
+    server.fetch(`/session/${sessionID}/prompt_async`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ agent: "general", messageID, parts: [{ type: "text", text }] }),
+    });
+
+  const beginning = (id: string): Promise<unknown> =>
+    until("the beginning of the turn", async () =>
+      (await storedMessages(server, id)).some(({ info }) => info.role === "assistant"),
+    );
+
+  const idle = (id: string): Promise<unknown> =>
+    until("an idle session", async () => {
+      const statuses = (await (await server.fetch("/session/status")).json()) as object;
+      return !(id in statuses);
+    });
 
   it("records of a future version or broken ones are shown as such and never overwritten", async () => {
     const metadata = { asyncagents: { v: 99, from: "the future" }, theirs: { kept: true } };
