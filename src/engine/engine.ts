@@ -3,7 +3,7 @@ import { HandOver, hasArrived, isStored } from "./arrival.ts";
 import type { BudgetGuard } from "./budget-guard.ts";
 import { Catalog } from "./catalog.ts";
 import type { Budget } from "./ceiling.ts";
-import { messageOf, Refusal } from "./errors.ts";
+import { messageOf, Refusal, textOf } from "./errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
@@ -22,7 +22,7 @@ import {
   type UnreadableTask,
 } from "./registry.ts";
 import { Requests } from "./requests.ts";
-import { english, sentence } from "./sentence.ts";
+import { english, sentence, type Sentence, type Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import {
   sessionOf,
@@ -38,6 +38,7 @@ import {
   isActive,
   isStopped,
   shortID,
+  taskError,
   type ModelRef,
   type NoticeState,
   type Task,
@@ -61,6 +62,12 @@ import {
   type WaitOptions,
 } from "./waiting.ts";
 import { WorkTime } from "./work-time.ts";
+
+/** Why a task ended whose session somebody deleted. */
+const SESSION_DELETED = taskError(
+  "SessionDeleted",
+  sentence("The session of the task was deleted. Launch a new task instead."),
+);
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
@@ -111,7 +118,7 @@ type Ender = Caller | "ceiling";
 /**
  * The lifecycle of background tasks. Launches, follows, resumes, cancels and clears them, and tells their parents.
  * Commands reject with a {@link Refusal} where they cannot be, and with a `ServerFailure` where the server did not do
- * its part; either way nothing was changed.
+ * its part; either way nothing was changed, unless the refusal is one of what could be done in part only.
  */
 export class TaskEngine implements Disposable {
   private readonly registry: TaskRegistry;
@@ -208,6 +215,12 @@ export class TaskEngine implements Disposable {
       server.onEvent((event) => this.accept(event)),
       this.registry.onDidChange((change) => this.forgetRequests(change)),
       this.subagents.onDidChange((change) => this.forgetRequests(change)),
+      this.registry.onDidFindDiscarded((id) => void this.launcher.remove(id)),
+      this.registry.onWillLose((entry) => this.registry.keep(entry, this.lost(entry))),
+      this.registry.onDidChange(({ id, after }) => {
+        const lost = after ? undefined : this.registry.lost().find(({ record }) => record.id === id);
+        if (lost) this.notices.deliverSoon(lost);
+      }),
       this.registry.onDidChange(({ before, after }) => {
         if (!before || !isActive(before) || (after && isActive(after))) return;
         // Every end frees a slot, and the last one lets polling rest.
@@ -509,7 +522,16 @@ export class TaskEngine implements Disposable {
       await this.end(entry, event, by);
       // It may have begun before its end was known, where nothing stops it.
       if (turn.kind === "unseen" || turn.kind === "unanswered") this.stop(entry);
-      await this.stopBelow(record.id);
+      await this.stopBelow(record.id).catch((error: unknown) => {
+        throw new Refusal(
+          "partly-done",
+          sentence(
+            "Task {0} was stopped, but not all of its subtasks could be stopped: {1}",
+            shortID(record.id),
+            textOf(error),
+          ),
+        );
+      });
       return this.registry.snapshot(entry);
     });
   }
@@ -532,7 +554,10 @@ export class TaskEngine implements Disposable {
     by: Caller = "person",
   ): Promise<readonly Task[]> {
     const active = this.batch(batchID, parentSessionID).filter(isActive);
-    return Promise.all(active.map(({ id }) => this.cancel(id, by)));
+    return allOf(
+      active.map(({ id }) => this.cancel(id, by)),
+      (done, total, why) => sentence("{0} of {1} tasks were cancelled. {2}", done, total, why),
+    );
   }
 
   /** Takes a batch off the list; see {@link clear}. */
@@ -545,7 +570,10 @@ export class TaskEngine implements Disposable {
     const tasks = this.batch(batchID, parentSessionID);
     const running = tasks.filter(isActive);
     if (running.length > 0 && !options.cancelRunning) throw stillRunning(running.map(({ id }) => id));
-    return Promise.all(tasks.map(({ id }) => this.clear(id, options, by)));
+    return allOf(
+      tasks.map(({ id }) => this.clear(id, options, by)),
+      (done, total, why) => sentence("{0} of {1} tasks were cleared. {2}", done, total, why),
+    );
   }
 
   /** What the tasks and everything below them took together. */
@@ -746,6 +774,8 @@ export class TaskEngine implements Disposable {
     if (!this.connected) return;
     guard?.connect(this.tookUp);
     this.tookUp = true;
+    if (this.writing) await this.loseMissing();
+    if (!this.connected) return;
     await Promise.all([this.turns.connect(), this.notices.deliverPending(), this.stopLateStarts()]);
     this.pump();
   }
@@ -772,10 +802,11 @@ export class TaskEngine implements Disposable {
       return;
     }
     if (event.type === "session-deleted") {
-      const entry = this.registry.forget(event.sessionID);
-      this.requests.forget(event.sessionID);
+      const entry = this.registry.entry(event.sessionID);
       // The server goes on with the turn of a session that it deletes.
       if (entry && isActive(entry.record)) this.stop(entry);
+      this.registry.forget(event.sessionID);
+      this.requests.forget(event.sessionID);
       return;
     }
     const entry = this.registry.entry(sessionOf(event));
@@ -843,13 +874,9 @@ export class TaskEngine implements Disposable {
       // It was aborted at its ceiling by a process that was cut off before it could store that.
       if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
     }
-    const ended = transition(record, event);
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
-    const messageID = noticeID(record, ended.endedAt ?? ended.startedAt, finalMessageID);
-    const notice = this.noticeFor(ended, messageID, by);
-    const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
-    const worked = this.work.of(entry, ended.endedAt);
-    const next = { ...ended, notice, toolCalls, worked, queued: undefined };
+    const next = this.ended(entry, event, (endedAt) => noticeID(record, endedAt, finalMessageID), by);
+    const { notice } = next;
     // What the server's messages tell again after a crash is stored together with the notice's delivery.
     const storesFirst =
       notice.state !== "pending" ||
@@ -857,15 +884,52 @@ export class TaskEngine implements Disposable {
       event.type === "cancelled" ||
       by === "ceiling";
     try {
-      if (storesFirst) await this.registry.save(entry, next);
+      if (storesFirst) await this.registry.record(entry, next);
       else this.registry.keep(entry, next);
     } catch (error) {
       // It ended all the same; the notice's delivery stores it first, and tries again.
       this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
     }
-    this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${ended.status}.`);
+    this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${next.status}.`);
     const answer = event.type === "turn-completed" ? event.answer : undefined;
     void this.notices.deliver(entry, { storesFirst, answer });
+  }
+
+  private ended(
+    entry: Entry,
+    event: TaskEvent,
+    noticeID: (endedAt: number) => string,
+    by: Ender | undefined,
+  ): TaskRecord {
+    const { record } = entry;
+    const ended = transition(record, event);
+    const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
+    const notice = this.noticeFor(ended, noticeID(ended.endedAt ?? ended.startedAt), by);
+    return { ...ended, notice, toolCalls, worked: this.work.of(entry, ended.endedAt), queued: undefined };
+  }
+
+  /** What becomes of a task whose session is deleted while it is at work. */
+  private lost(entry: Entry): TaskRecord {
+    const { record } = entry;
+    const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
+    // When it was deleted each process sees at another time; the notice is the same.
+    return this.ended(
+      entry,
+      event,
+      () => noticeID(record, record.startedAt, SESSION_DELETED.name),
+      undefined,
+    );
+  }
+
+  /** Tasks whose session was deleted while no process watched. */
+  private async loseMissing(): Promise<void> {
+    const { server, logger } = this.ports;
+    try {
+      for (const record of this.registry.missing())
+        if (!(await server.session(record.id))) this.registry.lose(record);
+    } catch (error) {
+      logger.warn(`Which tasks are gone could not be read: ${messageOf(error)}`);
+    }
   }
 
   /** Nothing goes on working for a task that was stopped. */
@@ -873,7 +937,7 @@ export class TaskEngine implements Disposable {
     const below = this.registry.descendantsOf(taskID);
     if (below.length === 0) return;
     const statuses = await this.ports.server.statuses();
-    await Promise.all(
+    const outcomes = await Promise.allSettled(
       below.map(async ({ id }) => {
         const entry = this.registry.entry(id);
         // Its parent, cancelled too, is not told.
@@ -881,6 +945,8 @@ export class TaskEngine implements Disposable {
         else if (statuses.has(id)) await this.ports.server.abort(id);
       }),
     );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed) throw failed.reason;
   }
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {
@@ -897,11 +963,11 @@ export class TaskEngine implements Disposable {
     resumed: TaskRecord,
     text: string,
   ): Promise<void> {
+    await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
-      await this.registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
       await this.prompts.give(entry, { text });
     } catch (error) {
-      await this.registry.save(entry, before).catch(() => undefined);
+      await this.registry.record(entry, before).catch(() => undefined);
       throw error;
     }
   }
@@ -938,6 +1004,20 @@ export class TaskEngine implements Disposable {
       return this.registry.snapshot(entry);
     });
   }
+}
+
+/** What the commands gave. Where only some succeeded, `partly` says so. */
+async function allOf(
+  commands: readonly Promise<Task>[],
+  partly: (done: number, total: number, why: Text) => Sentence,
+): Promise<readonly Task[]> {
+  const outcomes = await Promise.allSettled(commands);
+  const done = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+  const failed = outcomes.find((outcome) => outcome.status === "rejected");
+  if (!failed) return done;
+  throw done.length === 0
+    ? failed.reason
+    : new Refusal("partly-done", partly(done.length, outcomes.length, textOf(failed.reason)));
 }
 
 function stillRunning(taskIDs: readonly string[]): Refusal {

@@ -19,6 +19,8 @@ export type RefusalCode =
   | "needs-permission"
   | "over-budget"
   | "unavailable"
+  /** The only one after which something was changed: the text says what was done, and why the rest was not. */
+  | "partly-done"
   | "cancelled-by-caller";
 
 /** An error whose text people read; its message says the same in English. */
@@ -28,7 +30,7 @@ export class ToldError extends Error {
   }
 }
 
-/** A command that the engine refuses. The text is one clear sentence for people and agents; nothing was changed. */
+/** A command that the engine refuses. The text is one clear sentence for people and agents; save for `partly-done`, nothing was changed. */
 export class Refusal extends ToldError {
   override readonly name = "Refusal";
 

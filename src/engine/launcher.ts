@@ -10,7 +10,7 @@ import { ServerFailure, type AgentServer, type Clock, type Logger, type NewSessi
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
-import type { PermissionRule, PromptFile } from "./server-model.ts";
+import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
 import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
 
 /** Longest description kept, and longest one made from a prompt, in characters. */
@@ -177,6 +177,7 @@ export class Launcher {
     const { parentSessionID, launchedBy, callID, fork } = input;
     const description = describe(input);
     const now = clock.now();
+    const promptMessageID = freshID("msg", now, random);
     const wanted: NewSession = {
       title: description,
       parentID: parentSessionID,
@@ -200,23 +201,49 @@ export class Launcher {
         queued: startsNow ? undefined : true,
         toolCalls: 0,
         callID,
-        promptMessageID: freshID("msg", now, random),
+        promptMessageID,
         createdAt: now,
         startedAt: now,
         notice: { state: "none" },
       },
     };
-    const session =
+    const create = (): Promise<Session> =>
       fork && opening?.copies
-        ? await server.copySession(fork.sourceSessionID, wanted)
-        : await server.createSession(wanted);
-    const entry = this.registry.adopt(session);
+        ? server.copySession(fork.sourceSessionID, wanted)
+        : server.createSession(wanted);
+    const entry = this.registry.adopt(await this.created(create, promptMessageID));
     if (entry) return entry;
     throw new ServerFailure(
       "POST /session",
       "unexpected-answer",
       sentence("The server did not keep the task's record."),
     );
+  }
+
+  /** Removes the session of a launch that came to nothing. Where that fails it is found again at the next connect. */
+  async remove(sessionID: string): Promise<void> {
+    const { server, logger } = this.ports;
+    try {
+      await server.abort(sessionID);
+      await server.deleteSession(sessionID);
+    } catch (error) {
+      logger.warn(`Session ${sessionID} could not be removed: ${messageOf(error)}`);
+    }
+  }
+
+  /** The session of a new task. Where its creation fails, the answer may be all that was lost; otherwise what still comes of it is removed. */
+  private async created(create: () => Promise<Session>, promptMessageID: string): Promise<Session> {
+    try {
+      return await create();
+    } catch (error) {
+      const sessions = await this.ports.server.sessions().catch(() => []);
+      const created = sessions.find(
+        ({ task }) => task.kind === "task" && task.record.promptMessageID === promptMessageID,
+      );
+      if (created) return created;
+      this.registry.discard(promptMessageID);
+      throw error;
+    }
   }
 
   /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
@@ -249,17 +276,13 @@ export class Launcher {
     files: LaunchInput["files"],
     startsNow: boolean,
   ): Promise<void> {
-    const { server, logger } = this.ports;
-    const { id } = entry.record;
+    const { promptMessageID } = entry.record;
     return entry.serial.run(async () => {
       try {
         await this.prompts.give(entry, { text, files, noReply: !startsNow });
       } catch (error) {
         // A task that never got its prompt would only mislead.
-        this.registry.forget(id);
-        await Promise.all([server.abort(id), server.deleteSession(id)]).catch((cleanup: unknown) => {
-          logger.warn(`Session ${id} could not be removed: ${messageOf(cleanup)}`);
-        });
+        this.registry.discard(promptMessageID);
         throw error;
       }
     });

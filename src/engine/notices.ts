@@ -78,13 +78,13 @@ export class Notices implements Disposable {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
-      if (!this.canAct() || this.registry.entry(entry.record.id) !== entry) return;
+      if (!this.canAct() || !this.registry.holds(entry)) return;
       try {
         if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID, { answer });
-        if (outcome) await this.registry.save(entry, { ...entry.record, notice: outcome });
+        if (outcome) await this.registry.record(entry, { ...entry.record, notice: outcome });
         else if (this.canAct()) await this.registry.flush(entry);
       } catch (error) {
         this.logger.warn(
@@ -93,6 +93,11 @@ export class Notices implements Disposable {
         await this.noteFailure(entry, messageOf(error));
       }
     });
+  }
+
+  /** Delivers the notice a moment later: with the session of a task that of its parent may be deleted as well. */
+  deliverSoon(entry: Entry): void {
+    if (this.canAct()) this.deliverIn(entry, FIRST_RETRY_MS);
   }
 
   /**
@@ -106,13 +111,13 @@ export class Notices implements Disposable {
     this.held.get(entry.record.parentSessionID)?.delete(entry);
     const outcome = await this.tell(entry, notice.messageID, { waits: false });
     if (!outcome) throw new ToldError(NOT_STORED);
-    await this.registry.save(entry, { ...entry.record, notice: outcome });
+    await this.registry.record(entry, { ...entry.record, notice: outcome });
   }
 
   /** Whatever was not stored or told yet is now, for example after a reconnect. */
   async deliverPending(): Promise<void> {
     await Promise.all(
-      this.registry.all().map(async (entry) => {
+      [...this.registry.all(), ...this.registry.lost()].map(async (entry) => {
         if (await this.isMissing(entry)) await this.deliverAgain(entry);
         else if (entry.record.notice.state === "pending" || this.registry.isUnstored(entry))
           await this.deliver(entry);
@@ -291,12 +296,11 @@ export class Notices implements Disposable {
   private async result(record: TaskRecord): Promise<string> {
     if (record.status !== "completed" || record.finalMessageID === undefined) return "";
     const message = await this.server.message(record.id, record.finalMessageID);
-    return message ? answerText(message) : "";
+    return message ? answerText(message) : "It can no longer be read: the session of the task was deleted.";
   }
 
   private count(entry: Entry): Omit<NoticeFacts, "result"> {
-    const siblings = this.registry
-      .all()
+    const siblings = [...this.registry.all(), ...this.registry.lost()]
       .map(({ record }) => record)
       .filter(({ parentSessionID }) => parentSessionID === entry.record.parentSessionID);
     return {
@@ -310,20 +314,22 @@ export class Notices implements Disposable {
     return agents.find(({ mode }) => mode !== "subagent")?.name ?? "build";
   }
 
+  private deliverIn(entry: Entry, ms: number): void {
+    this.retries.get(entry.record.id)?.dispose();
+    this.retries.set(
+      entry.record.id,
+      this.clock.after(ms, () => void this.deliver(entry)),
+    );
+  }
+
   private async noteFailure(entry: Entry, lastError: string): Promise<void> {
     const { notice } = entry.record;
     const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
-    if (this.canAct()) {
-      const delay = Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
-      this.retries.set(
-        entry.record.id,
-        this.clock.after(delay, () => void this.deliver(entry)),
-      );
-    }
+    if (this.canAct()) this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
     if (notice.state !== "pending") return;
     // Kept in memory first: where the server is out of reach, storing it fails as well.
     await this.registry
-      .save(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
+      .record(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
 }

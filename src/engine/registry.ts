@@ -50,10 +50,13 @@ export interface Tombstone {
   readonly parentSessionID: string;
 }
 
-/** Where tombstones outlive the process. */
+/** Where what the server does not tell of tasks any more outlives the process. */
 export interface TombstoneStore {
   load(): readonly Tombstone[];
   save(tombstones: readonly Tombstone[]): void;
+  /** Tasks of which a parent is still to be notified, as last seen: their session may be deleted while nobody watches. */
+  loadUnsettled(): readonly TaskRecord[];
+  saveUnsettled(records: readonly TaskRecord[]): void;
 }
 
 const TOMBSTONES_KEPT = 1_000;
@@ -69,11 +72,23 @@ export class TaskRegistry {
   private readonly activeEntries = new Set<Entry>();
   private readonly snapshots = new WeakMap<Entry, Task>();
   private tombstones: readonly Tombstone[];
+  /** Tasks of which a parent is still to be notified, by their IDs. */
+  private readonly unsettled: Map<string, TaskRecord>;
+  /** Those of them whose session is gone. */
+  private readonly lostEntries = new Map<string, Entry>();
   private readonly changes: Emitter<TaskChange>;
+  private readonly losses: Emitter<Entry>;
+  /** The prompts of launches that came to nothing. */
+  private readonly discarded = new Set<string>();
+  private readonly discards: Emitter<string>;
   private readonly sessionChanges: Emitter<string>;
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone; it may be a task. */
   readonly onDidChangeSession: Event<string>;
+  /** A task whose session is gone while it is at work, just before the task is gone as well. */
+  readonly onWillLose: Event<Entry>;
+  /** The ID of a session that is left of a launch that came to nothing. */
+  readonly onDidFindDiscarded: Event<string>;
 
   constructor(
     private readonly server: AgentServer,
@@ -82,6 +97,11 @@ export class TaskRegistry {
     private readonly tombstoneStore: TombstoneStore,
   ) {
     this.tombstones = [...tombstoneStore.load()];
+    this.unsettled = new Map(tombstoneStore.loadUnsettled().map((record) => [record.id, record]));
+    this.losses = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
+    this.onWillLose = this.losses.event;
+    this.discards = new Emitter((error) => logger.error("A listener to discarded tasks failed.", error));
+    this.onDidFindDiscarded = this.discards.event;
     this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
     this.onDidChange = this.changes.event;
     this.sessionChanges = new Emitter((error) =>
@@ -104,6 +124,24 @@ export class TaskRegistry {
 
   all(): readonly Entry[] {
     return [...this.entries.values()];
+  }
+
+  /** The tasks whose session is gone and of which a parent is still to be notified. */
+  lost(): readonly Entry[] {
+    return [...this.lostEntries.values()];
+  }
+
+  /** Whether a task is in the list or among the {@link lost} ones. */
+  holds(entry: Entry): boolean {
+    const { id } = entry.record;
+    return this.entries.get(id) === entry || this.lostEntries.get(id) === entry;
+  }
+
+  /** Tasks that an earlier process left unsettled and that the server did not tell of. */
+  missing(): readonly TaskRecord[] {
+    return [...this.unsettled.values()].filter(
+      ({ id }) => !this.entries.has(id) && !this.lostEntries.has(id),
+    );
   }
 
   active(): readonly Entry[] {
@@ -247,6 +285,10 @@ export class TaskRegistry {
       return entry;
     }
     const { record } = session.task;
+    if (this.discarded.has(record.promptMessageID)) {
+      this.discards.fire(record.id);
+      return undefined;
+    }
     if (!entry) {
       const created: Entry = {
         record,
@@ -259,6 +301,7 @@ export class TaskRegistry {
       this.entries.set(record.id, created);
       this.tasksOf.add(record.parentSessionID, created);
       this.noteActivity(created);
+      this.remember(record);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
       return created;
     }
@@ -279,14 +322,14 @@ export class TaskRegistry {
     return entry;
   }
 
-  /** The session is gone: so is the task. */
+  /** The session is gone: so is the task, apart from what its parent is still to be notified of. */
   forget(sessionID: string): Entry | undefined {
-    const parentID = this.sessionsByID.get(sessionID)?.parentID;
-    if (parentID !== undefined) this.linked.delete(parentID, sessionID);
-    this.sessionsByID.delete(sessionID);
     const entry = this.entries.get(sessionID);
+    if (entry && isActive(entry.record)) this.losses.fire(entry);
+    this.forgetSession(sessionID);
     if (entry) {
       this.bury(entry.record);
+      if (this.unsettled.has(sessionID)) this.lostEntries.set(sessionID, entry);
       this.drop(entry);
     }
     this.sessionChanges.fire(sessionID);
@@ -294,15 +337,52 @@ export class TaskRegistry {
   }
 
   /**
-   * Writes a changed record: shown at once, then stored. Where storing fails the record stays in memory as the newer
-   * one, and {@link flush} stores it later.
+   * Takes back the task of a launch that came to nothing: nobody is notified of it. Its session may be told of later, or
+   * be there already; it is no task in either case.
    */
-  async save(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
-    this.keep(entry, next);
-    await this.store(entry);
+  discard(promptMessageID: string): void {
+    this.discarded.add(promptMessageID);
+    const entry = this.all().find(({ record }) => record.promptMessageID === promptMessageID);
+    if (!entry) return;
+    if (this.unsettled.delete(entry.record.id)) this.saveUnsettled();
+    this.drop(entry);
+    this.discards.fire(entry.record.id);
   }
 
-  /** Shows a changed record, which {@link flush} or the next {@link save} stores. */
+  /** A task that an earlier process left unsettled, and whose session is gone. */
+  lose(record: TaskRecord): void {
+    const { id, description, parentSessionID, agent, model, createdAt } = record;
+    this.adopt({
+      id,
+      title: description,
+      directory: "",
+      parentID: parentSessionID,
+      agent,
+      model,
+      created: createdAt,
+      updated: createdAt,
+      cost: 0,
+      tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+      task: { kind: "task", record },
+    });
+    this.forget(id);
+  }
+
+  /** Stores a changed record, and shows it then. Where that fails nothing is changed. */
+  async save(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+    await this.store(entry, { ...next, revision: entry.record.revision + 1 });
+  }
+
+  /**
+   * Shows a fact at once, and stores it. Where that fails the record stays in memory as the newer one, and {@link flush}
+   * stores it later.
+   */
+  async record(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+    this.keep(entry, next);
+    await this.flush(entry);
+  }
+
+  /** Shows a fact, which {@link flush} or the next {@link save} stores. */
   keep(entry: Entry, next: Omit<TaskRecord, "revision">): void {
     const record = { ...next, revision: entry.record.revision + 1 };
     this.change(entry, () => this.replace(entry, record));
@@ -311,12 +391,13 @@ export class TaskRegistry {
   /** Whether the server's copy of the record is older than the one here. */
   isUnstored(entry: Entry): boolean {
     const { task } = entry.session;
-    return task.kind === "task" && task.record.revision < entry.record.revision;
+    const isThere = this.entries.get(entry.record.id) === entry;
+    return isThere && task.kind === "task" && task.record.revision < entry.record.revision;
   }
 
   /** Stores the record where the server's copy is older. */
   async flush(entry: Entry): Promise<void> {
-    if (this.isUnstored(entry)) await this.store(entry);
+    if (this.isUnstored(entry)) await this.store(entry, entry.record);
   }
 
   /** Tells that the progress of a task changed visibly. */
@@ -326,6 +407,8 @@ export class TaskRegistry {
 
   dispose(): void {
     this.changes.dispose();
+    this.losses.dispose();
+    this.discards.dispose();
     this.sessionChanges.dispose();
   }
 
@@ -347,7 +430,10 @@ export class TaskRegistry {
         )
       : new Refusal(
           "unknown-task",
-          sentence("There is no task {0}; list the tasks to see their IDs.", wanted),
+          sentence(
+            "There is no task {0}, or its session no longer exists; list the tasks to see their IDs, or start a new asyncagents_task instead.",
+            wanted,
+          ),
         );
   }
 
@@ -356,18 +442,54 @@ export class TaskRegistry {
     return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
   }
 
+  private forgetSession(id: string): void {
+    const parentID = this.sessionsByID.get(id)?.parentID;
+    if (parentID !== undefined) this.linked.delete(parentID, id);
+    this.sessionsByID.delete(id);
+  }
+
   private bury({ id, description, parentSessionID }: TaskRecord): void {
-    this.tombstones = [...this.tombstones, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
+    const others = this.tombstones.filter((tombstone) => tombstone.id !== id);
+    this.tombstones = [...others, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
     this.tombstoneStore.save(this.tombstones);
   }
 
-  private async store(entry: Entry): Promise<void> {
-    const stored = await this.server.saveRecord(entry.record);
-    if (stored) {
-      this.adopt(stored);
+  /** Keeps beyond the process what a parent is still to be notified of, and nothing else. */
+  private remember(record: TaskRecord): void {
+    const isSettled = !isActive(record) && record.notice.state !== "pending";
+    if (isSettled) {
+      this.lostEntries.delete(record.id);
+      if (!this.unsettled.delete(record.id)) return;
     } else {
-      this.logger.warn(`The session of task ${shortID(entry.record.id)} is gone.`);
-      this.forget(entry.record.id);
+      if (this.unsettled.get(record.id)?.revision === record.revision) return;
+      this.unsettled.set(record.id, record);
+    }
+    this.saveUnsettled();
+  }
+
+  private saveUnsettled(): void {
+    this.tombstoneStore.saveUnsettled([...this.unsettled.values()]);
+  }
+
+  private async store(entry: Entry, record: TaskRecord): Promise<void> {
+    const stored = await this.stored(record);
+    if (stored) {
+      if (this.entries.get(record.id) === entry) this.adopt(stored);
+    } else {
+      this.logger.warn(`The session of task ${shortID(record.id)} is gone.`);
+      this.forget(record.id);
+    }
+  }
+
+  /** The session with this record. Undefined: it is gone. */
+  private async stored(record: TaskRecord): Promise<Session | undefined> {
+    try {
+      return await this.server.saveRecord(record);
+    } catch (error) {
+      // That there was no answer does not say that nothing was stored.
+      const session = await this.server.session(record.id).catch(() => undefined);
+      if (session?.task.kind === "task" && session.task.record.revision === record.revision) return session;
+      throw error;
     }
   }
 
@@ -390,6 +512,7 @@ export class TaskRegistry {
         isQueued(record) !== isQueued(entry.record) ||
         record.promptMessageID !== entry.record.promptMessageID);
     entry.record = record;
+    this.remember(record);
     if (this.entries.get(record.id) === entry) this.noteActivity(entry);
     if (began) {
       entry.progress = new ProgressTracker(this.now(), isQueued(record));

@@ -8,8 +8,10 @@ import {
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
+import type { TombstoneStore } from "../../src/engine/registry.ts";
 import { isUntold } from "../../src/engine/task.ts";
 import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
+import { remembered } from "../support/remembered.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   messageText,
@@ -44,8 +46,11 @@ describe("notices to the parent", () => {
     await model?.stop();
   });
 
-  async function open(between?: Parameters<typeof openWindow>[2]): Promise<EngineWindow> {
-    const window = await openWindow(server, {}, between);
+  async function open(
+    between?: Parameters<typeof openWindow>[2],
+    memory?: TombstoneStore,
+  ): Promise<EngineWindow> {
+    const window = await openWindow(server, {}, between, undefined, undefined, undefined, undefined, memory);
     windows.push(window);
     return window;
   }
@@ -197,6 +202,63 @@ describe("notices to the parent", () => {
     await until("the end of the model's stream", () => request.aborted);
     assert.ok(!window.log.some((line) => line.startsWith("error")), window.log.join("\n"));
   });
+
+  it("a task whose session is deleted ends in an error that says so, and its parent is told once", async () => {
+    const memory = remembered();
+    const window = await open(undefined, memory);
+    const id = await launch(window, { text: "x", gate: "deleted", gateAfterText: true });
+    const request = await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const errors: (string | undefined)[] = [];
+    window.engine.onDidChange((change) => {
+      if (change.id === id && change.after?.status === "error") errors.push(change.after.error?.message);
+    });
+    await server.fetch(`/session/${id}`, { method: "DELETE" });
+    const [told] = await until("the notice", async () => {
+      const all = await notices(server, parent);
+      return all.length > 0 && all;
+    });
+    assert.match(told?.line ?? "", /"Told" failed/);
+    assert.match(told?.hidden ?? "", /The session of the task was deleted\./);
+    assert.match(errors[0] ?? "", /^The session of the task was deleted\./);
+    assert.equal(window.engine.get(id), undefined);
+    await until("the end of the model's stream", () => request.aborted);
+    await until("the delivery", () => memory.loadUnsettled().length === 0);
+    window.dispose();
+    await open(undefined, memory);
+    assert.equal((await notices(server, parent)).length, 1);
+  });
+
+  for (const moment of ["before", "after"] as const)
+    it(`a task whose session was deleted while no window watched is told of once, though the connection of the next window breaks ${moment} it tells`, async () => {
+      const memory = remembered();
+      const first = await open(undefined, memory);
+      const id = await launch(first, { text: "x", gate: "deleted-unwatched", gateAfterText: true }, "agent");
+      await model.waitForRequest(({ sessionID }) => sessionID === id);
+      first.dispose();
+      await server.fetch(`/session/${id}`, { method: "DELETE" });
+      await server.fetch(`/session/${id}/abort`, { method: "POST" });
+      let isBroken = false;
+      const dying = await open(
+        (real) =>
+          replacing(real, "prompt", async (...prompt) => {
+            if (moment === "after") await real.prompt(...prompt);
+            isBroken = true;
+            throw new Error("The connection broke.");
+          }),
+        memory,
+      );
+      await until("the break", () => isBroken);
+      dying.dispose();
+      await open(undefined, memory);
+      await until("the delivery", () => memory.loadUnsettled().length === 0);
+      const told = await notices(server, parent);
+      assert.equal(told.length, 1);
+      assert.match(told[0]?.hidden ?? "", /The session of the task was deleted\./);
+      await assert.rejects(
+        async () => windows.at(-1)?.engine.find(id),
+        /no longer exists; start a new asyncagents_task/,
+      );
+    });
 
   it("[EVT-2] an end of which no event came is found by polling, and told", async () => {
     const window = await open((real) => withoutEndEvents(real));

@@ -191,6 +191,17 @@ describe("resuming and waiting", () => {
     await assert.rejects(window.engine.resume(id, "more"), /no longer exists; start a new asyncagents_task/);
   });
 
+  it("[RES-6] of a task that was deleted while no window remembers it the error suggests a new task as well", async () => {
+    const id = await completed();
+    const next = await openWindow(server);
+    await server.fetch(`/session/${id}`, { method: "DELETE" });
+    await until("the end of the task", () => next.engine.get(id) === undefined);
+    next.dispose();
+    const stranger = await openWindow(server);
+    await assert.rejects(stranger.engine.resume(id, "more"), /start a new asyncagents_task/);
+    stranger.dispose();
+  });
+
   it("an empty follow-up is refused and changes nothing", async () => {
     const id = await completed();
     await assert.rejects(window.engine.resume(id, "  "), /prompt is empty/);

@@ -1,3 +1,4 @@
+import { remembered } from "./remembered.ts";
 import { roughTokens } from "./rough-tokens.ts";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { messageOf } from "../../src/engine/errors.ts";
@@ -38,6 +39,7 @@ export async function openWindow(
   part: "writes" | "follows" = "writes",
   tokens: TokenCounter = roughTokens,
   callTimeoutMs?: number,
+  tombstones = remembered(),
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -66,7 +68,7 @@ export async function openWindow(
     clock,
     logger,
     random: Math.random,
-    tombstones: { load: () => [], save: () => undefined },
+    tombstones,
     tokens,
     settings: () => ({
       pollInterval: 500,

@@ -1,3 +1,4 @@
+import { remembered } from "./remembered.ts";
 import { roughTokens } from "./rough-tokens.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
@@ -25,6 +26,7 @@ export function memoryWindow(
   clock: ManualClock,
   settings: Partial<EngineSettings> = {},
   seed = 1,
+  tombstones = remembered(),
 ): MemoryWindow {
   const link = new Link(server, clock);
   const log: string[] = [];
@@ -36,7 +38,7 @@ export function memoryWindow(
     clock,
     logger,
     random: randomNumbers(seed),
-    tombstones: { load: () => [], save: () => undefined },
+    tombstones,
     tokens: roughTokens,
     settings: () => ({
       pollInterval: POLL_MS,

@@ -1,8 +1,10 @@
 import type * as vscode from "vscode";
 import type { Tombstone, TombstoneStore } from "../../engine/registry.ts";
+import type { TaskRecord } from "../../engine/task.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
 const TOMBSTONES = "asyncagents.tombstones";
+const UNSETTLED = "asyncagents.unsettled";
 
 /** What the editor keeps of one folder with the workspace. */
 export class FolderState implements TombstoneStore {
@@ -32,6 +34,14 @@ export class FolderState implements TombstoneStore {
 
   save(tombstones: readonly Tombstone[]): void {
     void this.state.update(this.key(TOMBSTONES), tombstones);
+  }
+
+  loadUnsettled(): readonly TaskRecord[] {
+    return this.state.get(this.key(UNSETTLED), []);
+  }
+
+  saveUnsettled(records: readonly TaskRecord[]): void {
+    void this.state.update(this.key(UNSETTLED), records);
   }
 
   private key(name: string): string {

@@ -1,3 +1,4 @@
+import { remembered } from "../../support/remembered.ts";
 import { roughTokens } from "../../support/rough-tokens.ts";
 import { TaskEngine } from "../../../src/engine/engine.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
@@ -23,7 +24,7 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
     clock: realClock,
     logger: strictLogger,
     random: Math.random,
-    tombstones: { load: () => [], save: () => undefined },
+    tombstones: remembered(),
     tokens: roughTokens,
     settings: () => ({
       pollInterval: 5_000,

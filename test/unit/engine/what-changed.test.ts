@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+describe("What a command changed", () => {
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = memoryWindow(server, clock, { maxDepth: 2 });
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+
+  afterEach(() => window.kill());
+
+  const launch = async (parentSessionID: string, launchedBy: "agent" | "person" = "agent"): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy })).id;
+
+  it("a task that failed does not go on because a task that it launched ends", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    server.end(above, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    server.finish(below, "Done.");
+    await settled();
+    assert.equal(window.engine.get(below)?.notice.state, "delivered");
+    assert.ok(!server.running().has(above));
+  });
+
+  const listed = (): readonly string[] => window.engine.list(parent).map(({ id }) => id);
+  const reconnect = async (): Promise<void> => {
+    window.engine.disconnect();
+    await window.engine.connect();
+  };
+
+  it("nothing, where a clear is refused: the task stays in the list, after a reconnect too", async () => {
+    const id = await launch(parent);
+    server.finish(id, "Done.");
+    await settled();
+    // The record, and whether it was stored all the same.
+    window.link.fail("refused", 0);
+    window.link.fail("refused", 1);
+    await assert.rejects(window.engine.clear(id), /could not be reached/);
+    assert.deepEqual(listed(), [id]);
+    await reconnect();
+    assert.deepEqual(listed(), [id]);
+  });
+
+  it("what was stored, where only the answer is lost: the task is cleared", async () => {
+    const id = await launch(parent);
+    server.finish(id, "Done.");
+    await settled();
+    window.link.fail("answer-lost", 0);
+    assert.notEqual((await window.engine.clear(id)).clearedAt, undefined);
+    assert.deepEqual(listed(), []);
+  });
+
+  it("all but a subtask that could not be stopped, and a cancel says so", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    // The abort, the conversation, the record and who is at work; then the abort below.
+    window.link.fail("refused", 4);
+    await assert.rejects(window.engine.cancel(above, "agent"), {
+      message: `Task ${above.slice(-6)} was stopped, but not all of its subtasks could be stopped: The server could not be reached for POST /session/${below}/abort.`,
+    });
+    assert.equal(window.engine.get(above)?.status, "cancelled");
+    assert.equal(window.engine.get(below)?.status, "running");
+  });
+
+  it("of a batch, the tasks that could be cancelled, and a cancel says so", async () => {
+    const [one, other] = [await launch(parent), await launch(parent)];
+    const batchID = window.engine.get(one)?.batchID ?? "";
+    window.link.fail("refused", 0);
+    await assert.rejects(window.engine.cancelBatch(batchID), {
+      message: `1 of 2 tasks were cancelled. The server could not be reached for POST /session/${one}/abort.`,
+    });
+    assert.equal(window.engine.get(one)?.status, "running");
+    assert.equal(window.engine.get(other)?.status, "cancelled");
+  });
+
+  it("a launch, where only the answer to the creation of its session is lost: it goes on", async () => {
+    // The agents and the parent's newest message come before it.
+    window.link.fail("answer-lost", 2);
+    const id = await launch(parent, "person");
+    assert.deepEqual(listed(), [id]);
+    assert.ok(server.running().has(id));
+  });
+
+  it("nothing, where a launch cannot know whether its session was created: what is left is removed, and nobody is notified", async () => {
+    const before = server.known().length;
+    window.link.fail("answer-lost", 2);
+    // Whether it was created, and its removal.
+    for (const call of [3, 4, 5]) window.link.fail("refused", call);
+    await assert.rejects(launch(parent, "person"), /could not be reached for POST \/session/);
+    await settled();
+    assert.equal(server.known().length, before + 1);
+    assert.deepEqual(listed(), []);
+    window.link.heal();
+    await reconnect();
+    await settled();
+    assert.equal(server.known().length, before);
+    assert.deepEqual(listed(), []);
+    assert.deepEqual(server.stored(parent), []);
+  });
+});
