@@ -131,6 +131,7 @@ describe("prompts that the server takes and loses", function () {
     const source = await launch(window, script([{ text: "The source's answer." }]));
     await ended(window, source.id, 60_000);
     const { id } = await launch(window, prompt, source.id);
+    await until("the prompt without its parts", async () => (await prompts(id)).includes(""));
     await crash(window);
     assert.equal((await ended(window, id, 60_000)).status, "completed");
     assert.equal((await window.engine.output(id)).result, "The fork's answer.");
