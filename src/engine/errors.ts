@@ -1,4 +1,4 @@
-import { english, type Text } from "./sentence.ts";
+import { english, sentence, type Text } from "./sentence.ts";
 
 /** Why a command was refused; stable words for programs. */
 export type RefusalCode =
@@ -40,6 +40,17 @@ export class Refusal extends ToldError {
   ) {
     super(text);
   }
+}
+
+/** No task has this ID, or its session is gone and nobody knows of it any more. */
+export function unknownTask(reference: string): Refusal {
+  return new Refusal(
+    "unknown-task",
+    sentence(
+      "There is no task {0}, or its session no longer exists; list the tasks to see their IDs, or start a new asyncagents_task instead.",
+      reference,
+    ),
+  );
 }
 
 /** An agent has to ask the user before it may launch another one. */

@@ -1,6 +1,6 @@
 import type { Unstored } from "./arrival.ts";
 import type { CeilingUse } from "./ceiling.ts";
-import { Refusal } from "./errors.ts";
+import { Refusal, unknownTask } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger } from "./ports.ts";
@@ -428,13 +428,7 @@ export class TaskRegistry {
             gone.description,
           ),
         )
-      : new Refusal(
-          "unknown-task",
-          sentence(
-            "There is no task {0}, or its session no longer exists; list the tasks to see their IDs, or start a new asyncagents_task instead.",
-            wanted,
-          ),
-        );
+      : unknownTask(wanted);
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */

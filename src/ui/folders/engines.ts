@@ -1,5 +1,5 @@
 import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
-import { Refusal } from "../../engine/errors.ts";
+import { Refusal, unknownTask } from "../../engine/errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
@@ -80,7 +80,7 @@ export class Engines implements Disposable {
   find(reference: string, parentSessionID?: string): Task {
     const folder = this.folderOf(parentSessionID ?? reference);
     if (folder) return folder.engine.find(reference, parentSessionID);
-    throw this.unknown(reference);
+    throw this.unknown(reference, parentSessionID);
   }
 
   get(taskID: string): Task | undefined {
@@ -181,15 +181,10 @@ export class Engines implements Disposable {
   }
 
   /** The folder that a task was of may know what became of it. */
-  private unknown(reference: string): unknown {
-    const refusals = this.folders.all.map(({ engine }) => refusalOf(engine, reference));
+  private unknown(reference: string, parentSessionID?: string): Refusal {
+    const refusals = this.folders.all.map(({ engine }) => refusalOf(engine, reference, parentSessionID));
     return (
-      refusals.find((refusal) => refusal?.code === "session-gone") ??
-      refusals[0] ??
-      new Refusal(
-        "unknown-task",
-        sentence("There is no task {0}; list the tasks to see their IDs.", reference),
-      )
+      refusals.find((refusal) => refusal?.code === "session-gone") ?? refusals[0] ?? unknownTask(reference)
     );
   }
 }
@@ -204,9 +199,9 @@ function knows(engine: TaskEngine, reference: string): boolean {
 }
 
 /** Why a reference names no task there; undefined: it does. */
-function refusalOf(engine: TaskEngine, reference: string): Refusal | undefined {
+function refusalOf(engine: TaskEngine, reference: string, parentSessionID?: string): Refusal | undefined {
   try {
-    engine.find(reference);
+    engine.find(reference, parentSessionID);
     return undefined;
   } catch (error) {
     if (error instanceof Refusal) return error;

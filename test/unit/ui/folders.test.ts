@@ -201,11 +201,22 @@ describe("the folders of a workspace", () => {
       assert.equal(engines.find(id, engines.find(id).parentSessionID).id, id);
     });
 
-    it("without a folder there is none, which is said as ever", async () => {
+    it("[RES-6] one that no folder knows is refused in the words that one folder has, which suggest a new task", async () => {
+      const remedy = /no task x, or .*no longer exists; .*start a new asyncagents_task instead/;
       await workspace.open();
-      assert.throws(() => engines.find("x"), refusal("unknown-task", /no task x/));
+      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
+      await assert.rejects(engines.transcript("x"), refusal("unknown-task", remedy));
       assert.deepEqual(engines.openRequests(), []);
-      await assert.rejects(engines.transcript("x"), refusal("unknown-task", /no task x/));
+      await add("a");
+      await add("b");
+      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
+    });
+
+    it("one of another session is as one that never was, also where no folder knows the session that asks", async () => {
+      const [a] = [await add("a", 1), await add("b", 1)];
+      await workspace.open();
+      for (const reference of [a.tasks[0] ?? "", "ses_"])
+        assert.throws(() => engines.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
     });
 
     it("changes are told of each folder as long as it is there", async () => {
