@@ -20,7 +20,12 @@ import {
 import { until } from "../support/wait.ts";
 
 interface StoredTask {
-  readonly metadata: { readonly asyncagents: { readonly error?: { readonly message: string } } };
+  readonly metadata: {
+    readonly asyncagents: {
+      readonly parentMessageID?: string;
+      readonly error?: { readonly message: string };
+    };
+  };
 }
 
 describe("a task's life", () => {
@@ -56,7 +61,7 @@ describe("a task's life", () => {
     });
 
   it("[CRE-1] a launch gives a running task with its own ID and its parents, before the model has answered", async () => {
-    const first = await storedFirstMessage();
+    const first = await storedMessage();
     const task = await launch([{ gate: "cre-1", text: "done" }]);
     assert.equal(task.status, "running");
     assert.equal(task.parentSessionID, parent);
@@ -70,7 +75,24 @@ describe("a task's life", () => {
     await ended(window, task.id);
   });
 
-  async function storedFirstMessage(): Promise<string | undefined> {
+  it("[CRE-1] the server keeps the message that a launch names as its parent, not the newest one", async () => {
+    const named = await storedMessage();
+    assert.notEqual(await storedMessage(), named);
+    const { id } = await window.engine.launch({
+      prompt: script([{ text: "done" }]),
+      agent: "general",
+      parentSessionID: parent,
+      parentMessageID: named,
+      launchedBy: "person",
+    });
+    const { metadata } = (await (await server.fetch(`/session/${id}`)).json()) as StoredTask;
+    assert.equal(metadata.asyncagents.parentMessageID, named);
+    await ended(window, id);
+  });
+
+  /** A new message in the parent's conversation. */
+  async function storedMessage(): Promise<string | undefined> {
+    const before = (await storedMessages(server, parent)).length;
     await server.fetch(`/session/${parent}/prompt_async`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -78,7 +100,7 @@ describe("a task's life", () => {
     });
     const messages = await until("the parent's message", async () => {
       const stored = await storedMessages(server, parent);
-      return stored.length > 0 && stored;
+      return stored.length > before && stored;
     });
     return messages.at(-1)?.info.id;
   }

@@ -370,6 +370,25 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "error BudgetExceeded");
   });
 
+  it("refuses to resume a task of a batch that used up its ceiling, whichever of its tasks did", async () => {
+    budget = { batchCost: 1 };
+    const window = await open();
+    const batchID = "bat-one";
+    const ids = [await launch(window, { batchID }), await launch(window, { batchID })] as const;
+    await spend(ids[0], 0.1);
+    server.finish(ids[0], "Done.");
+    await settled();
+    await spend(ids[1], 1);
+    assert.equal(outcome(window, ids[1]), "error BudgetExceeded");
+    const prompted = calls("prompt", ids[0]);
+    await assert.rejects(window.engine.resume(ids[0], "More."), {
+      code: "over-budget",
+      message: /\$1\.00 \(asyncagents\.budget\.batchCost\)/,
+    });
+    assert.equal(outcome(window, ids[0]), "completed");
+    assert.equal(calls("prompt", ids[0]), prompted);
+  });
+
   it("refuses to launch under a ceiling of 0, and stops nothing for one", async () => {
     const window = await open();
     const id = await launch(window);
