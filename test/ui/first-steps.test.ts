@@ -184,17 +184,6 @@ describe("the first steps in a real editor", () => {
     await showWalkthrough();
     for (const title of ["Connect to OpenCode", "Let agents launch agents"]) await isTicked(title);
   });
-
-  it("the editor's page about the extension shows the README without a broken picture", async () => {
-    await workbench.runCommand("Extensions: Show Installed Extensions");
-    await workbench.page
-      .locator(".extensions-viewlet .extension-list-item", { hasText: "Async Agents for OpenCode" })
-      .click();
-    const readme = workbench.webviewFrame();
-    await readme.getByRole("heading", { name: "Quick start" }).waitFor();
-    assert.equal(await readme.locator("img").count(), 0);
-    await takePictures(workbench, "details-page");
-  });
 });
 
 /** The machine's own OpenCode must not be found. */

@@ -53,6 +53,11 @@ describe("the packaged extension", () => {
       assert.ok(names.includes(name), name);
   });
 
+  it("has a README without pictures from its folder, which the editor's page about it does not load", () => {
+    assert.match(shipped("readme.md"), /^# Async Agents/);
+    assert.deepEqual(shipped("readme.md").match(/!\[.*?\]\((?!https:).*?\)/g), null);
+  });
+
   it("takes at most 2 MB", () => {
     assert.ok(statSync(packagedExtension()).size <= 2_000_000);
   });
