@@ -1,11 +1,11 @@
 import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
-import type { ToolContext, ToolRun } from "./tool.ts";
+import type { TargetContext, ToolRun } from "./tool.ts";
 import { ToolInput } from "./tool-input.ts";
 
 export const runCancel: ToolRun = async (sent, context) => {
-  const tasks = targets(new ToolInput(sent), context);
+  const tasks = cancelTargets(new ToolInput(sent), context);
   const idOf = shortIDs(context, tasks);
   const outcome = await actOnEach(tasks, ({ id }) => context.commands.cancel(id, context.caller.by));
   const cancelled = outcome.done.filter(({ status }) => status === "cancelled");
@@ -21,7 +21,8 @@ export const runCancel: ToolRun = async (sent, context) => {
   };
 };
 
-function targets(input: ToolInput, context: ToolContext): readonly Task[] {
+/** The tasks that a call stops. Throws a {@link Refusal} where it names none. */
+export function cancelTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];
   if (batchID !== undefined) return context.known.batch(batchID, context.caller.sessionID).filter(isActive);

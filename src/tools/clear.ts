@@ -1,12 +1,12 @@
 import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
-import type { ToolContext, ToolRun } from "./tool.ts";
+import type { TargetContext, ToolRun } from "./tool.ts";
 import { ToolInput } from "./tool-input.ts";
 
 export const runClear: ToolRun = async (sent, context) => {
   const { caller, commands } = context;
-  const tasks = targets(new ToolInput(sent), context);
+  const tasks = clearTargets(new ToolInput(sent), context);
   const idOf = shortIDs(context, tasks);
   const wereActive = new Set(tasks.filter(isActive).map(({ id }) => id));
   const outcome = await actOnEach(tasks, ({ id }) => commands.clear(id, { cancelRunning: true }, caller.by));
@@ -23,7 +23,8 @@ export const runClear: ToolRun = async (sent, context) => {
   };
 };
 
-function targets(input: ToolInput, context: ToolContext): readonly Task[] {
+/** The tasks that a call clears. Throws a {@link Refusal} where it names none. */
+export function clearTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { known, caller } = context;
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];

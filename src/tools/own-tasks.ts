@@ -2,7 +2,7 @@ import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Task } from "../engine/task.ts";
 import { oneLine } from "./plain-text.ts";
 import { uniqueShortIDs } from "./short-ids.ts";
-import type { ToolContext } from "./tool.ts";
+import type { TargetContext } from "./tool.ts";
 import type { ToolInput } from "./tool-input.ts";
 
 /* What callers act on: the tasks of their own session, without those that were cleared. */
@@ -12,7 +12,7 @@ const NAME_LENGTH = 80;
 const MOST_NAMED = 20;
 
 /** The caller's task of this ID, or of a unique beginning or end of one. Throws a {@link Refusal} where there is none. */
-export function findTask({ known, caller }: ToolContext, reference: string): Task {
+export function findTask({ known, caller }: TargetContext, reference: string): Task {
   const task = known.find(reference, caller.sessionID);
   if (task.clearedAt === undefined) return task;
   throw new Refusal("unknown-task", `Task ${reference} was cleared: it is no longer on the list.`);
@@ -31,7 +31,7 @@ export function readTarget(input: ToolInput): {
 }
 
 /** Gives the short IDs by which the caller's tasks, these among them, can be told apart. */
-export function shortIDs({ known, caller }: ToolContext, tasks: readonly Task[]): (task: Task) => string {
+export function shortIDs({ known, caller }: TargetContext, tasks: readonly Task[]): (task: Task) => string {
   const ids = uniqueShortIDs([...known.list(caller.sessionID), ...tasks]);
   return ({ id }) => ids.get(id) ?? id;
 }

@@ -31,6 +31,9 @@ export interface ToolContext {
   readonly now: () => number;
 }
 
+/** What decides which tasks a call is about. */
+export type TargetContext = Pick<ToolContext, "caller" | "known">;
+
 export interface ToolResult {
   /** A few words for people: what the call did. */
   readonly title: string;

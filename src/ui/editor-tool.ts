@@ -3,6 +3,8 @@ import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
+import { cancelTargets } from "../tools/cancel.ts";
+import { clearTargets } from "../tools/clear.ts";
 import { oneLine } from "../tools/plain-text.ts";
 import { RUNS } from "../tools/runs.ts";
 import { ToolInput } from "../tools/tool-input.ts";
@@ -10,13 +12,14 @@ import type { KnownTasks, ToolName } from "../tools/tool.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
+import { requireFolder } from "./folders/require-folder.ts";
 import { modelMessage } from "./human-error.ts";
 import { visible } from "./plain-text.ts";
 
 /** Characters of a prompt that a person is shown before they agree to it. */
 const PROMPT_EXCERPT = 1_000;
 const LINE = 120;
-/** How many of the tasks to be cleared are named. */
+/** How many of the tasks to be cancelled or cleared are named. */
 const MOST_NAMED = 10;
 
 /** What the tools work on in this window. */
@@ -29,29 +32,50 @@ export interface EditorToolContext {
   readonly onDidLaunch: () => void;
 }
 
+/** What the user was asked to agree to before a call. */
+interface Question {
+  readonly folder: Folder;
+  /** Undefined: none was known yet; then the tasks were not, either. */
+  readonly sessionID: string | undefined;
+  /** Those that the call would cancel or clear. */
+  readonly tasks: readonly Task[];
+}
+
 /**
  * One tool as an agent of the editor calls it. Such an agent has no session in OpenCode: it works on the active one,
  * and what it launches is announced as if the person had launched it.
  */
 export class EditorTool implements vscode.LanguageModelTool<object> {
-  /** The folder and the session that the person was asked about last. */
-  private confirmed:
-    { readonly folder: Folder | undefined; readonly sessionID: string | undefined } | undefined;
+  /**
+   * What was asked before calls that are still to come, by their input: the editor gives nothing else that a call and
+   * its question have in common. Questions that the user declined stay, as no call follows them.
+   */
+  private readonly questions = new Map<string, readonly Question[]>();
 
   constructor(
     private readonly name: ToolName,
     private readonly context: EditorToolContext,
   ) {}
 
+  /** Reads what is known, and does nothing else: no server is started, no session created. */
   async prepareInvocation({
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
-    // What is to be cleared has to be known before it is confirmed.
-    if (this.name === "asyncagents_clear") await connectedFolder(this.context.folders).catch(() => undefined);
-    this.confirmed = { folder: this.context.folders.current, sessionID: activeSession(this.context) };
-    const confirmationMessages = confirmation(this.name, input, this.context);
+    const { folders, known } = this.context;
     const invocationMessage = progressMessage(this.name);
-    return confirmationMessages ? { invocationMessage, confirmationMessages } : { invocationMessage };
+    await folders.opened;
+    const folder = folders.current;
+    // Without a folder the call is refused.
+    if (!needsConfirmation(this.name) || !folder) return { invocationMessage };
+    const sessionID = folder.session.id;
+    const tasks = sessionID === undefined ? [] : affectedTasks(this.name, input, known, sessionID);
+    const question = { folder, sessionID, tasks };
+    const key = JSON.stringify(input);
+    this.questions.set(key, [...(this.questions.get(key) ?? []), question]);
+    return {
+      invocationMessage,
+      confirmationMessages: confirmation(this.name, input, question, this.context),
+    };
   }
 
   /** Rejects with one sentence for the model. */
@@ -73,18 +97,72 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     }
   }
 
-  private async run(input: unknown, signal: AbortSignal): Promise<string> {
+  private async run(input: object, signal: AbortSignal): Promise<string> {
     const { folders, known, commands } = this.context;
-    const { session } = await connectedFolder(folders, this.confirmed?.folder);
-    // Whoever only looks for tasks must not leave a session behind.
-    const sessionID = this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? "");
-    if (this.name === "asyncagents_clear" && this.confirmed && this.confirmed.sessionID !== session.id)
-      throw new Refusal("unavailable", "Another session is active by now; nothing was cleared. Ask again.");
+    await folders.opened;
+    const current = requireFolder(folders);
+    const questions = needsConfirmation(this.name) ? this.takeQuestions(input) : [];
+    const { session } = await connectedFolder(folders, questions[0]?.folder ?? current);
+    const sessionID =
+      questions[0]?.sessionID ??
+      // Whoever only looks for tasks must not leave a session behind.
+      (this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? ""));
+    // Tasks may have been launched or resumed since.
+    for (const task of affectedTasks(this.name, input, known, sessionID))
+      if (!questions.every((question) => covers(question, task))) throw this.changedSince(input);
     const caller = { sessionID, by: "person" as const };
     const { text } = await RUNS[this.name](input, { caller, known, commands, signal, now: Date.now });
     if (this.name === "asyncagents_task") this.context.onDidLaunch();
     return text;
   }
+
+  /**
+   * The questions that the user's agreement to a call with this input may belong to: the call does only what all of
+   * them allow. Throws a {@link Refusal} where they are about different folders or sessions, or there is none.
+   */
+  private takeQuestions(input: object): readonly Question[] {
+    const key = JSON.stringify(input);
+    const questions = this.questions.get(key) ?? [];
+    const [first, ...others] = questions;
+    const isSamePlace = ({ folder, sessionID }: Question): boolean =>
+      folder === first?.folder && sessionID === first.sessionID;
+    if (!first || !others.every(isSamePlace)) throw this.changedSince(input);
+    if (others.length > 0) this.questions.set(key, others);
+    else this.questions.delete(key);
+    return questions;
+  }
+
+  /** Forgets what was asked, so that the next call is not measured against it. */
+  private changedSince(input: object): Refusal {
+    this.questions.delete(JSON.stringify(input));
+    return new Refusal(
+      "unavailable",
+      "The user did not confirm exactly what this call would do now, so nothing was done. Call the tool again to ask for confirmation.",
+    );
+  }
+}
+
+/** Whether the tool changes anything. */
+function needsConfirmation(name: ToolName): boolean {
+  return name === "asyncagents_task" || name === "asyncagents_cancel" || name === "asyncagents_clear";
+}
+
+/** The tasks that a call would cancel or clear. */
+function affectedTasks(name: ToolName, sent: unknown, known: KnownTasks, sessionID: string): readonly Task[] {
+  const context = { known, caller: { sessionID, by: "person" as const } };
+  try {
+    if (name === "asyncagents_cancel") return cancelTargets(new ToolInput(sent), context).filter(isActive);
+    if (name === "asyncagents_clear") return clearTargets(new ToolInput(sent), context);
+  } catch {
+    // The call itself will say what is wrong with it.
+  }
+  return [];
+}
+
+/** Whether the user was told that this task goes, and that it is at work if it is. */
+function covers({ sessionID, tasks }: Question, task: Task): boolean {
+  const told = tasks.find(({ id }) => id === task.id);
+  return sessionID === undefined || (told !== undefined && (isActive(told) || !isActive(task)));
 }
 
 function progressMessage(name: ToolName): string {
@@ -102,39 +180,37 @@ function progressMessage(name: ToolName): string {
   }
 }
 
-/** What a person has to agree to: work that is begun, and tasks that go. */
+/** What a person has to agree to: work that is begun, and tasks that are stopped or go. */
 function confirmation(
   name: ToolName,
   sent: unknown,
-  context: EditorToolContext,
-): vscode.LanguageModelToolConfirmationMessages | undefined {
+  question: Question,
+  { folders, known }: EditorToolContext,
+): vscode.LanguageModelToolConfirmationMessages {
   const message = new vscode.MarkdownString();
+  if (folders.all.length > 1) addLine(message, vscode.l10n.t("Folder: {0}", question.folder.name));
   try {
     const input = new ToolInput(sent);
-    switch (name) {
-      case "asyncagents_task":
-        return { title: describeLaunch(input, context, message), message };
-      case "asyncagents_clear":
-        return { title: describeClear(input, context, message), message };
-      default:
-        return undefined;
-    }
+    if (name === "asyncagents_task")
+      return { title: describeLaunch(input, question, known, message), message };
+    describeTasks(name, input, question, message);
+    return { title: askAbout(name, question.tasks.length), message };
   } catch {
     // The call itself will say what is wrong with it.
     return { title: progressMessage(name), message };
   }
 }
 
-/** Returns the question. */
+/** Returns the title. */
 function describeLaunch(
   input: ToolInput,
-  context: EditorToolContext,
+  { sessionID }: Question,
+  known: KnownTasks,
   message: vscode.MarkdownString,
 ): string {
   const resumed = input.id("resume");
-  if (resumed !== undefined) addLine(message, vscode.l10n.t("Task: {0}", nameTask(resumed, context)));
-  const { all, current } = context.folders;
-  if (current && all.length > 1) addLine(message, vscode.l10n.t("Folder: {0}", current.name));
+  if (resumed !== undefined)
+    addLine(message, vscode.l10n.t("Task: {0}", nameTask(resumed, known, sessionID)));
   const [description, agent, model] = [input.text("description"), input.text("agent"), input.text("model")];
   if (description !== undefined) addLine(message, description);
   if (agent !== undefined) addLine(message, vscode.l10n.t("Agent: {0}", agent));
@@ -149,34 +225,43 @@ function describeLaunch(
     : vscode.l10n.t("Resume a background task?");
 }
 
-/** Returns the question. */
-function describeClear(input: ToolInput, context: EditorToolContext, message: vscode.MarkdownString): string {
-  const tasks = tasksToClear(input, context);
+/** Which tasks go; as the call names them where they are not known. */
+function describeTasks(
+  name: ToolName,
+  input: ToolInput,
+  { tasks }: Question,
+  message: vscode.MarkdownString,
+): void {
   for (const { description } of tasks.slice(0, MOST_NAMED)) addLine(message, description);
   if (tasks.length > MOST_NAMED)
     addLine(message, vscode.l10n.t("… and {0} more.", tasks.length - MOST_NAMED));
-  const running = tasks.filter(isActive).length;
+  const running = name === "asyncagents_clear" ? tasks.filter(isActive).length : 0;
   if (running > 0) addLine(message, vscode.l10n.t("Still at work, and cancelled by this: {0}.", running));
-  return tasks.length === 1
-    ? vscode.l10n.t("Clear this background task from the list?")
-    : vscode.l10n.t("Clear {0} background tasks from the list?", tasks.length);
-}
-
-function tasksToClear(input: ToolInput, context: EditorToolContext): readonly Task[] {
+  if (tasks.length > 0) return;
   const [taskID, batchID] = [input.id("task_id"), input.id("batch_id")];
-  const sessionID = activeSession(context);
-  if (sessionID === undefined) return [];
-  if (taskID !== undefined) return [context.known.find(taskID, sessionID)];
-  return batchID === undefined ? context.known.list(sessionID) : context.known.batch(batchID, sessionID);
+  if (taskID !== undefined) addLine(message, vscode.l10n.t("Task: {0}", taskID));
+  if (batchID !== undefined) addLine(message, vscode.l10n.t("Batch: {0}", batchID));
+  if (name === "asyncagents_clear" && taskID === undefined && batchID === undefined)
+    addLine(message, vscode.l10n.t("All background tasks of the active session, running ones included."));
 }
 
-function activeSession({ folders }: EditorToolContext): string | undefined {
-  return folders.current?.session.id;
+/** @param count of the tasks; 0: it is not known which there are */
+function askAbout(name: ToolName, count: number): string {
+  if (name === "asyncagents_cancel") {
+    if (count === 0) return vscode.l10n.t("Cancel background tasks?");
+    return count === 1
+      ? vscode.l10n.t("Cancel this background task?")
+      : vscode.l10n.t("Cancel {0} background tasks?", count);
+  }
+  if (count === 0) return vscode.l10n.t("Clear background tasks from the list?");
+  return count === 1
+    ? vscode.l10n.t("Clear this background task from the list?")
+    : vscode.l10n.t("Clear {0} background tasks from the list?", count);
 }
 
-function nameTask(reference: string, context: EditorToolContext): string {
+function nameTask(reference: string, known: KnownTasks, sessionID: string | undefined): string {
   try {
-    return context.known.find(reference, activeSession(context) ?? "").description;
+    return known.find(reference, sessionID ?? "").description;
   } catch {
     return reference;
   }

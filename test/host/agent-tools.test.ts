@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { Logger } from "../../src/engine/ports.ts";
+import type { TaskCommands } from "../../src/engine/task-commands.ts";
 import type { ToolName } from "../../src/tools/tool.ts";
 import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
 import { EditorTool, type EditorToolContext } from "../../src/ui/editor-tool.ts";
@@ -84,8 +85,10 @@ describe("an agent tool of the editor", () => {
   let server: MemoryServer;
   let engine: TaskEngine;
   let session: ActiveSession;
+  let workspace: MemoryWorkspace;
   let context: EditorToolContext;
   let launches: number;
+  let connects: number;
   /** How connecting goes, where it is not what the engine does. */
   let connecting: Promise<void> | undefined;
   const logged: string[] = [];
@@ -98,7 +101,8 @@ describe("an agent tool of the editor", () => {
     engine = memoryEngine(server);
     session = new ActiveSession(engine, server, strictLogger);
     launches = 0;
-    const workspace = new MemoryWorkspace(strictLogger);
+    connects = 0;
+    workspace = new MemoryWorkspace(strictLogger);
     workspace.add("one", { engine, session, ensureConnected: () => connecting ?? connect() });
     await workspace.open();
     context = {
@@ -116,16 +120,27 @@ describe("an agent tool of the editor", () => {
   });
 
   const connect = async (): Promise<void> => {
+    connects++;
     await engine.connect();
     await session.refresh();
   };
   const tool = (name: ToolName): EditorTool => new EditorTool(name, context);
-  const invoke = (
-    name: ToolName,
+  const confirmed = (
+    prepared: EditorTool,
     input: object,
     token = new vscode.CancellationTokenSource().token,
   ): Promise<vscode.LanguageModelToolResult> =>
-    tool(name).invoke({ input, toolInvocationToken: undefined }, token);
+    // The editor hands a copy of the input to each of the two.
+    prepared.invoke({ input: { ...input }, toolInvocationToken: undefined }, token);
+  const invoke = async (
+    name: ToolName,
+    input: object,
+    token?: vscode.CancellationToken,
+  ): Promise<vscode.LanguageModelToolResult> => {
+    const called = tool(name);
+    await called.prepareInvocation({ input });
+    return confirmed(called, input, token);
+  };
   const confirmation = async (
     name: ToolName,
     input: object,
@@ -184,20 +199,130 @@ describe("an agent tool of the editor", () => {
     );
   });
 
-  it("clears nothing where another session became active since the person was asked", async () => {
+  it("clears in the session that was active when the user was asked", async () => {
+    const { parent } = await addRunningTasks(server, 1);
+    const { parent: other } = await addRunningTasks(server, 1);
+    await connect();
+    session.select(parent);
+    const clear = tool("asyncagents_clear");
+    await clear.prepareInvocation({ input: {} });
+    session.select(other);
+    await confirmed(clear, {});
+    assert.equal(engine.list(parent).length, 0);
+    assert.equal(engine.list(other).length, 1);
+  });
+
+  it("clears nothing where there are more tasks than the user was asked about", async () => {
     const { parent } = await addRunningTasks(server, 1);
     await connect();
     session.select(parent);
     const clear = tool("asyncagents_clear");
     await clear.prepareInvocation({ input: {} });
-    const { id } = await server.createSession({ title: "Another" });
+    await engine.launch({ parentSessionID: parent, prompt: "More.", launchedBy: "person" });
+    await assert.rejects(confirmed(clear, {}), /did not confirm exactly/);
+    assert.equal(engine.list(parent).length, 2);
+    await clear.prepareInvocation({ input: {} });
+    await confirmed(clear, {});
+    assert.deepEqual(engine.list(parent), []);
+  });
+
+  it("does nothing that the user was not asked about", async () => {
+    await assert.rejects(confirmed(tool("asyncagents_task"), { prompt: "x" }), /did not confirm exactly/);
+    const launch = tool("asyncagents_task");
+    await launch.prepareInvocation({ input: { prompt: "x" } });
+    await assert.rejects(confirmed(launch, { prompt: "y" }), /did not confirm exactly/);
+    await confirmed(launch, { prompt: "x" });
+    await assert.rejects(confirmed(launch, { prompt: "x" }), /did not confirm exactly/);
+    assert.equal(engine.list(session.id ?? "").length, 1);
+  });
+
+  it("prepares without connecting, and without a session", async () => {
+    const input = { task_id: "aaaaaa", prompt: "x" };
+    for (const { name } of TOOLS) await tool(name).prepareInvocation({ input });
+    assert.equal(connects, 0);
+    assert.deepEqual(await server.sessions(), []);
+  });
+
+  describe("in a workspace of two folders", () => {
+    let second: { engine: TaskEngine; session: ActiveSession };
+
+    beforeEach(async () => {
+      const other = new MemoryServer();
+      const otherEngine = memoryEngine(other);
+      second = { engine: otherEngine, session: new ActiveSession(otherEngine, other, strictLogger) };
+      workspace.add("two", { ...second, ensureConnected: () => otherEngine.connect() });
+      // Each server counts its sessions from one: the active ones need different IDs.
+      await other.createSession({ title: "First" });
+      const { id } = await other.createSession({ title: "Second" });
+      await otherEngine.connect();
+      second.session.select(id);
+      const launch: TaskEngine["launch"] = (input) =>
+        (input.parentSessionID === id ? otherEngine : engine).launch(input);
+      context = { ...context, commands: { launch } as TaskCommands };
+    });
+
+    afterEach(() => {
+      second.session.dispose();
+      second.engine.dispose();
+    });
+
+    const launched = (of: { engine: TaskEngine; session: ActiveSession }): readonly string[] =>
+      of.engine.list(of.session.id ?? "").map(({ description }) => description);
+
+    it("two calls at once run each in the folder that its confirmation names", async () => {
+      const launch = tool("asyncagents_task");
+      const [forOne, forTwo] = [
+        { prompt: "x", description: "For one" },
+        { prompt: "x", description: "For two" },
+      ];
+      const ask = async (input: object): Promise<string> => {
+        const { confirmationMessages } = await launch.prepareInvocation({ input });
+        return (confirmationMessages?.message as vscode.MarkdownString).value.replaceAll("&nbsp;", " ");
+      };
+      workspace.folders.use(workspace.get("one"));
+      assert.match(await ask(forOne), /Folder: one/);
+      workspace.folders.use(workspace.get("two"));
+      assert.match(await ask(forTwo), /Folder: two/);
+      await Promise.all([confirmed(launch, forOne), confirmed(launch, forTwo)]);
+      assert.deepEqual(launched({ engine, session }), ["For one"]);
+      assert.deepEqual(launched(second), ["For two"]);
+    });
+
+    it("two equal calls at once, asked about for different folders, run in neither", async () => {
+      const launch = tool("asyncagents_task");
+      const input = { prompt: "x" };
+      workspace.folders.use(workspace.get("one"));
+      await launch.prepareInvocation({ input });
+      workspace.folders.use(workspace.get("two"));
+      await launch.prepareInvocation({ input });
+      await assert.rejects(confirmed(launch, input), /did not confirm exactly/);
+      await assert.rejects(confirmed(launch, input), /did not confirm exactly/);
+      assert.deepEqual([...launched({ engine, session }), ...launched(second)], []);
+    });
+  });
+
+  it("asks before tasks are cancelled, naming those at work", async () => {
+    const { tasks, parent } = await addRunningTasks(server, 3);
     await connect();
-    session.select(id);
-    await assert.rejects(
-      clear.invoke({ input: {}, toolInvocationToken: undefined }, new vscode.CancellationTokenSource().token),
-      /Another session is active by now/,
-    );
-    assert.equal(engine.list(parent).length, 1);
+    session.select(parent);
+    const one = await confirmation("asyncagents_cancel", { task_id: tasks[1] });
+    assert.equal(one.title, "Cancel this background task?");
+    assert.match(one.message.value.replaceAll("&nbsp;", " "), /module 1/);
+    const cancel = tool("asyncagents_cancel");
+    const batch = { batch_id: "batch" };
+    const { confirmationMessages } = await cancel.prepareInvocation({ input: batch });
+    assert.equal(confirmationMessages?.title, "Cancel 3 background tasks?");
+    await confirmed(cancel, batch);
+    assert.ok(engine.list(parent).every(({ status }) => status === "cancelled"));
+  });
+
+  it("asks in general words where it is not known yet which tasks go", async () => {
+    const cancel = await confirmation("asyncagents_cancel", { task_id: "aaaaaa" });
+    assert.equal(cancel.title, "Cancel background tasks?");
+    assert.match(cancel.message.value.replaceAll("&nbsp;", " "), /Task: aaaaaa/);
+    const clear = await confirmation("asyncagents_clear", {});
+    assert.equal(clear.title, "Clear background tasks from the list?");
+    assert.match(clear.message.value.replaceAll("&nbsp;", " "), /All background tasks of the active session/);
   });
 
   it("asks before tasks go, naming them and those still at work", async () => {
@@ -214,10 +339,11 @@ describe("an agent tool of the editor", () => {
     assert.equal((await confirmation("asyncagents_clear", { batch_id: "batch" })).title, all.title);
   });
 
-  it("asks even where what was sent makes no sense, and nothing for what only reads or ends", async () => {
+  it("asks even where what was sent makes no sense, and nothing for what only reads", async () => {
     assert.ok((await confirmation("asyncagents_task", { prompt: 7 })).title);
     assert.ok((await confirmation("asyncagents_clear", { task_id: "zzzzzz" })).title);
-    for (const name of ["asyncagents_output", "asyncagents_list", "asyncagents_cancel"] as const) {
+    assert.ok((await confirmation("asyncagents_cancel", {})).title);
+    for (const name of ["asyncagents_output", "asyncagents_list"] as const) {
       const prepared = await tool(name).prepareInvocation({ input: {} });
       assert.equal(prepared.confirmationMessages, undefined);
       assert.ok(prepared.invocationMessage);
