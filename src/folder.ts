@@ -65,7 +65,13 @@ export function folderOpener({ context, view, logger }: FolderHost): OpenFolder 
         watchdogScript: bundle("watchdog.cjs"),
         execPath: process.execPath,
         env,
-        serverEnv: async () => (settings.agentToolsEnabled() ? agentToolsConfig.serverEnv(env) : env),
+        serverEnv: async () => {
+          if (!settings.agentToolsEnabled()) return env;
+          // Tasks of the lowest level may have subagents too. A user's tasks are one level deep, whatever agents may.
+          return agentToolsConfig.serverEnv(env, {
+            subagentDepth: Math.max(settings.engine().maxDepth, 1) + 1,
+          });
+        },
         clock,
         logger,
       }),

@@ -28,6 +28,7 @@ import {
   sessionOf,
   type AgentInfo,
   type Message,
+  type Part,
   type PendingRequest,
   type RequestAnswer,
   type ServerEvent,
@@ -109,6 +110,13 @@ export interface OpenRequest {
   readonly child: Child;
 }
 
+/** A task whose agent the server refused a subagent. */
+export interface RefusedSubagent {
+  readonly task: Task;
+  /** How many levels below a session the server would have to allow. */
+  readonly depth: number;
+}
+
 /** Who asks: a parent that cancelled a task itself need not be told that it was. */
 export type Caller = TaskRecord["launchedBy"];
 
@@ -133,6 +141,7 @@ export class TaskEngine implements Disposable {
   /** Loaded with the first ceiling that is set. */
   private guard: BudgetGuard | undefined;
   private readonly warnings: Emitter<Task>;
+  private readonly refusals: Emitter<RefusedSubagent>;
   /** Whether this window knew its tasks before. */
   private tookUp = false;
   private readonly forks: () => Promise<ForkBuilder>;
@@ -155,6 +164,8 @@ export class TaskEngine implements Disposable {
   readonly onDidChangeRequests: Event<void>;
   /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
   readonly onDidWarn: Event<Task>;
+  /** The server's configuration allows no subagents as deep as those of this task. */
+  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
 
   constructor(private readonly ports: EnginePorts) {
     const { server, clock, logger, settings } = ports;
@@ -176,6 +187,8 @@ export class TaskEngine implements Disposable {
     );
     this.warnings = new Emitter((error) => logger.error("A listener to warnings failed.", error));
     this.onDidWarn = this.warnings.event;
+    this.refusals = new Emitter((error) => logger.error("A listener to refusals failed.", error));
+    this.onDidRefuseSubagent = this.refusals.event;
     // Most windows never fork: what it takes is loaded by the first one.
     let forks: Promise<ForkBuilder> | undefined;
     this.forks = () => (forks ??= this.loadForks());
@@ -690,6 +703,7 @@ export class TaskEngine implements Disposable {
     this.turns.dispose();
     this.guard?.dispose();
     this.warnings.dispose();
+    this.refusals.dispose();
     this.work.dispose();
     this.queue.rest();
     this.notices.dispose();
@@ -820,6 +834,11 @@ export class TaskEngine implements Disposable {
     if (!entry) return this.subagents.accept(event);
     this.turns.accept(entry, event);
     this.stopLateStart(entry, event);
+    if (event.type === "part-changed" && isTooDeep(event.part))
+      this.refusals.fire({
+        task: this.registry.snapshot(entry),
+        depth: this.registry.above(event.part.sessionID).size + 1,
+      });
   }
 
   /** What a turn asked for has no use once it has ended, nor for the next one. */
@@ -1028,4 +1047,8 @@ function stillRunning(taskIDs: readonly string[]): Refusal {
       ? sentence("Task {0} is still at work; cancel it first, or say that it may be cancelled.", ids)
       : sentence("Tasks {0} are still at work; cancel them first, or say that they may be cancelled.", ids),
   );
+}
+
+function isTooDeep(part: Part): boolean {
+  return part.type === "tool" && part.state.status === "error" && part.state.isTooDeep === true;
 }

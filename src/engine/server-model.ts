@@ -109,6 +109,8 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
+      /** A subagent was refused because the server's configuration allows none so deep. */
+      readonly isTooDeep?: boolean | undefined;
       readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
       readonly end: number;

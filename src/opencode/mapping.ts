@@ -170,10 +170,14 @@ function mapPart(part: WireKnownPart): Part {
   }
 }
 
+/** How OpenCode's tool for subagents refuses one that is deeper than `subagent_depth` allows. */
+const SUBAGENT_DEPTH = "Subagent depth limit reached";
+
 function mapToolState(state: WireToolState): ToolState {
   if (state.status === "pending") return state;
   const { time, ...rest } = state;
-  return { ...rest, ...time } as ToolState;
+  const isTooDeep = state.status === "error" && state.error.startsWith(SUBAGENT_DEPTH);
+  return { ...rest, ...time, ...(isTooDeep && { isTooDeep }) } as ToolState;
 }
 
 export function toAgents(raw: unknown): AgentInfo[] {

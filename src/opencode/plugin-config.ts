@@ -5,6 +5,7 @@ import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts
 import { configFiles, readConfig, writeConfig } from "./config-file.ts";
 import type { ConfigChange, ConfigPlaces, ConfigScope } from "./config-file.ts";
 import { addPlugin, namesPlugin, pluginEntry, pluginFile, removePlugin } from "./plugin-entry.ts";
+import type { OwnServerSettings } from "./plugin-entry.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -52,10 +53,10 @@ export class PluginConfig {
   }
 
   /** The environment for a server that is to have the plugin. Where that cannot be, the same one: it starts without. */
-  async serverEnv(env: Environment): Promise<Environment> {
+  async serverEnv(env: Environment, settings: OwnServerSettings): Promise<Environment> {
     try {
       const content = env[CONTENT]?.trim() || "{}";
-      const merged = addPlugin({ name: CONTENT, text: content }, this.options.stateFolder);
+      const merged = addPlugin({ name: CONTENT, text: content }, this.options.stateFolder, settings);
       await this.copyPlugin();
       return { ...env, [CONTENT]: merged };
     } catch (error) {

@@ -26,22 +26,32 @@ export function pluginFile(stateFolder: string): string {
   return join(stateFolder, FILE_NAME);
 }
 
+/** What the plugin of a server that the extension starts is told beside its state folder. */
+export interface OwnServerSettings {
+  /** How many levels of subagents OpenCode allows below a session, where the user's configuration says nothing. */
+  readonly subagentDepth: number;
+}
+
 /** The entry as it is written into a configuration. */
-export function pluginEntry(stateFolder: string): string {
+export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): string {
   const url = pathToFileURL(pluginFile(stateFolder)).href;
-  return `[${JSON.stringify(url)}, { "stateFolder": ${JSON.stringify(stateFolder)} }]`;
+  const depth = settings ? `, "subagentDepth": ${settings.subagentDepth}` : "";
+  return `[${JSON.stringify(url)}, { "stateFolder": ${JSON.stringify(stateFolder)}${depth} }]`;
 }
 
 /** The same text if the plugin is named in it already. Throws a {@link Refusal} if it cannot be. */
-export function addPlugin(config: ConfigText, stateFolder: string): string {
+export function addPlugin(config: ConfigText, stateFolder: string, settings?: OwnServerSettings): string {
   const { text } = config;
-  const entry = pluginEntry(stateFolder);
+  const entry = pluginEntry(stateFolder, settings);
   const { root, property, ours } = read(config, stateFolder);
   if (!property) return appendItem(text, root, `"plugin": [${entry}]`);
   const [first, ...others] = ours;
   if (!first) return appendItem(text, property.node, entry);
   const surplus = others.at(-1);
-  if (surplus) return addPlugin({ ...config, text: removeItem(text, property.node, surplus) }, stateFolder);
+  if (surplus) {
+    const rest = { ...config, text: removeItem(text, property.node, surplus) };
+    return addPlugin(rest, stateFolder, settings);
+  }
   const isCurrent = isDeepStrictEqual(first.node.value, JSON.parse(entry));
   return isCurrent ? text : replaceNode(text, first.node, entry);
 }

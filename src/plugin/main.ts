@@ -2,18 +2,15 @@ import type { ToolCall, ToolReply } from "../bridge/tool-call.ts";
 import { DECLARATIONS } from "../tools/declarations.ts";
 import { declareTool } from "./declare-tool.ts";
 import { forward } from "./forward.ts";
-import type { CallContext, CallResult, PluginInput, PluginTool } from "./opencode.ts";
+import type { CallContext, CallResult, PluginHooks, PluginInput } from "./opencode.ts";
 import { readOptions } from "./options.ts";
 
 /** The OpenCode plugin: gives agents the tools and has each call carried out by the VS Code window of their folder. */
 export default {
   id: "asyncagents",
 
-  async server(
-    input: PluginInput,
-    options: unknown,
-  ): Promise<{ readonly tool: Readonly<Record<string, PluginTool>> }> {
-    const { stateFolder, patience } = readOptions(options);
+  async server(input: PluginInput, options: unknown): Promise<PluginHooks> {
+    const { stateFolder, patience, subagentDepth } = readOptions(options);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
       const ask = (permitted: readonly string[]): Promise<ToolReply> =>
@@ -44,6 +41,12 @@ export default {
       return { title: reply.title, output: reply.text, metadata: reply.metadata ?? {} };
     }
 
-    return { tool: Object.fromEntries(DECLARATIONS.map((tool) => [tool.name, declareTool(tool, carryOut)])) };
+    return {
+      config(config) {
+        // Set in the configuration that the server is started with, it would take the place of the user's.
+        if (subagentDepth !== undefined) config.subagent_depth ??= subagentDepth;
+      },
+      tool: Object.fromEntries(DECLARATIONS.map((tool) => [tool.name, declareTool(tool, carryOut)])),
+    };
   },
 };

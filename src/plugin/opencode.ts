@@ -7,6 +7,17 @@ export interface PluginInput {
   readonly serverUrl: URL;
 }
 
+/** OpenCode's configuration, merged from all places. A plugin may change it before OpenCode uses it. */
+export interface OpenCodeConfig {
+  subagent_depth?: number;
+}
+
+/** What a plugin adds to OpenCode. */
+export interface PluginHooks {
+  config(config: OpenCodeConfig): void;
+  readonly tool: Readonly<Record<string, PluginTool>>;
+}
+
 /** The call of a tool by a model. */
 export interface CallContext {
   readonly sessionID: string;

@@ -9,6 +9,7 @@ const pluginOptions = z.catch(
     stateFolder: z.catch(z.optional(z.string()), undefined),
     patienceMs: z.catch(z.optional(z.number()), undefined),
     reloadPatienceMs: z.catch(z.optional(z.number()), undefined),
+    subagentDepth: z.catch(z.optional(z.number()), undefined),
   }),
   {},
 );
@@ -17,13 +18,16 @@ export interface PluginSettings {
   /** Where the windows tell how to reach them. */
   readonly stateFolder: string;
   readonly patience: Patience;
+  /** How deep OpenCode's own subagents may go where the user's configuration does not say; undefined: OpenCode's default. */
+  readonly subagentDepth: number | undefined;
 }
 
 export function readOptions(options: unknown): PluginSettings {
-  const { stateFolder, patienceMs, reloadPatienceMs } = z.parse(pluginOptions, options);
+  const { stateFolder, patienceMs, reloadPatienceMs, subagentDepth } = z.parse(pluginOptions, options);
   return {
     stateFolder:
       stateFolder ?? defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() }),
     patience: { untakenMs: patienceMs ?? 10_000, takenMs: reloadPatienceMs ?? 60_000 },
+    subagentDepth,
   };
 }

@@ -1,5 +1,6 @@
 import type * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
+import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, type Task } from "../engine/task.ts";
@@ -9,7 +10,7 @@ import type { NotifyUser } from "./settings.ts";
 
 /** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
-  readonly engine: Pick<Tasks, "list" | "onDidChange" | "onDidWarn">;
+  readonly engine: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
@@ -25,11 +26,13 @@ const STOPPED_AS_ONE_MS = 5_000;
 /** Tells the person when what they launched has ended, and when anything comes near its ceiling or is stopped there. */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
+  private toldOfDepth = false;
 
   constructor(private readonly context: EndContext) {
     this.subscriptions = [
       context.engine.onDidChange((change) => void this.tell(change)),
       context.engine.onDidWarn((task) => void this.warn(task)),
+      context.engine.onDidRefuseSubagent((refused) => void this.tellDepth(refused)),
     ];
   }
 
@@ -53,6 +56,14 @@ export class Notifications implements vscode.Disposable {
     if (this.context.notifyUser() === "never") return;
     const { tellCeiling } = await import("./tell-ceiling.ts");
     await tellCeiling(this.context, task);
+  }
+
+  /** Agents try again and again: the remedy is the same each time. */
+  private async tellDepth(refused: RefusedSubagent): Promise<void> {
+    if (this.toldOfDepth || this.context.notifyUser() === "never") return;
+    this.toldOfDepth = true;
+    const { tellDepth } = await import("./tell-depth.ts");
+    await tellDepth(this.context, refused);
   }
 }
 

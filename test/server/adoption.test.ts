@@ -24,7 +24,7 @@ describe("adopting what others launched", () => {
   before(async () => {
     model = await startScriptedModel();
     const permission = { bash: { "*": "allow", "echo asked": "ask" } };
-    server = await startOpenCode({ model, config: { ...modelConfig(model), permission, subagent_depth: 3 } });
+    server = await startOpenCode({ model, config: { ...modelConfig(model), permission } });
     window = await openWindow(server);
   });
 

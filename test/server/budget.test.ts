@@ -36,7 +36,8 @@ describe("ceilings on a real server", () => {
       limit: { context: 10_000_000, output: 10_000 },
     });
     // OpenCode lets a child session have no subagents of its own unless told.
-    server = await startOpenCode({ model, config: { provider, subagent_depth: 3 } });
+    // A task here has a subagent.
+    server = await startOpenCode({ model, config: { provider, subagent_depth: 2 } });
   });
 
   beforeEach(async () => {

@@ -49,6 +49,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     server = await startAgentServer({
       model,
       config: {
+        // Tasks here have subagents, two levels deep.
         subagent_depth: 3,
         agent: {
           worker: { mode: "subagent", description: "Works." },

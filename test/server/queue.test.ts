@@ -20,7 +20,8 @@ describe("queue, batches and descendants", () => {
   before(async () => {
     model = await startScriptedModel();
     // OpenCode lets a child session have no subagents of its own unless told.
-    server = await startOpenCode({ model, config: { ...modelConfig(model), subagent_depth: 3 } });
+    // A task here has a subagent.
+    server = await startOpenCode({ model, config: { ...modelConfig(model), subagent_depth: 2 } });
   });
 
   beforeEach(async () => {

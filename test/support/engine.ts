@@ -31,7 +31,7 @@ export interface EngineWindow {
 
 /** Opens a window on the server and waits until it knows all tasks. */
 export async function openWindow(
-  server: OpenCodeServer,
+  server: Pick<OpenCodeServer, "url" | "password" | "directory" | "env">,
   settings: Partial<EngineSettings> = {},
   /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
   between: (server: AgentServer) => AgentServer = (real) => real,
@@ -119,7 +119,10 @@ export async function ended(window: EngineWindow, taskID: string, timeout = 20_0
 }
 
 /** A session to launch tasks from. */
-export async function createSession(server: OpenCodeServer, title = "Parent"): Promise<string> {
+export async function createSession(
+  server: Pick<OpenCodeServer, "fetch">,
+  title = "Parent",
+): Promise<string> {
   const response = await server.fetch("/session", {
     method: "POST",
     headers: { "content-type": "application/json" },

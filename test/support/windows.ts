@@ -26,7 +26,7 @@ export async function openSharedWindow(
   seat: string,
   settings: Partial<EngineSettings> = {},
 ): Promise<SharedWindow> {
-  const window = await openWindow(server as OpenCodeServer, settings, undefined, realClock, "follows");
+  const window = await openWindow(server, settings, undefined, realClock, "follows");
   const { engine } = window;
   const election = new WriterElection({
     seat,

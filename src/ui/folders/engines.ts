@@ -1,4 +1,4 @@
-import type { OpenRequest, TaskEngine } from "../../engine/engine.ts";
+import type { OpenRequest, RefusedSubagent, TaskEngine } from "../../engine/engine.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
@@ -23,12 +23,14 @@ export class Engines implements Disposable {
   private readonly subagentChanges: Emitter<SubagentChange>;
   private readonly requestChanges: Emitter<void>;
   private readonly warnings: Emitter<Task>;
+  private readonly refusals: Emitter<RefusedSubagent>;
   private readonly subscription: Disposable;
   readonly onDidChange: Event<TaskChange>;
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
   readonly onDidChangeRequests: Event<void>;
   readonly onDidWarn: Event<Task>;
+  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
 
   constructor(
     private readonly folders: Folders,
@@ -41,6 +43,7 @@ export class Engines implements Disposable {
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
     this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
     this.onDidWarn = (this.warnings = emitter<Task>()).event;
+    this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
     this.subscription = folders.follow(({ engine }) => {
       const subscriptions = [
         engine.onDidChange((change) => this.taskChanges.fire(change)),
@@ -48,6 +51,7 @@ export class Engines implements Disposable {
         engine.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
         engine.onDidChangeRequests(() => this.requestChanges.fire()),
         engine.onDidWarn((task) => this.warnings.fire(task)),
+        engine.onDidRefuseSubagent((refused) => this.refusals.fire(refused)),
       ];
       return {
         dispose: () => {
@@ -166,6 +170,7 @@ export class Engines implements Disposable {
       this.subagentChanges,
       this.requestChanges,
       this.warnings,
+      this.refusals,
     ])
       each.dispose();
   }

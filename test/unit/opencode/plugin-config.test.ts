@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { parse } from "jsonc-parser";
 import { Refusal } from "../../../src/engine/errors.ts";
@@ -174,24 +175,31 @@ describe("the plugin in a server's environment", () => {
     return { config: new PluginConfig({ bundle, stateFolder, places, logger }), stateFolder, bundle };
   };
 
+  const settings = { subagentDepth: 2 };
+  /** The entry that a server which the extension starts gets. */
+  const ownEntry = (stateFolder: string): unknown => [
+    pathToFileURL(join(stateFolder, "opencode-plugin.js")).href,
+    { stateFolder, subagentDepth: 2 },
+  ];
+
   beforeEach(() => void warnings.splice(0));
 
   it("is added to what the user has there", async () => {
-    const { config } = plugin();
-    const env = await config.serverEnv({
-      PATH: "/bin",
-      OPENCODE_CONFIG_CONTENT: '{ "model": "a/b", "plugin": ["x"], } // mine',
-    });
+    const { config, stateFolder } = plugin();
+    const content = '{ "model": "a/b", "plugin": ["x"], } // mine';
+    const env = await config.serverEnv({ PATH: "/bin", OPENCODE_CONFIG_CONTENT: content }, settings);
     assert.equal(env.PATH, "/bin");
     assert.deepEqual(valueOf(env.OPENCODE_CONFIG_CONTENT ?? ""), {
       model: "a/b",
-      plugin: ["x", JSON.parse(config.entry)],
+      plugin: ["x", ownEntry(stateFolder)],
     });
-    for (const content of [undefined, "", "  "])
-      assert.deepEqual(
-        valueOf((await config.serverEnv({ OPENCODE_CONFIG_CONTENT: content })).OPENCODE_CONFIG_CONTENT ?? ""),
-        { plugin: [JSON.parse(config.entry)] },
+    for (const nothing of [undefined, "", "  "]) {
+      const { OPENCODE_CONFIG_CONTENT } = await config.serverEnv(
+        { OPENCODE_CONFIG_CONTENT: nothing },
+        settings,
       );
+      assert.deepEqual(valueOf(OPENCODE_CONFIG_CONTENT ?? ""), { plugin: [ownEntry(stateFolder)] });
+    }
     assert.deepEqual(warnings, []);
   });
 
@@ -199,7 +207,7 @@ describe("the plugin in a server's environment", () => {
     const { config } = plugin();
     for (const content of ["{", "[]", '{ "plugin": 1 }']) {
       const env = { OPENCODE_CONFIG_CONTENT: content };
-      assert.equal(await config.serverEnv(env), env);
+      assert.equal(await config.serverEnv(env, settings), env);
       assert.match(warnings.pop() ?? "", /without the agent tools: OPENCODE_CONFIG_CONTENT/);
     }
   });
@@ -207,7 +215,7 @@ describe("the plugin in a server's environment", () => {
   it("lies in the state folder, for this user alone, and is written only when it differs", async () => {
     const { config, stateFolder, bundle } = plugin();
     const file = join(stateFolder, "opencode-plugin.js");
-    await config.serverEnv({});
+    await config.serverEnv({}, settings);
     assert.equal(readFileSync(file, "utf8"), "export default {};");
     if (process.platform !== "win32") assert.equal(statSync(file).mode & 0o777, 0o600);
     const { ino } = statSync(file);
@@ -237,7 +245,7 @@ describe("the plugin in a server's environment", () => {
     const { config, stateFolder } = plugin();
     mkdirSync(join(stateFolder, "opencode-plugin.js"), { recursive: true });
     const env = { PATH: "/bin" };
-    assert.equal(await config.serverEnv(env), env);
+    assert.equal(await config.serverEnv(env, settings), env);
     assert.match(warnings.pop() ?? "", /without the agent tools/);
     assert.ok(existsSync(stateFolder));
   });
