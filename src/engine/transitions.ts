@@ -16,6 +16,8 @@ export type TaskEvent =
       readonly at: number;
       readonly error: TaskError;
       readonly finalMessageID?: string | undefined;
+      /** The prompt was lost on its way: where it was a follow-up, the task was not resumed. */
+      readonly neverBegan?: boolean;
     }
   | { readonly type: "cancelled"; readonly at: number; readonly finalMessageID?: string | undefined }
   | { readonly type: "resume"; readonly at: number; readonly promptMessageID: string };
@@ -52,6 +54,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         endedAt: event.at,
         finalMessageID: event.finalMessageID ?? record.finalMessageID,
         error: event.type === "turn-failed" ? event.error : undefined,
+        resumeCount: record.resumeCount - (wasNotResumed(record, event) ? 1 : 0),
       };
     case "resume":
       return {
@@ -63,6 +66,11 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         waited: undefined,
       };
   }
+}
+
+/** A resume is counted with the write that begins it, before it is known whether its prompt arrives. */
+function wasNotResumed({ status }: TaskRecord, event: TaskEvent): boolean {
+  return status === "resumed" && event.type === "turn-failed" && event.neverBegan === true;
 }
 
 function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {

@@ -290,7 +290,9 @@ export class TurnWatcher implements Disposable {
     }
     if (now - (this.suspicions.get(entry)?.since ?? now) < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    return failed(now, kind === "unanswered" || unstored ? NEVER_STARTED : promptLost(entry.record));
+    return kind === "unanswered" || unstored
+      ? failed(now, NEVER_STARTED)
+      : { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
   }
 
   private hasArrived(entry: Entry): boolean {
