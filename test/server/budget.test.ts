@@ -92,7 +92,10 @@ describe("ceilings on a real server", () => {
     assert.match(error?.message ?? "", /ceiling of \$1\.00 .*|asyncagents\.budget\.taskCost/);
     await until("its notice", async () => (await notices(server, parent)).length === 1);
     const [notice] = await notices(server, parent);
-    assert.match(notice?.hidden ?? "", /Error \(BudgetExceeded\): Stopped at its ceiling of \$1\.00\./);
+    assert.match(
+      notice?.hidden ?? "",
+      /Error \(BudgetExceeded\):\n<from-task-\w+>\nStopped at its ceiling of \$1\.00\./,
+    );
     assert.equal(window.engine.get(id)?.status, "running");
     assert.equal(last.aborted, false);
     await window.engine.cancel(id, "agent");
