@@ -1,18 +1,20 @@
-import { isOwnText, type HandOver } from "./arrival.ts";
+import { isOwnText, type HandOver, type Unstored } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
-import type { ServerEvent, SessionStatus } from "./server-model.ts";
+import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
 import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
-/** How long the server may take to store a prompt that it took: it reads the files that go with it first. */
-const STORING_MS = 60_000;
+/** How long the server may take to store a prompt that it took. */
+const STORING_MS = 15_000;
+/** How long it may take where files go with the prompt: it reads them first. */
+const READING_MS = 60_000;
 /** How long the server may take for what is left of a prompt whose sender is gone: to store it, or to begin the answer. */
 const LEFT_BEHIND_MS = 10_000;
 /** The server sends a heartbeat every 10 s: on a stream that is silent for longer, events may be missing. */
@@ -69,7 +71,7 @@ interface Suspicion {
  * session is only a hint; what counts is how the last message stands.
  */
 export class TurnWatcher implements Disposable {
-  private readonly suspicions = new WeakMap<Entry, Suspicion>();
+  private suspicions = new WeakMap<Entry, Suspicion>();
   private readonly queued = new WeakSet<Entry>();
   /** The prompts that are known to be stored. */
   private readonly arrived = new WeakMap<Entry, string>();
@@ -153,6 +155,8 @@ export class TurnWatcher implements Disposable {
   disconnect(): void {
     this.connected = false;
     this.atWork = new WeakMap();
+    // What was seen before proves nothing about a server that was away.
+    this.suspicions = new WeakMap();
     this.timer?.dispose();
     this.timer = undefined;
   }
@@ -265,8 +269,8 @@ export class TurnWatcher implements Disposable {
       this.noteArrival(entry);
     } else if (unstored?.isDoubtful) {
       await this.prompts.giveAgain(entry, unstored);
-      return undefined;
-    } else if (unstored && now - unstored.at < STORING_MS) {
+      if (!entry.unstored?.isDoubtful) return undefined;
+    } else if (unstored && mayBeStoredYet(unstored, entry.lastError, now)) {
       return undefined;
     }
     if (entry.lastError) {
@@ -288,9 +292,12 @@ export class TurnWatcher implements Disposable {
       await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
       return undefined;
     }
-    if (now - (this.suspicions.get(entry)?.since ?? now) < LEFT_BEHIND_MS) return undefined;
+    const hasHadItsTime = unstored && !unstored.isDoubtful;
+    const since = this.suspicions.get(entry)?.since ?? now;
+    if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    return kind === "unanswered" || unstored
+    const isLaunch = unstored && entry.record.status !== "resumed";
+    return kind === "unanswered" || isLaunch
       ? failed(now, NEVER_STARTED)
       : { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
   }
@@ -342,6 +349,14 @@ export class TurnWatcher implements Disposable {
       this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
     }
   }
+}
+
+/** Whether the server may still be about to store a prompt that it took. */
+function mayBeStoredYet({ prompt, at }: Unstored, error: AgentError | undefined, now: number): boolean {
+  const hasFiles = (prompt.files ?? []).length > 0;
+  // A file that cannot be read keeps no prompt from being stored; any other error does.
+  if (error && !hasFiles) return false;
+  return now - at < (hasFiles ? READING_MS : STORING_MS);
 }
 
 /** The same as long as nothing changes in a turn. */

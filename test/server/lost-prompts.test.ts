@@ -210,4 +210,17 @@ describe("prompts that the server takes and loses", function () {
       }
     }
   });
+
+  it("a prompt that the server takes and then says it cannot store ends its task, and no model is called", async () => {
+    const window = await open((real) =>
+      replacing(real, "prompt", (sessionID, prompt) =>
+        real.prompt(sessionID, sessionID === parent ? prompt : { ...prompt, agent: "nobody" }),
+      ),
+    );
+    const { id } = await launch(window, "Never stored.");
+    const task = await ended(window, id, 30_000);
+    assert.deepEqual([task.status, task.error?.name], ["error", "UnknownError"]);
+    assert.deepEqual(await prompts(id), []);
+    assert.ok(!model.requests.some(({ sessionID }) => sessionID === id));
+  });
 });

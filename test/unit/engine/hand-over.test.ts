@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { ServerFailure, type AgentServer } from "../../../src/engine/ports.ts";
+import type { Prompt } from "../../../src/engine/server-model.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+const FILES = [{ url: "file:///work/notes.txt", mime: "text/plain", filename: "notes.txt" }];
+
+describe("A prompt that was handed over", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  /** What the server does with the prompt of a task; `store` is what it does otherwise. */
+  let take: (prompt: Prompt, store: () => Promise<void>, sessionID: string) => Promise<void>;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    const real = server.prompt.bind(server);
+    const prompt: AgentServer["prompt"] = (id, prompt) =>
+      id === parent ? real(id, prompt) : take(prompt, () => real(id, prompt), id);
+    server.prompt = prompt;
+    window = memoryWindow(server, clock);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+
+  afterEach(() => window.kill());
+
+  const launch = async (files: typeof FILES = []): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", files, parentSessionID: parent, launchedBy: "person" }))
+      .id;
+
+  /** Lets time pass while the stream lives. */
+  async function pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      server.emit({ type: "heartbeat" });
+      await clock.advance(1_000);
+    }
+  }
+
+  const outcome = (id: string): string => {
+    const task = window.engine.get(id);
+    return [task?.status, ...(task?.error ? [task.error.name] : [])].join(" ");
+  };
+
+  /** Notices in the parent's conversation. */
+  const told = (): number => server.stored(parent).filter(({ info }) => info.role === "user").length;
+
+  const unreachable = new ServerFailure("POST", "unreachable", "No answer.");
+  const refusal = { name: "UnknownError", message: "Agent not found." };
+
+  it("ends its task at once where the server says that it could not store it", async () => {
+    take = async (_prompt, _store, sessionID) =>
+      server.emit({ type: "session-error", sessionID, error: refusal });
+    const id = await launch();
+    await pass(2);
+    assert.equal(outcome(id), "error UnknownError");
+    assert.equal(told(), 1);
+  });
+
+  it("ends its task after seconds where the server took it and has nothing of it", async () => {
+    take = async () => undefined;
+    const id = await launch();
+    await pass(20);
+    assert.equal(outcome(id), "error NeverStarted");
+    assert.equal(told(), 1);
+  });
+
+  it("ends its task after seconds where the server neither answers nor stores it, however often it is sent", async () => {
+    let sent = 0;
+    take = async () => {
+      sent++;
+      throw unreachable;
+    };
+    const id = await launch();
+    await pass(20);
+    assert.equal(outcome(id), "error NeverStarted");
+    assert.ok(sent > 2);
+    assert.equal(told(), 1);
+  });
+
+  it("that was a follow-up ends its task saying so", async () => {
+    take = (_prompt, store) => store();
+    const id = await launch();
+    server.finish(id, "Done.");
+    await pass(1);
+    take = async () => undefined;
+    await window.engine.resume(id, "More.");
+    await pass(20);
+    assert.equal(outcome(id), "error PromptLost");
+    assert.match(window.engine.get(id)?.error?.message ?? "", /follow-up was lost/);
+  });
+
+  it("is sent again after a call without an answer, for as long as it takes to reach a server that comes back", async () => {
+    let sent = 0;
+    take = async (_prompt, store) => {
+      if (++sent < 3) throw unreachable;
+      await store();
+    };
+    const id = await launch();
+    await pass(20);
+    assert.equal(outcome(id), "running");
+    server.finish(id, "Done.");
+    await pass(1);
+    assert.equal(outcome(id), "completed");
+  });
+
+  for (const [what, files, seconds] of [
+    ["ten seconds to store it", [], 10],
+    ["most of a minute to read its files", FILES, 50],
+  ] as const)
+    it(`is waited for while the server takes ${what}`, async () => {
+      take = async (_prompt, store) => void clock.after(seconds * 1_000, () => void store());
+      const id = await launch([...files]);
+      await pass(seconds + 10);
+      assert.equal(outcome(id), "running");
+      server.finish(id, "Done.");
+      await pass(1);
+      assert.equal(outcome(id), "completed");
+    });
+
+  it("is waited for where what the server could not read is one of its files", async () => {
+    take = async (_prompt, store, sessionID) => {
+      server.emit({ type: "session-error", sessionID, error: refusal });
+      clock.after(30_000, () => void store());
+    };
+    const id = await launch(FILES);
+    await pass(40);
+    assert.equal(outcome(id), "running");
+  });
+});
