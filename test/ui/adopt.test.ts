@@ -88,7 +88,7 @@ describe("adopting what others launched, in a real editor", () => {
   const entries = (target: Locator): Promise<readonly string[]> => workbench.menuEntries(target);
 
   async function show(name: string): Promise<void> {
-    await row(name).click();
+    await workbench.clickRow(row(name));
     await inPanel("heading", name).waitFor();
   }
 

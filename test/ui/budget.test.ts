@@ -104,7 +104,7 @@ describe("ceilings in a real editor", () => {
     const error = workbench.notification('Task "Read every file" failed: Stopped at its ceiling of $1.00.');
     await error.waitFor();
     await takePictures(workbench, "budget-failed");
-    await workbench.treeItem("Read every file").hover();
+    await workbench.hoverRow(workbench.treeItem("Read every file"));
     await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
     await workbench.screenshot("budget-stopped-tooltip-dark");
     await workbench.page.mouse.move(0, 0);

@@ -150,7 +150,7 @@ describe("the first steps in a real editor", () => {
   });
 
   it("[EXT-4] the next step is ticked once its output was read and it was resumed", async () => {
-    await workbench.clickRow(PROMPT);
+    await workbench.clickRow(workbench.treeItem(PROMPT));
     const frame = workbench.webviewFrame();
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill(FOLLOW_UP);

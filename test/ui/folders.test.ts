@@ -109,7 +109,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Launch Task: Prompt for general — web");
     await workbench.quickInput.enter("Read what stands there.");
-    await workbench.treeItem("Read what stands there").click();
+    await workbench.clickRow(workbench.treeItem("Read what stands there"));
     const link = workbench.webviewFrame().getByRole("button", { name: "notes.md:1" });
     await link.click({ timeout: 30_000 });
     await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
@@ -148,7 +148,7 @@ describe("a workspace of several folders in a real editor", () => {
     const connected = await menu("web");
     for (const entry of ["Select Session…", "Refresh Tasks", "Stop OpenCode Server"])
       assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
-    await row("docs").hover();
+    await workbench.hoverRow(row("docs"));
     await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
   });
 

@@ -95,14 +95,14 @@ describe("a real editor in Simplified Chinese", () => {
 
   it("the panel is Chinese, and tells how a task ended in the language of the window", async () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
-    await workbench.treeItem("推送分支").click();
+    await workbench.clickRow(workbench.treeItem("推送分支"));
     const frame = workbench.webviewFrame();
     await frame.getByText("general 想要运行命令").first().waitFor();
     await takePictures(workbench, "zh-cn-request");
     await frame.getByRole("button", { name: "拒绝", exact: true }).click();
     await frame.getByText("工具 bash 的权限请求或问题被拒绝，任务因此结束。").first().waitFor();
     await takePictures(workbench, "zh-cn-failed");
-    await workbench.treeItem("查明测试缓慢的原因").click();
+    await workbench.clickRow(workbench.treeItem("查明测试缓慢的原因"));
     await workbench.webviewFrame().getByText("已完成").first().waitFor();
     await takePictures(workbench, "zh-cn-completed");
     await takeHighContrastPicture(workbench, "zh-cn-completed");

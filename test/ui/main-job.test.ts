@@ -87,7 +87,7 @@ describe("the main job in a real editor", () => {
   });
 
   it("[EXT-4] a click on the task shows its output, which grows as it works", async () => {
-    await workbench.treeItem("Find out why the tests are slow").click();
+    await workbench.clickRow(workbench.treeItem("Find out why the tests are slow"));
     const frame = workbench.webviewFrame();
     await frame.getByText("Find out why the tests are slow").first().waitFor();
     await frame.getByText("bash").first().waitFor();
@@ -150,7 +150,7 @@ describe("the main job in a real editor", () => {
   });
 
   it("the buttons of the view's title work while a row has the focus", async () => {
-    await workbench.treeItem("Count the files").first().click();
+    await workbench.clickRow(workbench.treeItem("Count the files"));
     await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Launch Task"]').click();
     await workbench.quickInput.shows("Which agent is to do it?");
     await workbench.quickInput.cancel();

@@ -231,7 +231,7 @@ describe("the output panel in a real editor", () => {
   }
 
   async function show(prompt: string): Promise<void> {
-    await workbench.clickRow(prompt);
+    await workbench.clickRow(workbench.treeItem(prompt));
     await frame.getByRole("heading", { level: 1, name: prompt }).waitFor();
   }
 

@@ -30,6 +30,7 @@ const FILES = {
   "src/couple.js": lines(),
 };
 const TASK = "Tidy the parser";
+const LEADER = "Begin the couple";
 const SIBLING = "Speed up the lexer";
 const FOLLOWER = "Finish the couple";
 const GATE = "sibling";
@@ -41,7 +42,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   let model: ScriptedModel;
   let workbench: Workbench;
 
-  const edit = (name: string, oldString: string, newString: string): ScriptStep["tools"] => [
+  const edit = (name: string, oldString: string, newString: string): NonNullable<ScriptStep["tools"]> => [
     { name: "read", args: { filePath: at(name) } },
     { name: "edit", args: { filePath: at(name), oldString, newString } },
   ];
@@ -52,12 +53,10 @@ describe("reviewing what a task changed, in a real editor", () => {
     const prompt = lastUserText(messages);
     const steps: readonly ScriptStep[] = prompt.includes("parser")
       ? [
-          { tools: edit("src/parser.js", "two", "TWO") ?? [] },
-          { tools: edit("src/shared.js", "two", "TWO") ?? [] },
-          { tools: edit("src/printer.js", "two", "TWO") ?? [] },
-          { tools: edit("src/lexer.js", "two", "TWO") ?? [] },
-          { tools: edit("src/pair.js", "two", "TWO") ?? [] },
-          { tools: edit("src/couple.js", "two", "TWO") ?? [] },
+          { tools: edit("src/parser.js", "two", "TWO") },
+          { tools: edit("src/shared.js", "two", "TWO") },
+          { tools: edit("src/printer.js", "two", "TWO") },
+          { tools: edit("src/lexer.js", "two", "TWO") },
           {
             tools: [
               { name: "write", args: { filePath: at("src/new.js"), content: "export {};\n" } },
@@ -67,13 +66,13 @@ describe("reviewing what a task changed, in a real editor", () => {
           { text: "Tidied." },
         ]
       : prompt.includes("couple")
-        ? [
-            { tools: edit("src/pair.js", "six", "SIX") ?? [] },
-            { tools: edit("src/couple.js", "six", "SIX") ?? [] },
-            { text: "Finished." },
-          ]
+        ? ["src/pair.js", "src/couple.js"]
+            .map((name): ScriptStep => ({
+              tools: prompt === LEADER ? edit(name, "two", "TWO") : edit(name, "six", "SIX"),
+            }))
+            .concat({ text: "Changed." })
         : [
-            { tools: edit("src/shared.js", "six", "SIX") ?? [] },
+            { tools: edit("src/shared.js", "six", "SIX") },
             { text: "On it.", gate: GATE, tools: [{ name: "glob", args: { pattern: "*" } }] },
             { text: "Faster." },
           ];
@@ -96,8 +95,10 @@ describe("reviewing what a task changed, in a real editor", () => {
       },
     });
     // Of what works meanwhile it would not be known who changed a file.
-    await launch(TASK);
-    await ended(TASK);
+    for (const prompt of [TASK, LEADER]) {
+      await launch(prompt);
+      await ended(prompt);
+    }
     await launch(SIBLING);
     await model.waitForRequest(({ step }) => step.gate === GATE);
   });
@@ -120,7 +121,7 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   const row = (name: string): Locator => workbench.treeItem(name);
   const rowAction = async (name: string, title: string): Promise<void> => {
-    await row(name).hover();
+    await workbench.hoverRow(row(name));
     await row(name).getByRole("button", { name: title }).click();
   };
   const titleAction = (title: string): Locator =>
@@ -141,7 +142,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("opens the diff of one file, and accepts it there", async () => {
-    await row("parser.js").click();
+    await workbench.clickRow(row("parser.js"));
     await workbench.tab(`parser.js (Changes: ${TASK})`).waitFor();
     await titleAction("Revert Change").waitFor();
     await takePictures(workbench, "review-file");
@@ -156,7 +157,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     const tab = workbench.tab(`${name} (Changes: ${task})`);
     // The row clicked first can be one of the list before.
     await until(`the diff of ${name}`, async () => {
-      await row(name).click();
+      await workbench.clickRow(row(name));
       return tab.waitFor({ timeout: 2_000 }).then(
         () => true,
         () => false,
@@ -167,7 +168,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   }
 
   it("reverts in a task's diff what this task changed, though another one's diff of the file is open", async () => {
-    const tab = await pin("couple.js", TASK);
+    const tab = await pin("couple.js", LEADER);
     await launch(FOLLOWER);
     await ended(FOLLOWER);
     await pin("couple.js", FOLLOWER);
@@ -184,7 +185,7 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("does so where both diffs show what the tasks left, as the file was changed since", async () => {
     writeFileSync(at("src/pair.js"), lines("TWO", "FOUR", "SIX"));
-    const tab = await pin("pair.js", TASK);
+    const tab = await pin("pair.js", LEADER);
     await pin("pair.js", FOLLOWER);
     await tab.click();
     await titleAction("Revert Change").click();
@@ -192,12 +193,11 @@ describe("reviewing what a task changed, in a real editor", () => {
     await workbench.notification("Reverted pair.js.").waitFor();
     assert.equal(content("src/pair.js"), lines("FOUR", "SIX"));
     await clearNotifications();
-    await workbench.runCommand("View: Close All Editors");
-    await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
-    await row("printer.js").waitFor();
   });
 
   it("reverts one file from its row, and undoes it", async () => {
+    await workbench.runCommand("View: Close All Editors");
+    await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
     await rowAction("printer.js", "Revert Change");
     await row("printer.js").waitFor({ state: "detached" });
     assert.equal(content("src/printer.js"), lines());
@@ -252,7 +252,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("says of all changes which ones it reverts and which not, and undoes them together", async () => {
-    await row("old.js").hover();
+    await workbench.hoverRow(row("old.js"));
     await workbench.page.getByRole("button", { name: "Revert All Changes" }).first().click();
     const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
     await asked.getByText("Left alone:").waitFor();
@@ -269,7 +269,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("is done from the keyboard", async () => {
-    await row("old.js").click();
+    await workbench.clickRow(row("old.js"));
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
     // The keys are for a diff under review, as this button is.
     await titleAction("Revert Change").waitFor();
@@ -281,7 +281,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("can be read in high contrast, where the chosen row has an outline", async () => {
-    await row("lexer.js").click();
+    await workbench.clickRow(row("lexer.js"));
     await titleAction("Revert Change").waitFor();
     await takeHighContrastPicture(workbench, "review", async () => {
       const list = workbench.page.locator(".part.sidebar .pane", {
@@ -294,7 +294,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("closes the list once everything is accepted, and undoes that", async () => {
-    await row("lexer.js").hover();
+    await workbench.hoverRow(row("lexer.js"));
     await workbench.page.getByRole("button", { name: "Accept All Changes" }).first().click();
     await row("lexer.js").waitFor({ state: "detached" });
     await button(workbench.notification("Accepted 2 changes."), "Undo").click();

@@ -93,9 +93,7 @@ describe("the tree in a real editor", () => {
   }
 
   async function pictures(name: string): Promise<void> {
-    // Where the mouse was, a hover may still be open.
-    await workbench.page.mouse.move(640, 400);
-    await workbench.page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
+    await workbench.leaveHover();
     await takePictures(workbench, name);
     await takeHighContrastPicture(workbench, name);
   }
@@ -125,13 +123,13 @@ describe("the tree in a real editor", () => {
   it("hostile, very long and right-to-left descriptions are text", async () => {
     assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:/);
     assert.equal(await row("**bold**").locator("a[href], .codicon-alert, b").count(), 0);
-    await row("**bold**").hover();
+    await workbench.hoverRow(row("**bold**"));
     const hover = workbench.page.locator(".monaco-hover:visible", { hasText: "Launched by" });
     await hover.waitFor();
     assert.match(await hover.innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:\S+\) <b>html<\/b>/);
     assert.equal(await hover.locator("a, .codicon-alert, b").count(), 0);
     await workbench.screenshot("tree-tooltip-hostile-dark");
-    await row("Count the files").hover();
+    await workbench.hoverRow(row("Count the files"));
     await hover.filter({ hasText: "Retry starts it anew" }).waitFor();
     await workbench.screenshot("tree-tooltip-error-dark");
     await workbench.page.mouse.move(0, 0);

@@ -185,7 +185,8 @@ export class Workbench {
       async () => {
         await this.press("F1");
         if (!(await isThere(this.quickInput.input))) return false;
-        await this.quickInput.type(`>${title}`);
+        // Fails soon where the box closes just now.
+        await this.quickInput.input.fill(`>${title}`, { timeout: 3_000 });
         if (await isThere(command)) return done(command.click({ timeout: 3_000 }));
         await this.quickInput.cancel();
         return false;
@@ -228,10 +229,19 @@ export class Workbench {
     return this.page.locator('.part.sidebar [role="treeitem"]');
   }
 
-  /** Clicks a row once no row has moved for a third of a second: one that comes or goes above it would take the click. */
-  async clickRow(label: string | RegExp): Promise<void> {
-    const row = this.treeItem(label).first();
-    await row.waitFor();
+  /** Clicks a row: see `hoverRow`. */
+  async clickRow(row: Locator): Promise<void> {
+    await this.hoverRow(row);
+    await row.first().click();
+  }
+
+  /**
+   * Moves the mouse to a row once no hover lies over the rows and none of them has moved for a third of a second: the
+   * hover of the row that the mouse was on, or a row that comes or goes above, would be in the way.
+   */
+  async hoverRow(row: Locator): Promise<void> {
+    await row.first().waitFor();
+    await this.leaveHover();
     await this.page.evaluate(async () => {
       for (let [before, frames] = ["", 0]; frames < 20; frames++) {
         await new Promise((resolve) => requestAnimationFrame(resolve));
@@ -242,7 +252,13 @@ export class Workbench {
         before = now;
       }
     });
-    await row.click();
+    await row.first().hover();
+  }
+
+  /** Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. */
+  async leaveHover(): Promise<void> {
+    await this.page.mouse.move(0, 0);
+    await this.page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
   }
 
   /** The texts that a row's decorations draw beside it: the badge, without its colour. */
@@ -257,6 +273,7 @@ export class Workbench {
 
   /** Opens the context menu of something. */
   async openContextMenu(target: Locator): Promise<Locator> {
+    await this.leaveHover();
     await target.click({ button: "right" });
     const entries = this.page.locator(
       ".monaco-menu .action-item:not(.disabled) .action-label:not(.separator)",
@@ -388,11 +405,18 @@ export class Workbench {
     const unsaved = this.page.locator(
       '.tabs-container .tab.dirty, .tabs-container .tab[data-resource-name^="Untitled-"]',
     );
-    for (let left = await unsaved.count(); left > 0; left--) {
-      await unsaved.first().click();
-      await this.page.locator(".tabs-container .tab.active").and(unsaved).first().waitFor();
+    const active = this.page.locator(".tabs-container .tab.active").and(unsaved);
+    for (let left; (left = await unsaved.count()) > 0;) {
+      const isLess = async (): Promise<boolean> => (await unsaved.count()) < left;
+      // The editor saves by itself too, and then there may be nothing to close any more.
+      await until("an unsaved editor to be shown, or saved", async () => {
+        if ((await isLess()) || (await active.count()) > 0) return true;
+        await unsaved.first().click({ timeout: 1_000 });
+        return false;
+      });
+      if (await isLess()) continue;
       await this.runCommand("View: Revert and Close Editor");
-      await until("the editor to close", async () => (await unsaved.count()) < left);
+      await until("the editor to close", isLess);
     }
   }
 
