@@ -74,6 +74,7 @@ export class TaskRegistry {
   private tombstones: readonly Tombstone[];
   /** Tasks of which a parent is still to be notified, by their IDs. */
   private readonly unsettled: Map<string, TaskRecord>;
+  private savingUnsettled: Promise<void> | undefined;
   /** Those of them whose session is gone. */
   private readonly lostEntries = new Map<string, Entry>();
   private readonly changes: Emitter<TaskChange>;
@@ -461,8 +462,12 @@ export class TaskRegistry {
     this.saveUnsettled();
   }
 
+  /** Once for all that changes at a time: a connect tells of thousands of tasks. */
   private saveUnsettled(): void {
-    this.tombstoneStore.saveUnsettled([...this.unsettled.values()]);
+    this.savingUnsettled ??= Promise.resolve().then(() => {
+      this.savingUnsettled = undefined;
+      this.tombstoneStore.saveUnsettled([...this.unsettled.values()]);
+    });
   }
 
   private async store(entry: Entry, record: TaskRecord): Promise<void> {

@@ -220,7 +220,7 @@ describe("Connection to a server that runs already", function () {
       }
     });
 
-  it("polls on by itself after a poll that was never answered", async function () {
+  it("[EVT-2] sees the end of a task though the first read of its answer is never answered", async function () {
     this.timeout(120_000);
     const model = await startScriptedModel();
     const withModel = await startOpenCode({ model });
@@ -237,20 +237,24 @@ describe("Connection to a server that runs already", function () {
     try {
       const prompt = script([{ text: "Late.", gate: "late" }]);
       const parentSessionID = await createSession(withModel);
-      await window.engine.launch({ parentSessionID, prompt, agent: "general", launchedBy: "person" });
-      const polls = () =>
-        proxy.requests.filter((request) => request.startsWith("GET /session/status")).length;
+      const { id } = await window.engine.launch({
+        parentSessionID,
+        prompt,
+        agent: "general",
+        launchedBy: "person",
+      });
+      await model.waitForRequest(({ sessionID }) => sessionID === id);
       let held = 0;
       proxy.decide((request) =>
-        request.startsWith("GET /session/status") && held++ === 0 ? "mute" : "pass",
+        request.startsWith(`GET /session/${id}/message`) && held++ === 0 ? "mute" : "pass",
       );
-      await until("a poll that is not answered", () => held > 0);
-      const then = polls();
-      const goOn = (): boolean => {
+      model.release("late");
+      await until("a read that is not answered", () => held > 0);
+      const isDone = (): boolean => {
         collectGarbage();
-        return polls() > then + 1;
+        return window.engine.get(id)?.status === "completed";
       };
-      await until("more polls", goOn, 60_000);
+      await until("the end of the task", isDone, 60_000);
       assert.equal(window.connection.state.kind, "connected");
     } finally {
       window.dispose();
