@@ -137,6 +137,11 @@ describe("changes and terminals in a real editor", () => {
   const terminalText = async (): Promise<string> =>
     (await terminal().locator(".xterm-rows").allInnerTexts()).join("\n");
 
+  /** Waits for what the task answered, which OpenCode's interface shows once it has loaded. */
+  async function showsConversation(): Promise<void> {
+    await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
+  }
+
   /** The processes by which the workbench's terminals joined the server. */
   const attached = (): readonly { args: readonly string[]; env: readonly string[] }[] =>
     readdirSync("/proc")
@@ -209,7 +214,7 @@ describe("changes and terminals in a real editor", () => {
   it("opens a task in a terminal, by OpenCode's own interface, and only once", async () => {
     await workbench.contextMenu(workbench.treeItem(LONG), "Open in Terminal");
     await terminal().waitFor();
-    await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
+    await showsConversation();
     await workbench.screenshot("terminal-dark");
     await workbench.runCommand("View: Hide Panel");
     await terminal().waitFor({ state: "hidden" });
@@ -236,6 +241,7 @@ describe("changes and terminals in a real editor", () => {
   });
 
   it("has a terminal that can be read in high contrast", async () => {
+    await showsConversation();
     await takeHighContrastPicture(workbench, "terminal", async () => {
       // OpenCode draws lines of its own beside the texts.
       const faint = await faintTexts(terminal().locator(".xterm-rows"), 4.5);
