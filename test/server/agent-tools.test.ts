@@ -46,8 +46,8 @@ describe("The tools in the hands of an agent", () => {
   /** Stands before the tools of the window. */
   let handle: CallHandler;
   const settings: { maxDepth?: EngineSettings["maxDepth"] } = {};
-  /** The notices that the engine looked for in the parent: what follows decides whether they are sent. */
-  const lookedFor = new Set<string>();
+  /** The tasks for whose pending notices the engine has read the parent's conversation: what follows decides whether they are sent. */
+  const considering = new Set<string>();
   /** The delays of the timers that the engine set, in milliseconds. */
   const delays: number[] = [];
   const windows: AgentWindow[] = [];
@@ -87,9 +87,10 @@ describe("The tools in the hands of an agent", () => {
       },
       between: (real) =>
         between(
-          replacing(real, "message", async (sessionID, messageID) => {
-            const found = await real.message(sessionID, messageID);
-            lookedFor.add(messageID);
+          replacing(real, "messages", async (sessionID, ...range) => {
+            const tasks = windows.flatMap(({ engine }) => engine.list(sessionID));
+            const found = await real.messages(sessionID, ...range);
+            for (const { id, notice } of tasks) if (notice.state === "pending") considering.add(id);
             return found;
           }),
         ),
@@ -215,10 +216,7 @@ describe("The tools in the hands of an agent", () => {
 
   /** Waits until the engine has looked whether the parent is to be told now. */
   async function considered(id: string): Promise<void> {
-    await until("a look at the parent", () => {
-      const { notice } = get(id);
-      return notice.state === "pending" && lookedFor.has(notice.messageID);
-    });
+    await until("a look at the parent", () => get(id).notice.state === "pending" && considering.has(id));
     await setImmediate();
   }
 
@@ -794,8 +792,7 @@ Use asyncagents_output tools to see agent responses.`,
       window.dispose();
       window = await open((real) =>
         replacing(real, "statuses", async () => {
-          const { notice } = get(id);
-          if (notice.state === "pending" && lookedFor.has(notice.messageID)) {
+          if (get(id).notice.state === "pending" && considering.has(id)) {
             answer.abort();
             await until("the end of the turn", async () => !(await real.statuses()).has(parent));
           }
@@ -912,7 +909,8 @@ Use asyncagents_output tools to see agent responses.`,
         await reload();
         const [answer] = await turn.ended();
         assert.ok(answer);
-        assert.match(heard(answer), /Result of Work\.$/, `killed before call ${call}`);
+        const text = heard(answer);
+        assert.match(text, /Result of Work\.$/, `killed before call ${call}: ${text}`);
         await spared(id);
         window.dispose();
       }

@@ -59,11 +59,12 @@ describe("notices to the parent", () => {
     window: EngineWindow,
     step: ScriptStep,
     launchedBy: LaunchInput["launchedBy"] = "person",
+    agent = "general",
   ): Promise<string> {
     const input = {
       prompt: script([step]),
       description: "Told",
-      agent: "general",
+      agent,
       parentSessionID: parent,
       launchedBy,
     };
@@ -119,7 +120,8 @@ describe("notices to the parent", () => {
     const asked = (): number =>
       model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length;
     const before = asked();
-    const id = await launch(window, { text: "The result." }, "agent");
+    // One that the agent plan may launch.
+    const id = await launch(window, { text: "The result." }, "agent", "explore");
     await ended(window, id);
     const answer = await model.waitForRequest(
       ({ sessionID, messages }) => sessionID === parent && /The result\./.test(messageText(messages.at(-1))),
