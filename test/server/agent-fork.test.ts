@@ -148,10 +148,10 @@ describe("An agent that forks itself in a turn of its own", () => {
         args,
         prompts.map((other) => (other === prompt ? rest : forkArgs(other))),
       );
-      assert.deepEqual(
-        callsIn(heard).map(({ result }) => result),
-        [IN_PROGRESS, IN_PROGRESS],
-      );
+      const results = callsIn(heard).map(({ result }) => result ?? "");
+      assert.equal(results[index], IN_PROGRESS);
+      // The other call may have come back when the conversation is read.
+      assert.match(results[1 - index] ?? "", new RegExp(`^${IN_PROGRESS}$|^Launched task`));
     }
     for (const call of calls) await ended(window, taskWith(call).id);
   });

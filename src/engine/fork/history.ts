@@ -52,7 +52,7 @@ export interface InheritedHistory {
  * (ignored texts, step marks, patches, snapshots, answers that broke off in an error), and reasoning: a model cannot take
  * up what was reasoned in another session. A call without result ends as {@link IN_PROGRESS}; the message that is still
  * being written keeps what it has. Large files are replaced by a text that names them. The call that hands the fork its
- * prompt is left without it, as the prompt comes last.
+ * prompt is left without it, as the prompt comes last, and without its result.
  *
  * Throws a {@link Refusal} if a message of the range is not there, or the first comes after the last.
  */
@@ -74,9 +74,12 @@ export function inheritedHistory(
       case "text":
         return part.ignored || part.text === "" ? undefined : part;
       case "tool": {
-        if (!isEnded(part)) openCalls++;
-        const call = isEnded(part) ? part : closed(part, info);
-        if (forkPrompt === undefined || call.state.input["prompt"] !== forkPrompt) return call;
+        const isOwnCall = forkPrompt !== undefined && part.state.input["prompt"] === forkPrompt;
+        // It was open when it launched the fork, which reads the conversation later.
+        const isOpen = isOwnCall || !isEnded(part);
+        if (isOpen) openCalls++;
+        const call = isOpen ? closed(part, info) : part;
+        if (!isOwnCall) return call;
         leftOutPrompts++;
         return withoutPrompt(call);
       }
@@ -200,7 +203,7 @@ function isEnded({ state }: ToolPart): boolean {
 
 function closed(part: ToolPart, { created }: MessageInfo): ToolPart {
   const { input } = part.state;
-  const start = part.state.status === "running" ? part.state.start : created;
+  const start = part.state.status === "pending" ? created : part.state.start;
   return { ...part, state: { status: "error", input, error: IN_PROGRESS, start, end: start } };
 }
 

@@ -82,7 +82,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages[1]?.parts.slice(0, 2), source[1]?.parts.slice(0, 2));
   });
 
-  it("has the prompt of the fork nowhere in a call: it comes last", () => {
+  it("has the prompt of the fork in no call, as it comes last, and that call in progress", () => {
     const launching = call("c1", { status: "running", input: { prompt: "Fork me.", fork: true } });
     const others = [
       call("c2", { input: { prompt: "Another one." } }),
@@ -94,6 +94,9 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages.map(words)[0], "Fork me.");
     const inputs = messages[1]?.parts.map((part) => part.type === "tool" && part.state.input);
     assert.deepEqual(inputs, [{ fork: true }, { prompt: "Another one." }, { filePath: "Fork me." }, {}]);
+    // Though it came back before the conversation was read.
+    const own = messages[1]?.parts.at(-1);
+    assert.equal(own?.type === "tool" && own.state.status === "error" && own.state.error, IN_PROGRESS);
     assert.ok(!isWhole);
     const ended = [user("u1", "Go."), agent("a1", {}, call("c4", { input: { prompt: "Fork me." } }))];
     assert.ok(!inheritedHistory(ended, {}, "Fork me.").isWhole);
