@@ -222,11 +222,13 @@ describe("the output panel in a real editor", () => {
     workbench.page.on("request", (request) => requested.push(request.url()));
   });
 
-  async function launch(prompt: string): Promise<void> {
+  /** @param settled what is in the tree once the rows no longer change their order */
+  async function launch(prompt: string, settled = workbench.treeItem(prompt)): Promise<void> {
     await workbench.runCommand("Async Agents: Launch Task…");
     await workbench.quickInput.choose("build");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(prompt);
+    await settled.first().waitFor();
     await show(prompt);
   }
 
@@ -331,7 +333,8 @@ describe("the output panel in a real editor", () => {
   });
 
   it("shows in the task's panel what a subagent below it asks, and lets it be answered there", async () => {
-    await launch("Look into it with help");
+    const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
+    await launch("Look into it with help", asking);
     await card().getByText("general wants to run a command").waitFor({ timeout: 20_000 });
     await card().getByText("Reason: Ask from below").waitFor();
     await card().getByText("in Look for callers").waitFor();
