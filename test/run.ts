@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readResults } from "./support/results.ts";
-import { ensureChromium } from "./vscode/ensure.ts";
+import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
 
 // The specification's checker would send statistics of its use.
 process.env["OPENSPEC_TELEMETRY"] = "0";
@@ -81,12 +81,10 @@ if (unknown.length > 0) {
 }
 
 const build = npmScript("build");
-prepareBrowser();
+installEditor();
 const outcomes: Outcome[] = [build];
 for (const stage of stages) {
-  const lanes = stage
-    .map((lane) => lane.filter(({ name }) => wanted.length === 0 || wanted.includes(name)))
-    .filter((lane) => lane.length > 0);
+  const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
   // Packaging builds anew, which must not happen under the tests beside.
   if (lanes.length > 1 && lanes.flat().some(isInEditor) && !process.env["TEST_VSIX"])
     outcomes.push(packageForTests());
@@ -108,10 +106,17 @@ function counts(counted: readonly Outcome[]): string {
   return `${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`;
 }
 
-/** The suites' own time limits do not reckon with an installation. Where it fails, the tests that want it say why. */
-function prepareBrowser(): void {
+/**
+ * Two suites beside each other would both begin to install, and the time limits of tests do not reckon with it. Where it
+ * fails, the tests that want it say why.
+ */
+function installEditor(): void {
+  const showsWindow = stages
+    .flat()
+    .some((lane) => wantedOf(lane).some((part) => !isCheck(part) && part.window));
   try {
-    ensureChromium();
+    if (showsWindow && showsWindows) ensureVsCode();
+    else ensureChromium();
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
   }
@@ -138,6 +143,10 @@ async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
       await (isCheck(part) ? runCheck(part, live) : runSuite(part, build.failed === 0, live)),
     );
   return laneOutcomes;
+}
+
+function wantedOf(lane: Lane): Lane {
+  return lane.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 }
 
 function isCheck(part: Suite | Check): part is Check {

@@ -8,7 +8,7 @@ import {
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
-import { replacing } from "../support/mortal-server.ts";
+import { keepingAborts, replacing } from "../support/mortal-server.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
   script,
@@ -152,9 +152,13 @@ describe("tasks outlive windows, connections and servers", () => {
 
   /** A task whose prompt never got to the server. */
   async function cancelledEarly(): Promise<Task> {
-    const deaf = await openWindow(server, {}, (real) => replacing(real, "prompt", async () => undefined));
+    const aborts: Promise<void>[] = [];
+    const deaf = await openWindow(server, {}, (real) =>
+      replacing(keepingAborts(real, aborts), "prompt", async () => undefined),
+    );
     const { id } = await deaf.engine.launch({ prompt: "x", parentSessionID: parent, launchedBy: "agent" });
     const task = await deaf.engine.cancel(id, "agent");
+    await Promise.all(aborts);
     deaf.dispose();
     return task;
   }

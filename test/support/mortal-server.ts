@@ -58,6 +58,15 @@ export function replacing<K extends keyof AgentServer>(
   });
 }
 
+/** A server whose aborts are kept, for who waits until all of them are answered: a cancel does not await its last one. */
+export function keepingAborts(server: AgentServer, aborts: Promise<void>[]): AgentServer {
+  return replacing(server, "abort", (sessionID) => {
+    const abort = server.abort(sessionID);
+    aborts.push(abort);
+    return abort;
+  });
+}
+
 /** A server whose events never tell that a turn has ended. */
 export function withoutEndEvents(server: AgentServer): AgentServer {
   return replacing(server, "onEvent", (listener) =>
