@@ -382,6 +382,8 @@ describe("requests of agents in a real editor", () => {
   it("the status bar says when the connection is lost while agents work", async () => {
     await launch("Go on", [{ text: "x", gate: "lost" }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
+    // A turn that had not begun would begin on the next server.
+    await model.waitForRequest(({ step }) => step.gate === "lost");
     await server.kill();
     const label = "Async Agents: the connection to OpenCode was lost, 1 agent works";
     await until(
