@@ -298,6 +298,8 @@ describe("requests of agents in a real editor", () => {
     const over = workbench.notification("This needs no answer any more");
     await over.getByRole("button", { name: "Copy What You Wrote" }).waitFor();
     await workbench.screenshot("request-over-dark");
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.runCommand("Notifications: Show Notifications");
     await button("touch stopped.txt", "Allow Once").click();
     await until("the second message", async () => (await over.count()) === 2);
     assert.equal(existsSync(join(server.directory, "stopped.txt")), false);

@@ -320,7 +320,9 @@ export class Workbench {
 
   /** A notification by (part of) its text; its buttons are inside. */
   notification(text: string | RegExp): Locator {
-    return this.page.locator(".notifications-toasts .notification-list-item", { hasText: text });
+    const places = [".notifications-toasts", ".notifications-center"];
+    const items = places.map((place) => `${place} .notification-list-item`).join(", ");
+    return this.page.locator(items, { hasText: text });
   }
 
   /** An entry of the status bar by (part of) its text. */
