@@ -15,7 +15,8 @@ const PARTS = {
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
-  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode", "diff"] },
+  rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
+  ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 

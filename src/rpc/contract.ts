@@ -1,0 +1,205 @@
+import type { ConnectionState, ProgramCall } from "../engine/connection.ts";
+import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
+import type { EngineSettings, RefusedSubagent, TaskEngine } from "../engine/engine.ts";
+import type { Tombstone } from "../engine/registry.ts";
+import type { Message, ModelInfo, PendingRequest, Session, SessionChanges } from "../engine/server-model.ts";
+import type { Subagent } from "../engine/subagent.ts";
+import type { RecordReading, Task } from "../engine/task.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
+import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
+
+/*
+ * What windows and the daemon tell each other. A window opens its folders, gets a snapshot of each and then every change
+ * in order, and calls for what is to be done. All of it is JSON: what is undefined on one side is missing on the other.
+ */
+
+/** Raised with every change that an older window or daemon would not understand. */
+export const PROTOCOL_VERSION = 1;
+
+/** The first thing a window says; nothing else is answered before it. */
+export interface Hello {
+  /** From a file that this user alone can read: whoever knows it is this user. */
+  readonly token: string;
+  readonly protocol: number;
+  /** The extension's. */
+  readonly version: string;
+  readonly pid: number;
+}
+
+export interface Welcome {
+  readonly protocol: number;
+  readonly version: string;
+  readonly pid: number;
+}
+
+/** What a window knows and the daemon needs of a folder. Sent anew, whole, whenever any of it changes. */
+export interface FolderSettings {
+  readonly engine: EngineSettings;
+  readonly server: {
+    readonly url: string | undefined;
+    readonly path: string | undefined;
+    readonly startTimeoutMs: number;
+  };
+  /** Of the server at `server.url`; the user entered it. */
+  readonly password: string | undefined;
+  readonly agentTools: boolean;
+  /** How long work goes on after the last window has closed, in milliseconds. */
+  readonly keepWorkingMs: number;
+  /** Whether somebody looks at the tasks of this folder now. */
+  readonly watched: boolean;
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+export interface OpenFolder {
+  /** Real path. */
+  readonly directory: string;
+  readonly settings: FolderSettings;
+  /** Of the window, for a server that is started now. */
+  readonly env: Environment;
+}
+
+/** A session without its record: the task tells that. */
+export type MirroredSession = Omit<Session, "task"> & {
+  readonly task: Exclude<RecordReading, { kind: "task" }> | { readonly kind: "task" };
+};
+
+/** All that a window shows of a folder. */
+export interface FolderSnapshot {
+  /** Connected only once the tasks were read. */
+  readonly connection: ConnectionState;
+  readonly sessions: readonly MirroredSession[];
+  /** Cleared ones too. */
+  readonly tasks: readonly Task[];
+  readonly subagents: readonly Subagent[];
+  /** Of every session of the folder, the oldest first. */
+  readonly requests: readonly PendingRequest[];
+  readonly tombstones: readonly Tombstone[];
+  /** The session in which a person last wrote; undefined: the folder has none. */
+  readonly latestSessionID?: string | undefined;
+}
+
+/** One step by which what is known of a folder changes. Without its value, what it is about is no more. */
+export type FolderChange =
+  | { readonly type: "connection"; readonly state: ConnectionState }
+  | { readonly type: "session"; readonly id: string; readonly session?: MirroredSession | undefined }
+  | { readonly type: "task"; readonly id: string; readonly task?: Task | undefined }
+  | { readonly type: "subagent"; readonly id: string; readonly subagent?: Subagent | undefined }
+  | { readonly type: "requests"; readonly requests: readonly PendingRequest[] }
+  | { readonly type: "tombstone"; readonly tombstone: Tombstone }
+  | { readonly type: "latest-session"; readonly id?: string | undefined }
+  /** Everything anew: what came before counts no more. */
+  | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
+  | { readonly type: "ceiling-near"; readonly task: Task }
+  | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };
+
+/** What is read on demand. */
+type Reads = Pick<
+  TaskEngine,
+  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "wait"
+>;
+
+/**
+ * What can be called for in a folder. Rejects with the errors of the engine and the connection. A `CancelSignal` among
+ * the arguments does not travel: the call itself is cancelled.
+ */
+export interface FolderCalls extends TaskCommands, Reads {
+  models(): Promise<readonly ModelInfo[]>;
+  /** The files that a session changed since then (milliseconds since 1970). */
+  changes(sessionID: string, since: number): Promise<SessionChanges>;
+  /** The ID of the session in which a person last wrote, created where the folder has none. */
+  ensureSession(): Promise<string>;
+
+  /** Joins a server that runs already, if there is one, and reads its tasks; starts none. Never rejects. */
+  join(): Promise<void>;
+  /** Resolves once connected and up to date. Starts a server where none runs. */
+  connect(signal?: CancelSignal): Promise<void>;
+  /** Gives up connecting, for all who wait for it. */
+  cancelConnecting(): Promise<void>;
+  /** Reads everything anew from the server. */
+  refresh(): Promise<void>;
+  /** Leaves the present server, as the settings name another one. */
+  disconnect(): Promise<void>;
+  /** Ends a server that this product started, and leaves it. */
+  stopServer(): Promise<void>;
+  attachCommand(sessionID: string): Promise<ProgramCall>;
+}
+
+export type FolderMethod = keyof FolderCalls;
+
+/** A folder as a window holds it, over every restart of the daemon. */
+export interface FolderClient extends Disposable {
+  /** In order. The first ones, and those after each restart of the daemon, begin with a `reset`. */
+  readonly onDidChange: Event<readonly FolderChange[]>;
+  /** What a call changed was told by `onDidChange` before the call resolves. */
+  readonly calls: FolderCalls;
+  openTranscript(id: string): Promise<Transcript>;
+  configure(settings: FolderSettings): void;
+}
+
+/** A folder as the daemon serves it to every window that opens it. */
+export interface FolderService {
+  readonly calls: FolderCalls;
+  snapshot(): FolderSnapshot;
+  /** In order; what happens within a short time is told in one go. */
+  readonly onDidChange: Event<readonly FolderChange[]>;
+  /** Tells at once what waits to be told. */
+  flush(): void;
+  openTranscript(id: string): Promise<Transcript>;
+}
+
+/** Which folder a message is about, by its real path. */
+interface OfFolder {
+  readonly directory: string;
+}
+
+/** Requests of a window, after the greeting. */
+export interface DaemonRequests {
+  hello(hello: Hello): Welcome;
+  open(folder: OpenFolder): FolderSnapshot;
+  call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
+  openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
+  /** What works for this user now, in all folders. */
+  status(): DaemonStatus;
+  /** Leaves the servers running and ends, so that another version can go on with them. */
+  handOver(): void;
+}
+
+/** What a window tells without waiting for an answer. */
+export interface WindowNotifications {
+  configure(settings: OfFolder & { readonly settings: FolderSettings }): void;
+  close(folder: OfFolder): void;
+  closeTranscript(transcript: { readonly key: number }): void;
+}
+
+/** What the daemon tells windows. */
+export interface DaemonNotifications {
+  changes(changes: OfFolder & { readonly changes: readonly FolderChange[] }): void;
+  transcript(update: { readonly key: number; readonly change: TranscriptChange }): void;
+  log(line: LogLine): void;
+}
+
+/** A conversation that a window follows. */
+export interface OpenedTranscript {
+  /** Names it among those of this window. */
+  readonly key: number;
+  readonly sessionID: string;
+  readonly messages: readonly Message[];
+}
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+}
+
+export interface DaemonStatus {
+  readonly folders: readonly {
+    readonly directory: string;
+    readonly windows: number;
+    /** Tasks at work or queued, the oldest first. */
+    readonly tasks: readonly Task[];
+  }[];
+  readonly pid: number;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+}
