@@ -6,6 +6,7 @@ import type { Budget } from "./ceiling.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
+import { noSuchBatch } from "./find-task.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
 import type { ForkPreview } from "./fork/preview.ts";
 import { freshID, type Random } from "./ids.ts";
@@ -371,8 +372,7 @@ export class TaskEngine implements Disposable {
 
   /** Undefined: no such task. */
   get(taskID: string): Task | undefined {
-    const entry = this.registry.entry(taskID);
-    return entry && this.registry.snapshot(entry);
+    return this.registry.task(taskID);
   }
 
   /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
@@ -552,11 +552,7 @@ export class TaskEngine implements Disposable {
   /** The tasks of a batch, oldest first, of one parent if given. Throws a {@link Refusal} where there are none. */
   batch(batchID: string, parentSessionID?: string): readonly Task[] {
     const entries = this.registry.batch(batchID.trim(), parentSessionID);
-    if (entries.length === 0)
-      throw new Refusal(
-        "unknown-batch",
-        sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
-      );
+    if (entries.length === 0) throw noSuchBatch(batchID);
     return entries.map((entry) => this.registry.snapshot(entry));
   }
 

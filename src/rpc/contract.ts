@@ -1,12 +1,13 @@
-import type { ConnectionState, ProgramCall } from "../engine/connection.ts";
+import type { ProgramCall } from "../engine/connection.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
-import type { EngineSettings, RefusedSubagent, TaskEngine } from "../engine/engine.ts";
-import type { Tombstone } from "../engine/registry.ts";
-import type { Message, ModelInfo, PendingRequest, Session, SessionChanges } from "../engine/server-model.ts";
-import type { Subagent } from "../engine/subagent.ts";
-import type { RecordReading, Task } from "../engine/task.ts";
+import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
+import type { FolderChange, FolderSnapshot } from "../engine/folder-changes.ts";
+import type { Message, ModelInfo, SessionChanges } from "../engine/server-model.ts";
+import type { Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
+
+export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/folder-changes.ts";
 
 /*
  * What windows and the daemon tell each other. A window opens its folders, gets a snapshot of each and then every change
@@ -58,40 +59,6 @@ export interface OpenFolder {
   /** Of the window, for a server that is started now. */
   readonly env: Environment;
 }
-
-/** A session without its record: the task tells that. */
-export type MirroredSession = Omit<Session, "task"> & {
-  readonly task: Exclude<RecordReading, { kind: "task" }> | { readonly kind: "task" };
-};
-
-/** All that a window shows of a folder. */
-export interface FolderSnapshot {
-  /** Connected only once the tasks were read. */
-  readonly connection: ConnectionState;
-  readonly sessions: readonly MirroredSession[];
-  /** Cleared ones too. */
-  readonly tasks: readonly Task[];
-  readonly subagents: readonly Subagent[];
-  /** Of every session of the folder, the oldest first. */
-  readonly requests: readonly PendingRequest[];
-  readonly tombstones: readonly Tombstone[];
-  /** The session in which a person last wrote; undefined: the folder has none. */
-  readonly latestSessionID?: string | undefined;
-}
-
-/** One step by which what is known of a folder changes. Without its value, what it is about is no more. */
-export type FolderChange =
-  | { readonly type: "connection"; readonly state: ConnectionState }
-  | { readonly type: "session"; readonly id: string; readonly session?: MirroredSession | undefined }
-  | { readonly type: "task"; readonly id: string; readonly task?: Task | undefined }
-  | { readonly type: "subagent"; readonly id: string; readonly subagent?: Subagent | undefined }
-  | { readonly type: "requests"; readonly requests: readonly PendingRequest[] }
-  | { readonly type: "tombstone"; readonly tombstone: Tombstone }
-  | { readonly type: "latest-session"; readonly id?: string | undefined }
-  /** Everything anew: what came before counts no more. */
-  | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
-  | { readonly type: "ceiling-near"; readonly task: Task }
-  | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };
 
 /** What is read on demand. */
 type Reads = Pick<
