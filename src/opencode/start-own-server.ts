@@ -9,7 +9,7 @@ import { findOpenCode } from "./find-opencode.ts";
 import { Lease } from "./lease.ts";
 import type { OwnServerOptions } from "./own-server.ts";
 import { foldersOf, readServerState, type ServerFiles } from "./server-files.ts";
-import { StartLock } from "./start-lock.ts";
+import { StartLock } from "../state/start-lock.ts";
 import { startWatchdog } from "./start-watchdog.ts";
 
 const LOCK_PAUSE_MS = 50;

@@ -19,8 +19,13 @@ export const PROTOCOL_VERSION = 1;
 
 /** The first thing a window says; nothing else is answered before it. */
 export interface Hello {
-  /** From a file that this user alone can read: whoever knows it is this user. */
-  readonly token: string;
+  /** Made up by the window for this greeting. */
+  readonly nonce: string;
+  /**
+   * Shows that the window knows the token, which is in a file that this user alone can read, and does not give it away:
+   * on Windows, whoever listens may be somebody else. See `proof.ts`.
+   */
+  readonly proof: string;
   readonly protocol: number;
   /** The extension's. */
   readonly version: string;
@@ -28,6 +33,8 @@ export interface Hello {
 }
 
 export interface Welcome {
+  /** Shows that the daemon knows the token too. */
+  readonly proof: string;
   readonly protocol: number;
   readonly version: string;
   readonly pid: number;
@@ -37,12 +44,12 @@ export interface Welcome {
 export interface FolderSettings {
   readonly engine: EngineSettings;
   readonly server: {
-    readonly url: string | undefined;
-    readonly path: string | undefined;
+    readonly url?: string | undefined;
+    readonly path?: string | undefined;
     readonly startTimeoutMs: number;
   };
   /** Of the server at `server.url`; the user entered it. */
-  readonly password: string | undefined;
+  readonly password?: string | undefined;
   readonly agentTools: boolean;
   /** How long work goes on after the last window has closed, in milliseconds. */
   readonly keepWorkingMs: number;
@@ -123,12 +130,14 @@ interface OfFolder {
 /** Requests of a window, after the greeting. */
 export interface DaemonRequests {
   hello(hello: Hello): Welcome;
+  /** Shows that the daemon answers. */
+  ping(): void;
   open(folder: OpenFolder): FolderSnapshot;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
   /** What works for this user now, in all folders. */
   status(): DaemonStatus;
-  /** Leaves the servers running and ends, so that another version can go on with them. */
+  /** Leaves the servers running and ends, so that another version can go on with them. Windows of newer protocols may ask it. */
   handOver(): void;
 }
 

@@ -17,7 +17,7 @@ import {
   writePrivateFile,
 } from "../../../src/state/private-files.ts";
 import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
-import { StartLock } from "../../../src/opencode/start-lock.ts";
+import { StartLock } from "../../../src/state/start-lock.ts";
 import { isSame, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 

@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import * as z from "zod/mini";
-import { isAlive } from "../state/processes.ts";
+import { isAlive } from "./processes.ts";
 
 /** Starting takes a second or two; a lock of this age was left behind. */
 const MAX_AGE_MS = 60_000;
 
-const lockContent = z.object({ pid: z.number(), token: z.string() });
-
-/** The right to start the watchdog of one folder, held by one process at a time. */
+/** The right to start something of which there is to be one, held by one process at a time. */
 export class StartLock {
   private constructor(
     private readonly path: string,
@@ -60,7 +57,8 @@ async function read(path: string): Promise<string | undefined> {
 function isLeft(content: string): boolean {
   if (!content) return false;
   try {
-    return !isAlive(z.parse(lockContent, JSON.parse(content)).pid);
+    const { pid } = JSON.parse(content) as { readonly pid: unknown };
+    return typeof pid !== "number" || !isAlive(pid);
   } catch {
     return true;
   }

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { rmdirSync, rmSync } from "node:fs";
+import { lstat, mkdtemp, readFile, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import type { Server, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import * as z from "zod/mini";
+import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
+
+const isWindows = process.platform === "win32";
+/** Bytes of a Unix socket's path that every system takes (macOS: 103). */
+const MAX_SOCKET_PATH_BYTES = 100;
+
+const daemonEntry = z.object({
+  /** Unix socket or named pipe. */
+  socket: z.string(),
+  /** Made up for this start: who knows it has read this file. */
+  token: z.string(),
+  pid: z.number(),
+  /** When that process started; see `startOf`. */
+  processStart: z.optional(z.string()),
+  protocol: z.number(),
+  version: z.string(),
+});
+/** The daemon of this user, as it describes itself. */
+export type DaemonEntry = z.infer<typeof daemonEntry>;
+
+/** Where the daemon of this user is described, locked, logged and reached. */
+export class DaemonFiles {
+  constructor(
+    /** Of this user alone. */
+    readonly folder: string,
+  ) {}
+
+  private get entry(): string {
+    return join(this.folder, "daemon.json");
+  }
+
+  /** Exists while somebody starts the daemon. */
+  get lock(): string {
+    return join(this.folder, "daemon.lock");
+  }
+
+  get log(): string {
+    return join(this.folder, "daemon.log");
+  }
+
+  /** Undefined: there is none, or none that this version can read. A crash leaves it behind. */
+  async read(): Promise<DaemonEntry | undefined> {
+    let text: string;
+    try {
+      text = await readFile(this.entry, "utf8");
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+    return z.safeParse(daemonEntry, parseJson(text)).data;
+  }
+
+  async write(entry: DaemonEntry): Promise<void> {
+    await ensurePrivateFolder(this.folder);
+    await writePrivateFile(this.entry, JSON.stringify(entry));
+  }
+
+  /** As the daemon ends. */
+  remove({ socket }: DaemonEntry): void {
+    rmSync(this.entry, { force: true });
+    if (isWindows || dirname(socket) === this.folder) return;
+    rmSync(socket, { force: true });
+    try {
+      rmdirSync(dirname(socket));
+    } catch {
+      // A file of somebody else's is in it, or it is gone already.
+    }
+  }
+
+  /** Where a daemon that starts now listens. The same for all that start at once, save where the path would be too long. */
+  async socket(): Promise<string> {
+    await ensurePrivateFolder(this.folder);
+    // Never the same twice, so that nobody can wait there for a daemon to end and then pose as it.
+    if (isWindows) return `\\\\.\\pipe\\opencode-async-agents-${randomBytes(16).toString("hex")}`;
+    const path = join(this.folder, "daemon.sock");
+    if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return path;
+    const recorded = (await this.read())?.socket;
+    if (recorded !== undefined && (await isPrivateFolder(dirname(recorded)))) return recorded;
+    // A name that others could foresee would be theirs to take first.
+    return join(await mkdtemp(join(tmpdir(), "async-agents-")), "daemon.sock");
+  }
+}
+
+/** Listens where nobody else does. False: somebody answers there already. What a crash left there is removed. */
+export async function listenExclusively(server: Server, path: string): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await listen(server, path);
+      return true;
+    } catch (error) {
+      if (codeOf(error) !== "EADDRINUSE" || attempt === 3) throw error;
+    }
+    const socket = await connectTo(path);
+    socket?.destroy();
+    if (socket) return false;
+    if (!isWindows) await rm(path, { force: true });
+  }
+}
+
+/** Undefined: nobody listens there. */
+export function connectTo(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once("error", (error) => {
+      if (["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ECONNRESET"].includes(codeOf(error) ?? ""))
+        resolve(undefined);
+      else reject(error);
+    });
+    socket.once("connect", () => resolve(socket));
+  });
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+async function isPrivateFolder(path: string): Promise<boolean> {
+  try {
+    const stats = await lstat(path);
+    return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
+  } catch {
+    return false;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
