@@ -79,6 +79,7 @@ const bundles = [
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",
   },
+  { ...node, format: "cjs", entryPoints: ["src/daemon/main.ts"], outfile: "dist/daemon.cjs" },
   { ...node, format: "cjs", entryPoints: ["src/opencode/watchdog/main.ts"], outfile: "dist/watchdog.cjs" },
   { ...node, format: "cjs", entryPoints: ["src/tokens/worker.ts"], outfile: "dist/tokenizer.cjs" },
   {

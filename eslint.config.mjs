@@ -16,6 +16,11 @@ const PARTS = {
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
   rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
+  /** Joins what works on folders into a process of its own. */
+  daemon: {
+    parts: ["bridge", "engine", "opencode", "rpc", "state", "tokens"],
+    packages: ["node:", "zod"],
+  },
   ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };

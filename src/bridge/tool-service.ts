@@ -9,7 +9,7 @@ import type { KnownTasks, ToolResult } from "../tools/tool.ts";
 import type { ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
-/** The window's connection, as far as its tools need it. */
+/** The folder's connection, as far as its tools need it. */
 export interface ToolConnection {
   /** Connected only once the tasks were read. */
   readonly state: ConnectionState;

@@ -46,7 +46,7 @@ import {
   type Task,
   type TaskRecord,
 } from "./task.ts";
-import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
+import { isAtWork, type Child, type Subagent, type SubagentChange } from "./subagent.ts";
 import { Subagents } from "./subagents.ts";
 import type { TakenSince } from "./taken-since.ts";
 import type { TokenCounter } from "./token-counter.ts";
@@ -382,6 +382,29 @@ export class TaskEngine implements Disposable {
 
   sessions(): readonly Session[] {
     return this.registry.sessions();
+  }
+
+  /** Every task of the folder, cleared ones too. */
+  allTasks(): readonly Task[] {
+    return this.registry.all().map((entry) => this.registry.snapshot(entry));
+  }
+
+  allSubagents(): readonly Subagent[] {
+    return this.subagents.all();
+  }
+
+  /** What any session of the folder waits for, the oldest first. */
+  allRequests(): readonly PendingRequest[] {
+    return this.requests.all();
+  }
+
+  subagent(sessionID: string): Subagent | undefined {
+    return this.subagents.get(sessionID);
+  }
+
+  /** Whether no task is queued or at work, and every parent knows how its tasks ended. */
+  isSettled(): boolean {
+    return this.registry.isSettled();
   }
 
   /**

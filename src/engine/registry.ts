@@ -138,6 +138,11 @@ export class TaskRegistry {
     );
   }
 
+  /** Whether no task that is known is queued or at work, nor has a parent that is still to be notified. */
+  isSettled(): boolean {
+    return ![...this.unsettled.keys()].some((id) => this.entries.has(id) || this.lostEntries.has(id));
+  }
+
   active(): readonly Entry[] {
     return [...this.activeEntries];
   }

@@ -68,6 +68,10 @@ export class Subagents implements Disposable {
     return this.held.get(sessionID)?.snapshot;
   }
 
+  all(): readonly Subagent[] {
+    return [...this.held.values()].map(({ snapshot }) => snapshot);
+  }
+
   /** Those directly below a session, in no order. */
   childrenOf(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);

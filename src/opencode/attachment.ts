@@ -16,6 +16,8 @@ export interface Attachment {
   /** Tells from now on what happens to the server, until it is left. */
   watch(listener: AttachmentListener): void;
   leave(): void;
+  /** As {@link leave}, for good: a server that this product started ends, unless somebody else uses it. */
+  finish(): void;
 }
 
 /** What can happen to a server while it is used. */

@@ -33,9 +33,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerSettings {
   /** Address of a server that somebody else runs; without it one is run for the folder. */
-  readonly url: string | undefined;
+  readonly url?: string | undefined;
   /** OpenCode's executable; without it, it is searched for. */
-  readonly path: string | undefined;
+  readonly path?: string | undefined;
   readonly startTimeoutMs: number;
 }
 
@@ -50,7 +50,7 @@ export interface ConnectionOptions {
   readonly watchdogScript: string;
   /** The editor's executable, which runs the bundle. */
   readonly execPath: string;
-  /** Whole environment of a server that is started. */
+  /** Whole environment of a server that is started; read anew at each start. */
   readonly env: Environment;
   /** What becomes of it for a server that is started now; the same if left out. */
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
@@ -67,6 +67,8 @@ export interface ConnectionOptions {
 export interface OpenCodeConnection extends ServerConnection, Disposable {
   /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
   setWatched(watched: boolean): void;
+  /** As `dispose`, for good: a server that this product started ends, unless somebody else uses it. */
+  finish(): void;
 }
 
 export function createOpenCodeConnection(options: ConnectionOptions): OpenCodeConnection {
@@ -156,6 +158,12 @@ class Connection implements OpenCodeConnection {
     const { findOpenCode } = await import("./find-opencode.ts");
     const executable = await findOpenCode({ configuredPath: settings().path ?? "", env, home: homedir() });
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
+  }
+
+  finish(): void {
+    this.link?.finish();
+    this.link = undefined;
+    this.dispose();
   }
 
   dispose(): void {

@@ -54,6 +54,11 @@ export class Lease {
     this.socket.write(encodeMessage({ type: "stop" }));
   }
 
+  /** Asks for the end of the server unless somebody else uses it, and gives the lease back. */
+  finish(): void {
+    this.socket.end(encodeMessage({ type: "done" }));
+  }
+
   release(): void {
     this.socket.destroy();
   }

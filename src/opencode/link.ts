@@ -92,6 +92,12 @@ export class Link implements Disposable {
     this.attachment.leave();
   }
 
+  /** As {@link dispose}; see {@link Attachment.finish}. */
+  finish(): void {
+    this.stream.dispose();
+    this.attachment.finish();
+  }
+
   private async ready(signal: AbortSignal): Promise<void> {
     const { own, loadTimeoutMs } = this.attachment;
     this.current = undefined;

@@ -128,6 +128,11 @@ class OwnServer implements Attachment {
     this.lease.release();
   }
 
+  finish(): void {
+    this.listener = undefined;
+    this.lease.finish();
+  }
+
   /** The watchdog alone knows whether the server is still the one that it started, so it is asked each time. */
   async vouched(signal: AbortSignal): Promise<ServerAccess> {
     this.word = undefined;

@@ -35,6 +35,8 @@ const hostMessage = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ask") }),
   /** End the server, whoever else uses it. */
   z.object({ type: z.literal("stop") }),
+  /** This host does not come back: end the server if nobody else uses it. */
+  z.object({ type: z.literal("done") }),
 ]);
 export type HostMessage = z.infer<typeof hostMessage>;
 

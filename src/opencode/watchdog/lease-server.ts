@@ -13,6 +13,8 @@ export interface LeaseListener {
   /** What a new lease is told first, and any that asks. */
   status(): WatchdogMessage;
   onStop(): void;
+  /** A lease needs the server no more; it counts until it is given back. */
+  onDone(): void;
   /** A lease was taken or given back. */
   onCount(): void;
 }
@@ -76,8 +78,14 @@ export class LeaseServer {
   }
 
   private hear({ type }: HostMessage, socket: Socket): void {
-    if (type === "stop") this.listener.onStop();
-    else this.tell(socket);
+    switch (type) {
+      case "stop":
+        return this.listener.onStop();
+      case "done":
+        return this.listener.onDone();
+      case "ask":
+        return this.tell(socket);
+    }
   }
 
   private tell(socket: Socket): void {

@@ -37,6 +37,9 @@ export class Watchdog {
     const leases = await LeaseServer.listen(this.config.files.socket, {
       status: () => this.status,
       onStop: () => this.end("a host asked to stop"),
+      onDone: () => {
+        if ((this.leases?.count ?? 0) <= 1) this.end("the last host is done");
+      },
       onCount: () => this.watchLeases(),
     });
     this.leases = leases;

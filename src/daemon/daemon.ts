@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { Refusal } from "../engine/errors.ts";
+import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
+import { DaemonServer } from "../rpc/daemon-server.ts";
+import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { ThreadTokenCounter } from "../tokens/token-counter.ts";
+import { systemClock } from "./clock.ts";
+import { Folders } from "./folders.ts";
+import { Lifetime } from "./lifetime.ts";
+import { Limit } from "./limit.ts";
+import { LogFile } from "./log-file.ts";
+
+/** How long folders and the daemon outlive their windows, in milliseconds, so that a reload finds them. */
+const GRACE_MS = 60_000;
+/** How long the answer to a hand-over may take to be sent, in milliseconds. */
+const ANSWER_MS = 100;
+/** How many servers are started at once. */
+const STARTS_AT_ONCE = 2;
+
+export interface DaemonOptions {
+  /** A folder of this user alone. */
+  readonly stateFolder: string;
+  /** The extension's. */
+  readonly version: string;
+  readonly home: string;
+  /** The folder of the bundles that it starts. */
+  readonly bundles: string;
+  readonly graceMs?: number;
+  /** Nobody needs it any more, or another one takes over; everything is left. */
+  readonly onEnd: () => void;
+}
+
+/** What this product does for this user, in one process for all windows. */
+export class Daemon implements FolderHost {
+  private readonly startedAt = systemClock.now();
+  private readonly tokens: ThreadTokenCounter;
+  private readonly folders: Folders;
+  private readonly lifetime: Lifetime;
+  private server: DaemonServer | undefined;
+  private ending: Promise<void> | undefined;
+  readonly onDidLog;
+
+  private constructor(
+    private readonly options: DaemonOptions,
+    private readonly log: LogFile,
+  ) {
+    const { stateFolder, home, bundles, graceMs = GRACE_MS } = options;
+    const bundle = (name: string): string => join(bundles, name);
+    this.onDidLog = log.onLine;
+    this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
+    this.folders = new Folders(
+      {
+        stateFolder,
+        home,
+        bundle,
+        tokens: this.tokens,
+        starts: new Limit(STARTS_AT_ONCE),
+        clock: systemClock,
+        logger: log,
+      },
+      graceMs,
+    );
+    this.lifetime = new Lifetime(systemClock, graceMs, () => void this.end("nobody needs it"));
+    this.folders.onDidChangeCount((folders) => this.lifetime.follow({ folders }));
+  }
+
+  /** Resolves when windows can connect. Undefined: another daemon serves this user already. */
+  static async start(options: DaemonOptions): Promise<Daemon | undefined> {
+    const { stateFolder, version } = options;
+    await ensurePrivateFolder(stateFolder);
+    const log = new LogFile(stateFolder, () => systemClock.now());
+    const daemon = new Daemon(options, log);
+    const server = await DaemonServer.open({
+      stateFolder,
+      host: daemon,
+      version,
+      clock: systemClock,
+      logger: log,
+    });
+    if (!server) return undefined;
+    daemon.server = server;
+    server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
+    log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
+    return daemon;
+  }
+
+  async open(folder: OpenFolder): Promise<HostedFolder> {
+    if (this.ending)
+      throw new Refusal("unavailable", sentence("The background process is ending; try again."));
+    return this.folders.open(folder);
+  }
+
+  status(): DaemonStatus {
+    return { folders: this.folders.status(), pid: process.pid, startedAt: this.startedAt };
+  }
+
+  handOver(why = "another one takes over"): Promise<void> {
+    return this.end(why);
+  }
+
+  noteFailure(...[message, error]: Parameters<Logger["error"]>): void {
+    this.log.error(message, error);
+  }
+
+  /** Takes no command any more, and leaves the servers that are in use to whoever comes next. */
+  private end(why: string): Promise<void> {
+    this.ending ??= this.leave(why);
+    return this.ending;
+  }
+
+  private async leave(why: string): Promise<void> {
+    this.log.info(`The daemon ends: ${why}.`);
+    this.lifetime.dispose();
+    this.tokens.dispose();
+    await this.folders.leave();
+    // Whoever asked for it hears first that it is done.
+    systemClock.after(ANSWER_MS, () => {
+      this.server?.dispose();
+      this.options.onEnd();
+    });
+  }
+}
