@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { rmdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { lstat, mkdtemp, readFile, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Server, Socket } from "node:net";
@@ -55,7 +55,7 @@ export class DaemonFiles {
       if (codeOf(error) === "ENOENT") return undefined;
       throw error;
     }
-    return z.safeParse(daemonEntry, parseJson(text)).data;
+    return parseEntry(text);
   }
 
   async write(entry: DaemonEntry): Promise<void> {
@@ -63,15 +63,16 @@ export class DaemonFiles {
     await writePrivateFile(this.entry, JSON.stringify(entry));
   }
 
-  /** As the daemon ends. */
-  remove({ socket }: DaemonEntry): void {
-    rmSync(this.entry, { force: true });
+  /** As the daemon ends. What another one wrote meanwhile stays. */
+  remove({ socket, token }: DaemonEntry): void {
+    if (existsSync(this.entry) && parseEntry(readFileSync(this.entry, "utf8"))?.token === token)
+      rmSync(this.entry);
     if (isWindows || dirname(socket) === this.folder) return;
     rmSync(socket, { force: true });
     try {
       rmdirSync(dirname(socket));
     } catch {
-      // A file of somebody else's is in it, or it is gone already.
+      // It holds a file of somebody else's, or is gone already.
     }
   }
 
@@ -137,9 +138,9 @@ async function isPrivateFolder(path: string): Promise<boolean> {
   }
 }
 
-function parseJson(text: string): unknown {
+function parseEntry(text: string): DaemonEntry | undefined {
   try {
-    return JSON.parse(text);
+    return z.parse(daemonEntry, JSON.parse(text));
   } catch {
     return undefined;
   }

@@ -6,7 +6,7 @@ import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { startOf } from "../state/processes.ts";
 import { PROTOCOL_VERSION } from "./contract.ts";
-import { DaemonFiles, listenExclusively, type DaemonEntry } from "./daemon-files.ts";
+import { connectTo, DaemonFiles, listenExclusively, type DaemonEntry } from "./daemon-files.ts";
 import type { FolderHost } from "./folder-host.ts";
 import { ServedWindow } from "./served-window.ts";
 
@@ -48,6 +48,11 @@ export class DaemonServer implements Disposable {
   /** Undefined: another daemon serves this user already. */
   static async open(options: DaemonServerOptions): Promise<DaemonServer | undefined> {
     const files = new DaemonFiles(options.stateFolder);
+    // Wherever it listens, which need not be where this one would.
+    const other = await files.read();
+    const socket = other && (await connectTo(other.socket));
+    socket?.destroy();
+    if (socket) return undefined;
     const entry: DaemonEntry = {
       socket: await files.socket(),
       token: randomBytes(32).toString("base64url"),

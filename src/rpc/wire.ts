@@ -11,27 +11,19 @@ import {
 import { messageOf } from "../engine/errors.ts";
 import type { CancelSignal } from "../engine/event.ts";
 import { describeError, errorFrom } from "./failures.ts";
+import { WireClosed } from "./wire-closed.ts";
 
 /** An end that stopped reading is left, before what waits to be sent takes the memory of this one. */
 const MAX_UNSENT = 20_000;
 
-type ParamsOf<F> = F extends (...params: infer P) => unknown ? P : never;
-type AnswerOf<F> = F extends (...params: never[]) => infer R ? R : never;
+export type ParamsOf<F> = F extends (...params: infer P) => unknown ? P : never;
+export type AnswerOf<F> = F extends (...params: never[]) => infer R ? R : never;
 
 /** What this end does with what comes in. Nothing of it is checked yet. */
 export interface Receiver {
   /** Resolves to the answer. `signal` aborts once nobody waits for it any more. */
   answer(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
   hear(method: string, params: unknown): void;
-}
-
-/** The connection closed before an answer came. */
-export class WireClosed extends Error {
-  override readonly name = "WireClosed";
-
-  constructor() {
-    super("The connection closed.");
-  }
 }
 
 /**
