@@ -42,10 +42,10 @@ export class Wire<Requests, Notifications> {
     private readonly socket: Socket,
     receiver: Receiver,
   ) {
-    this.connection = createMessageConnection(
-      new SocketMessageReader(socket),
-      new SocketMessageWriter(socket),
-    );
+    const reader = new SocketMessageReader(socket);
+    // Nobody asks how long a message takes to come in, and the reader's timer would outlive the connection.
+    reader.partialMessageTimeout = 0;
+    this.connection = createMessageConnection(reader, new SocketMessageWriter(socket));
     // Whoever sends what cannot be read is none of us.
     this.connection.onError(() => socket.destroy());
     this.connection.onRequest(async (method, params, token) => {
