@@ -1,14 +1,17 @@
 import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
+import { defaultStateFolder } from "./state/private-files.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import type { Review } from "./ui/changes/review.ts";
+import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
 import { Engines } from "./ui/folders/engines.ts";
 import type { Folder } from "./ui/folders/folder.ts";
@@ -28,6 +31,7 @@ import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
+import { isWanted, type News } from "./ui/while-away.ts";
 
 /**
  * Builds what the person sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
@@ -48,7 +52,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const list = own(new ListOptions(context.workspaceState));
   const keys = new ContextKeys();
-  const view = own(new TaskView(engine, folders, list, keys));
+  const trouble = own(new DaemonTrouble(logger));
+  const view = own(new TaskView(engine, folders, list, keys, trouble));
   const documents = own(new TextDocuments());
   const panels = own(
     new OutputPanels(
@@ -61,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   own(panels.registerSerializer());
   const isShown = (id: string): boolean => panels.isShown(id);
+  const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
     new Notifications({
       engine,
@@ -68,7 +74,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       logger,
       notifyUser: () => settings.notifyUser(),
       showOutput: (id) => panels.show(id),
-      showTasks: () => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`),
+      showTasks,
       isShown,
     }),
   );
@@ -147,8 +153,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
     // As it is now: what works on the folder is about to end.
-    const atWork = folder.engine.active();
-    const { state } = folder.connection;
+    const atWork = folder.known.active();
+    const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;
     if (atWork.length > 0)
       void import("./ui/folders/tell-closed.ts").then(({ tellClosed }) =>
@@ -156,9 +162,27 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       );
   };
 
+  const tellNews = (folderName: string, news: News): boolean => {
+    if (!isWanted(news, settings.notifyUser())) return false;
+    const about = folders.all.length > 1 ? folderName : undefined;
+    void import("./ui/tell-news.ts").then(({ tellNews }) => tellNews({ folderName: about, showTasks }, news));
+    return true;
+  };
+
   const start = async (): Promise<void> => {
-    const { folderOpener } = await import("./folder.ts");
-    const openFolder = folderOpener({ context, view, logger });
+    const [{ folderOpener }, { DaemonClient }] = await Promise.all([
+      import("./folder.ts"),
+      import("./rpc/daemon-client.ts"),
+    ]);
+    const { env, execPath, platform } = process;
+    const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
+    const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
+    const { version } = context.extension.packageJSON as { readonly version: string };
+    const daemon = own(
+      new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
+    );
+    trouble.follow(daemon);
+    const openFolder = folderOpener({ context, view, daemon, stateFolder, tellNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);

@@ -3,7 +3,7 @@ import type { OpenRequest, RefusedSubagent } from "./engine.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { findTask, noSuchBatch, withTombstone, type Tombstone } from "./find-task.ts";
 import type { FolderChange, FolderSnapshot, MirroredSession } from "./folder-changes.ts";
-import type { Logger } from "./ports.ts";
+import type { Clock, Logger } from "./ports.ts";
 import type { TaskChange, UnreadableTask } from "./registry.ts";
 import { isSame } from "./same.ts";
 import type { PendingRequest } from "./server-model.ts";
@@ -11,6 +11,7 @@ import { isAtWork, type Child, type Subagent, type SubagentChange } from "./suba
 import { isActive, type Task } from "./task.ts";
 import { totals, type Totals } from "./totals.ts";
 import { descendants, Tree } from "./tree.ts";
+import { waitForEnd, waitingTime, type WaitOptions } from "./waiting.ts";
 
 /** Before and after; undefined where it was not, or is no more. */
 interface Difference<T> {
@@ -56,7 +57,7 @@ export class ReadModel implements Disposable {
   readonly onDidChangeLatest: Event<string | undefined>;
 
   constructor(
-    private readonly now: () => number,
+    private readonly clock: Clock,
     logger: Logger,
   ) {
     const emitter = <T>(): Emitter<T> =>
@@ -113,6 +114,11 @@ export class ReadModel implements Disposable {
   /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
   find(reference: string, parentSessionID?: string): Task {
     return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
+  }
+
+  /** Every task of the folder, cleared ones too. */
+  allTasks(): readonly Task[] {
+    return this.tasks.all();
   }
 
   session(sessionID: string): MirroredSession | undefined {
@@ -173,7 +179,15 @@ export class ReadModel implements Disposable {
       descendantsOf: (id: string) => descendants(id, (each) => this.sessionsBelow(each)),
       task: (id: string) => this.tasks.get(id),
     };
-    return totals(source, taskIDs, this.now());
+    return totals(source, taskIDs, this.clock.now());
+  }
+
+  /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
+  async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
+    const ids = taskIDs.map((id) => this.find(id).id);
+    const source = { task: (id: string) => this.get(id), onDidChange: this.onDidChange };
+    await waitForEnd(source, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
+    return ids.flatMap((id) => this.get(id) ?? []);
   }
 
   dispose(): void {

@@ -1,8 +1,8 @@
 import type * as vscode from "vscode";
-import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
+import type { WindowSession } from "./mirror/window-session.ts";
 import type { CommandContext } from "./commands/command.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
 
@@ -57,7 +57,7 @@ export function createApi(
   sessionChanges: vscode.Event<string | undefined>,
 ): AsyncAgentsApi {
   const { engine, folders, tasks } = context;
-  const session = (): ActiveSession | undefined => folders.current?.session;
+  const session = (): WindowSession | undefined => folders.current?.session;
   /** The tasks of a folder are known once it is connected. */
   const connected = async (taskID: string): Promise<void> => {
     await folders.opened;

@@ -1,9 +1,11 @@
 import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
+import type { TakenSince } from "../engine/taken-since.ts";
 import { isAtWork, type Child, type Subagent } from "../engine/subagent.ts";
 import type { Tasks } from "./folders/engines.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
+import type { describe as Describe } from "./status-bar-text.ts";
 
 /** Many things can change within one moment; the item shows them together, in milliseconds. */
 const GATHER_MS = 100;
@@ -18,6 +20,9 @@ export class StatusBar implements vscode.Disposable {
   /** Those at work. */
   private readonly subagents = new Map<string, Subagent>();
   private gathering: NodeJS.Timeout | undefined;
+  /** What was taken today, as it was read last. */
+  private today: readonly TakenSince[] = [];
+  private isReading = false;
   /** What is shown, so that a change which changes nothing here costs nothing. */
   private shown: string | undefined;
 
@@ -68,7 +73,28 @@ export class StatusBar implements vscode.Disposable {
     this.gathering = undefined;
     if (this.active().length === 0) return this.hide();
     const { describe } = await import("./status-bar-text.ts");
-    const today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+    this.show(describe);
+    // What the day took may be long in coming.
+    if (await this.readToday()) this.show(describe);
+  }
+
+  /** Resolves to whether it is known anew. */
+  private async readToday(): Promise<boolean> {
+    if (this.isReading) return false;
+    this.isReading = true;
+    try {
+      this.today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+      return true;
+    } catch {
+      // Without a connection the sums stay as they were.
+      return false;
+    } finally {
+      this.isReading = false;
+    }
+  }
+
+  private show(describe: typeof Describe): void {
+    const { today } = this;
     const active = this.active();
     if (active.length === 0) return this.hide();
     const requests = this.engine.openRequests().filter(({ child }) => this.isTold(child));

@@ -399,7 +399,8 @@ describe("the tree", () => {
     vscode.window.createTreeView = (() => view) as unknown as typeof createTreeView;
     const keys = { set: () => undefined } as unknown as ContextKeys;
     const { folders } = workspace;
-    const shown = new TaskView(new Engines(folders, strictLogger), folders, options, keys);
+    const daemon = { message: undefined, onDidChange: never };
+    const shown = new TaskView(new Engines(folders, strictLogger), folders, options, keys, daemon);
     try {
       options.filter = { ...NO_FILTER, text: "nothing like it" };
       assert.equal(

@@ -83,9 +83,10 @@ export class MemoryWorkspace {
     return {
       uri,
       name,
-      engine,
+      known: engine,
+      calls: engine,
+      openTranscript: (id: string) => engine.transcript(id),
       session,
-      tasks: engine,
       connector,
       dispose: () => this.journal.push(`dispose ${name}`),
     } as unknown as Folder;

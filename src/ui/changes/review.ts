@@ -64,9 +64,9 @@ export class Review implements vscode.Disposable {
   /** What a task or subagent changed, as the server knows it now. */
   async read({ id, createdAt }: Child): Promise<SessionChanges> {
     const { folders } = this.parts;
-    const { connection } = await connectedFolder(folders, folders.of(id));
+    const { calls } = await connectedFolder(folders, folders.of(id));
     // What a fork inherited was done before it was there.
-    return connection.server.changes(id, createdAt);
+    return calls.changes(id, createdAt);
   }
 
   /** Lists what is left to review of these changes; nothing: the list is closed. */

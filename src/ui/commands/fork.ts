@@ -38,8 +38,8 @@ export const launchForked: Command = {
     );
     const sessionID = await folder.session.ensure();
     if (given) return launchFork(context, sessionID, given);
-    const session = folder.engine.session(sessionID);
-    const agent = session?.agent ?? (await folder.engine.agents())[0]?.name;
+    const session = folder.known.session(sessionID);
+    const agent = session?.agent ?? (await folder.calls.agents())[0]?.name;
     return forkAsking(
       { ...context, folder },
       {

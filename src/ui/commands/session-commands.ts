@@ -10,7 +10,7 @@ import { isAgreed, type Command } from "./command.ts";
 export const selectSession: Command = {
   async run({ folders }, argument) {
     const folder = await connectedFolder(folders);
-    const { engine, session } = folder;
+    const { known, session } = folder;
     if (argument !== undefined) {
       if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
         throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
@@ -23,7 +23,7 @@ export const selectSession: Command = {
       id: undefined,
     };
     const sessions = session.roots().map(({ id, title }) => {
-      const count = engine.list(id).length;
+      const count = known.list(id).length;
       return {
         label: withoutIcons(title),
         description: [
@@ -63,8 +63,8 @@ export const cancelConnecting: Command = {
 
 export const stopServer: Command = {
   async run({ folders }, argument) {
-    const { engine, connector } = requireFolder(folders);
-    const running = atWork(engine).length;
+    const { known, connector } = requireFolder(folders);
+    const running = atWork(known).length;
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =

@@ -1,12 +1,14 @@
-import type { OpenRequest, RefusedSubagent, TaskEngine } from "../../engine/engine.ts";
+import type { OpenRequest, RefusedSubagent } from "../../engine/engine.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
+import type { MirroredSession } from "../../engine/folder-changes.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
+import type { ReadModel } from "../../engine/read-model.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { PendingRequest, Session } from "../../engine/server-model.ts";
+import type { PendingRequest } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { TakenSince } from "../../engine/taken-since.ts";
 import type { Task } from "../../engine/task.ts";
@@ -16,7 +18,7 @@ import type { WaitOptions } from "../../engine/waiting.ts";
 import type { Folder } from "./folder.ts";
 import type { Folders } from "./folders.ts";
 
-/** The engines of all folders as one: a session is of one folder, so its ID says which engine is asked. */
+/** What is known of the tasks of all folders as one: a session is of one folder, so its ID says which is asked. */
 export class Engines implements Disposable {
   private readonly taskChanges: Emitter<TaskChange>;
   private readonly sessionChanges: Emitter<string>;
@@ -44,14 +46,14 @@ export class Engines implements Disposable {
     this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
     this.onDidWarn = (this.warnings = emitter<Task>()).event;
     this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
-    this.subscription = folders.follow(({ engine }) => {
+    this.subscription = folders.follow(({ known }) => {
       const subscriptions = [
-        engine.onDidChange((change) => this.taskChanges.fire(change)),
-        engine.onDidChangeSession((id) => this.sessionChanges.fire(id)),
-        engine.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
-        engine.onDidChangeRequests(() => this.requestChanges.fire()),
-        engine.onDidWarn((task) => this.warnings.fire(task)),
-        engine.onDidRefuseSubagent((refused) => this.refusals.fire(refused)),
+        known.onDidChange((change) => this.taskChanges.fire(change)),
+        known.onDidChangeSession((id) => this.sessionChanges.fire(id)),
+        known.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
+        known.onDidChangeRequests(() => this.requestChanges.fire()),
+        known.onDidWarn((task) => this.warnings.fire(task)),
+        known.onDidRefuseSubagent((refused) => this.refusals.fire(refused)),
       ];
       return {
         dispose: () => {
@@ -70,7 +72,7 @@ export class Engines implements Disposable {
   folderOf(reference: string): Folder | undefined {
     const folder = this.folders.of(reference.trim());
     if (folder) return folder;
-    const [match, ...others] = this.folders.all.filter(({ engine }) => knows(engine, reference));
+    const [match, ...others] = this.folders.all.filter(({ known }) => knows(known, reference));
     if (match && others.length > 0) {
       const names = [match, ...others].map(({ name }) => name).join(", ");
       throw new Refusal(
@@ -83,7 +85,7 @@ export class Engines implements Disposable {
 
   find(reference: string, parentSessionID?: string): Task {
     const folder = this.folderOf(parentSessionID ?? reference);
-    if (folder) return folder.engine.find(reference, parentSessionID);
+    if (folder) return folder.known.find(reference, parentSessionID);
     throw this.unknown(reference, parentSessionID);
   }
 
@@ -95,7 +97,7 @@ export class Engines implements Disposable {
     return this.of(sessionID)?.child(sessionID);
   }
 
-  session(sessionID: string): Session | undefined {
+  session(sessionID: string): MirroredSession | undefined {
     return this.of(sessionID)?.session(sessionID);
   }
 
@@ -112,54 +114,56 @@ export class Engines implements Disposable {
   }
 
   active(): readonly Task[] {
-    return this.folders.all.flatMap(({ engine }) => engine.active());
+    return this.folders.all.flatMap(({ known }) => known.active());
   }
 
   openRequests(): readonly OpenRequest[] {
-    return this.folders.all.flatMap(({ engine }) => engine.openRequests());
+    return this.folders.all.flatMap(({ known }) => known.openRequests());
   }
 
   pendingRequests(id: string): readonly PendingRequest[] {
-    return this.require(id).pendingRequests(id);
+    return this.require(id).known.pendingRequests(id);
   }
 
   batch(batchID: string, parentSessionID = ""): readonly Task[] {
-    const engine = this.of(parentSessionID) ?? this.folders.current?.engine;
-    return engine?.batch(batchID, parentSessionID) ?? [];
+    const known = this.of(parentSessionID) ?? this.folders.current?.known;
+    return known?.batch(batchID, parentSessionID) ?? [];
   }
 
   /** Of tasks below one session. */
   totals(taskIDs: readonly string[]): Totals {
-    return this.require(taskIDs[0] ?? "").totals(taskIDs);
+    return this.require(taskIDs[0] ?? "").known.totals(taskIDs);
   }
 
   /** Of each folder. */
-  takenSince(time: number): Promise<readonly TakenSince[]> {
-    return Promise.all(this.folders.all.map(({ engine }) => engine.takenSince(time)));
+  async takenSince(time: number): Promise<readonly TakenSince[]> {
+    // A folder that was not opened has none.
+    const folders = this.folders.all.filter(({ known }) => known.sessions().length > 0);
+    return Promise.all(folders.map(({ calls }) => calls.takenSince(time)));
   }
 
   async wait(taskIDs: readonly string[], options?: WaitOptions): Promise<readonly Task[]> {
-    return (await Promise.all(taskIDs.map(async (id) => this.require(id).wait([id], options)))).flat();
+    return (await Promise.all(taskIDs.map(async (id) => this.require(id).known.wait([id], options)))).flat();
   }
 
   async transcript(id: string): Promise<Transcript> {
-    return this.require(id).transcript(id);
+    return this.require(id).openTranscript(id);
   }
 
   async lastAnswer(sessionID: string): Promise<string | undefined> {
-    return this.require(sessionID).lastAnswer(sessionID);
+    return this.require(sessionID).calls.lastAnswer(sessionID);
   }
 
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
-    return this.require(request.sessionID).toolInput(request);
+    return this.require(request.sessionID).calls.toolInput(request);
   }
 
   async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
-    return this.require(request.sourceSessionID).previewFork(request, signal);
+    return this.require(request.sourceSessionID).calls.previewFork(request, signal);
   }
 
   async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
-    return this.require(sourceSessionID).forkStarts(sourceSessionID);
+    return this.require(sourceSessionID).calls.forkStarts(sourceSessionID);
   }
 
   dispose(): void {
@@ -175,19 +179,19 @@ export class Engines implements Disposable {
       each.dispose();
   }
 
-  private of(sessionID: string): TaskEngine | undefined {
-    return this.folders.of(sessionID)?.engine;
+  private of(sessionID: string): ReadModel | undefined {
+    return this.folders.of(sessionID)?.known;
   }
 
-  private require(reference: string): TaskEngine {
+  private require(reference: string): Folder {
     const folder = this.folderOf(reference);
     if (!folder) throw this.unknown(reference);
-    return folder.engine;
+    return folder;
   }
 
   /** The folder that a task was of may know what became of it. */
   private unknown(reference: string, parentSessionID?: string): Refusal {
-    const refusals = this.folders.all.map(({ engine }) => refusalOf(engine, reference, parentSessionID));
+    const refusals = this.folders.all.map(({ known }) => refusalOf(known, reference, parentSessionID));
     return (
       refusals.find((refusal) => refusal?.code === "session-gone") ?? refusals[0] ?? unknownTask(reference)
     );
@@ -198,15 +202,15 @@ export class Engines implements Disposable {
 export type Tasks = Pick<Engines, Exclude<keyof Engines, "folderOf" | "dispose">>;
 
 /** Whether a reference names one of its tasks, or several. */
-function knows(engine: TaskEngine, reference: string): boolean {
-  const refusal = refusalOf(engine, reference);
+function knows(known: ReadModel, reference: string): boolean {
+  const refusal = refusalOf(known, reference);
   return refusal === undefined || refusal.code === "ambiguous-task";
 }
 
 /** Why a reference names no task there; undefined: it does. */
-function refusalOf(engine: TaskEngine, reference: string, parentSessionID?: string): Refusal | undefined {
+function refusalOf(known: ReadModel, reference: string, parentSessionID?: string): Refusal | undefined {
   try {
-    engine.find(reference, parentSessionID);
+    known.find(reference, parentSessionID);
     return undefined;
   } catch (error) {
     if (error instanceof Refusal) return error;

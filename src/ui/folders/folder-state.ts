@@ -1,13 +1,11 @@
 import type * as vscode from "vscode";
-import type { Tombstone, TombstoneStore } from "../../engine/registry.ts";
-import type { TaskRecord } from "../../engine/task.ts";
+import type { Seen } from "../while-away.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
-const TOMBSTONES = "asyncagents.tombstones";
-const UNSETTLED = "asyncagents.unsettled";
+const SEEN = "asyncagents.seen";
 
 /** What the editor keeps of one folder with the workspace. */
-export class FolderState implements TombstoneStore {
+export class FolderState {
   private readonly folder: string;
 
   /** @param isFirst whether it takes over what was kept when a window knew its first folder alone */
@@ -17,7 +15,7 @@ export class FolderState implements TombstoneStore {
     isFirst: boolean,
   ) {
     this.folder = uri.toString();
-    if (isFirst) for (const name of [PICKED_SESSION, TOMBSTONES]) this.takeOver(name);
+    if (isFirst) this.takeOver(PICKED_SESSION);
   }
 
   get pickedSession(): string | undefined {
@@ -28,20 +26,13 @@ export class FolderState implements TombstoneStore {
     void this.state.update(this.key(PICKED_SESSION), id);
   }
 
-  load(): readonly Tombstone[] {
-    return this.state.get(this.key(TOMBSTONES), []);
+  /** What a window saw of the folder last; undefined: none did yet. */
+  get seen(): Seen | undefined {
+    return this.state.get(this.key(SEEN));
   }
 
-  save(tombstones: readonly Tombstone[]): void {
-    void this.state.update(this.key(TOMBSTONES), tombstones);
-  }
-
-  loadUnsettled(): readonly TaskRecord[] {
-    return this.state.get(this.key(UNSETTLED), []);
-  }
-
-  saveUnsettled(records: readonly TaskRecord[]): void {
-    void this.state.update(this.key(UNSETTLED), records);
+  set seen(seen: Seen | undefined) {
+    void this.state.update(this.key(SEEN), seen);
   }
 
   private key(name: string): string {

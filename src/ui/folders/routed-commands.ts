@@ -8,7 +8,7 @@ export function routedCommands(folders: Folders, engines: Pick<Engines, "folderO
   /** Another window may know already what this one does not: then the current folder's says what it is. */
   const at = (reference: string | undefined): TaskCommands => {
     const folder = reference === undefined ? undefined : engines.folderOf(reference);
-    return (folder ?? requireFolder(folders)).tasks;
+    return (folder ?? requireFolder(folders)).calls;
   };
   return {
     launch: async (input) => at(input.parentSessionID).launch(input),

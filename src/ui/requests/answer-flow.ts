@@ -19,7 +19,10 @@ import { alwaysWords, asker, requestWords } from "./request-words.ts";
 import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
-export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "memory" | "openText" | "logger">;
+export type FlowContext = Pick<
+  CommandContext,
+  "engine" | "folders" | "tasks" | "memory" | "openText" | "logger"
+>;
 
 /** Longer questions are cut by the list that asks them. */
 const QUESTION_SHOWN = 90;

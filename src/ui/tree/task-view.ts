@@ -3,6 +3,7 @@ import { describeFailure, type ConnectionState } from "../../engine/connection.t
 import type { OpenRequest } from "../../engine/engine.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
+import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/engines.ts";
 import type { Folder } from "../folders/folder.ts";
 import { isOnDisk, type Folders } from "../folders/folders.ts";
@@ -51,6 +52,7 @@ export class TaskView implements vscode.Disposable {
     private readonly folders: Folders,
     private readonly options: ListOptions,
     private readonly keys: ContextKeys,
+    private readonly daemon: Pick<DaemonTrouble, "message" | "onDidChange">,
   ) {
     this.tree = new TaskTree(engine, folders, options);
     const view = vscode.window.createTreeView(TASK_VIEW, {
@@ -91,6 +93,7 @@ export class TaskView implements vscode.Disposable {
       engine.onDidChangeSubagent(() => this.updateSoon()),
       engine.onDidChangeRequests(() => this.updateSoon()),
       options.onDidChange(() => this.update()),
+      daemon.onDidChange(() => this.update()),
       view.onDidExpandElement(({ element }) => {
         this.tree.setOpen(element, true);
         const folder = element instanceof FolderNode ? folderOf(folders, element) : undefined;
@@ -178,6 +181,7 @@ export class TaskView implements vscode.Disposable {
     this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
     this.view.badge = badge(this.engine.openRequests());
     this.view.message = [
+      this.daemon.message ?? "",
       // Rows of folders say how it is with each.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),

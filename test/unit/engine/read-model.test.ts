@@ -39,7 +39,7 @@ describe("what a window knows of tasks, as an engine elsewhere tells it", functi
       ({ tasks } = await addRunningTasks(server, 2));
       await window.engine.connect();
       feed = new EngineFeed(window.engine);
-      model = new ReadModel(() => clock.now(), strictLogger);
+      model = new ReadModel(clock, strictLogger);
       model.apply([{ type: "reset", snapshot: feed.snapshot() }]);
     });
 
@@ -100,7 +100,7 @@ async function follow({ limit, steps }: History, told: "changes" | "resets"): Pr
     feed = new EngineFeed(engine);
     isNew = true;
   });
-  const model = new ReadModel(() => world.clock.now(), strictLogger);
+  const model = new ReadModel(world.clock, strictLogger);
   const tasks = new Map<string, unknown>();
   model.onDidChange(({ id, before, after }) => {
     assert.deepEqual(tasks.get(id), before && throughSocket(before));

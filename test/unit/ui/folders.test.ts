@@ -6,7 +6,6 @@ import { Refusal } from "../../../src/engine/errors.ts";
 import { connectedFolder } from "../../../src/ui/folders/connected-folder.ts";
 import { Engines } from "../../../src/ui/folders/engines.ts";
 import { FolderState } from "../../../src/ui/folders/folder-state.ts";
-import { Limit } from "../../../src/ui/folders/limit.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../../support/folders.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
@@ -150,7 +149,7 @@ describe("the folders of a workspace", () => {
 
   it("who is told that one is about to close still finds its tasks at work", async () => {
     const atWork: number[] = [];
-    workspace.folders.onWillClose(({ engine }) => atWork.push(engine.active().length));
+    workspace.folders.onWillClose(({ known }) => atWork.push(known.active().length));
     await add("a", 2);
     await workspace.open();
     workspace.remove("a");
@@ -186,7 +185,7 @@ describe("the folders of a workspace", () => {
         assert.ok(id);
         assert.equal(engines.get(id)?.id, id);
         assert.equal(engines.folderOf(id), folder);
-        assert.equal(engines.list(engines.find(id).parentSessionID).length, folder.engine.active().length);
+        assert.equal(engines.list(engines.find(id).parentSessionID).length, folder.known.active().length);
       }
       assert.deepEqual(engines.list("ses_unknown"), []);
       assert.equal(engines.child("ses_unknown"), undefined);
@@ -278,11 +277,11 @@ describe("what the editor keeps of a folder", () => {
     const state = memento();
     const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
     a.pickedSession = "ses_a";
-    b.save([{ id: "ses_1", description: "Gone", parentSessionID: "ses_b" }]);
+    b.seen = { at: 1, requests: ["per_1"] };
     assert.equal(b.pickedSession, undefined);
-    assert.deepEqual(a.load(), []);
+    assert.equal(a.seen, undefined);
     assert.equal(new FolderState(state, uri("/a"), false).pickedSession, "ses_a");
-    assert.equal(new FolderState(state, uri("/b"), true).load().length, 1);
+    assert.deepEqual(new FolderState(state, uri("/b"), true).seen, { at: 1, requests: ["per_1"] });
   });
 
   it("the first folder takes over what an earlier version kept of the only one, once", () => {
@@ -294,40 +293,5 @@ describe("what the editor keeps of a folder", () => {
     assert.equal(first.pickedSession, "ses_old");
     first.pickedSession = undefined;
     assert.equal(new FolderState(state, uri("/a"), true).pickedSession, undefined);
-  });
-});
-
-describe("a limit", () => {
-  const never = new AbortController().signal;
-
-  it("lets in so many, and the others in their order as those leave", async () => {
-    const limit = new Limit(2);
-    const inside: number[] = [];
-    const leave = [await limit.enter(never), await limit.enter(never)];
-    assert.ok(limit.isReached);
-    const waiting = [3, 4].map(async (name) => {
-      const left = await limit.enter(never);
-      inside.push(name);
-      return left;
-    });
-    leave[0]?.();
-    (await waiting[0])?.();
-    await waiting[1];
-    assert.deepEqual(inside, [3, 4]);
-    assert.ok(limit.isReached);
-    leave[1]?.();
-    assert.ok(!limit.isReached);
-  });
-
-  it("one that gives up takes no place, neither before nor while it waits", async () => {
-    const limit = new Limit(1);
-    const abort = new AbortController();
-    const leave = await limit.enter(never);
-    const waiting = limit.enter(abort.signal);
-    abort.abort(new Error("given up"));
-    await assert.rejects(waiting, /given up/);
-    await assert.rejects(limit.enter(abort.signal), /given up/);
-    leave();
-    assert.ok(!limit.isReached);
   });
 });
