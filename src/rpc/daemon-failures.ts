@@ -29,8 +29,12 @@ export function outdated(): ConnectionError {
   });
 }
 
-/** Of an error that is no {@link ConnectionError} yet. */
+/** Of an error that is no {@link ConnectionError} yet: of the disk, for example. */
 export function notReached(error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error;
-  return new ConnectionError({ code: "daemon-failed", message: textOf(error), remedy: SEE_LOG });
+  return new ConnectionError({
+    code: "daemon-failed",
+    message: sentence("The background process of Async Agents cannot be used: {0}", textOf(error)),
+    remedy: SEE_LOG,
+  });
 }

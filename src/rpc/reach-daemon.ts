@@ -94,7 +94,10 @@ async function greet(
   { version, clock }: DaemonPlace,
   { hear, onAnswer }: LinkListener,
 ): Promise<Found | undefined> {
-  const socket = await connectTo(entry.socket);
+  const socket = await connectTo(entry.socket).catch((error: unknown) => {
+    // Too many connections wait to be let in.
+    throw (error as NodeJS.ErrnoException).code === "EAGAIN" ? new Silence() : error;
+  });
   if (!socket) return undefined;
   const wire: DaemonWire = new Wire(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
   const nonce = randomBytes(16).toString("base64url");

@@ -14,7 +14,7 @@ import { describeError, errorFrom } from "./failures.ts";
 import { WireClosed } from "./wire-closed.ts";
 
 /** An end that stopped reading is left, before what waits to be sent takes the memory of this one. */
-const MAX_UNSENT = 20_000;
+const MAX_UNSENT = 100_000;
 
 export type ParamsOf<F> = F extends (...params: infer P) => unknown ? P : never;
 export type AnswerOf<F> = F extends (...params: never[]) => infer R ? R : never;
