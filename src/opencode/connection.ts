@@ -27,6 +27,8 @@ import { findServerByUrl } from "./url-server.ts";
 
 /** How long a server without any host is kept, so that a reload of the window does not end its tasks. */
 const DEFAULT_GRACE_MS = 60_000;
+/** How often the stream of a server of ours may break before it was open, until whoever waits for it is told. */
+const BEARABLE_CUTS = 3;
 const PREPARING = sentence("OpenCode is preparing its plugins; the first time this can take a minute…");
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -257,12 +259,15 @@ class Connection implements OpenCodeConnection {
   private open(attachment: Attachment, directory: string): void {
     const { clock, logger } = this.options;
     const decode = createEventDecoder(logger);
+    // A server of ours may crash as it is joined; its watchdog starts it again.
+    let bearable = attachment.own ? BEARABLE_CUTS : 0;
     const link = new Link(attachment, directory, clock, {
       onLoading: () => {
         logger.info(english(PREPARING));
         if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });
       },
       onOpen: ({ url, version }) => {
+        bearable = 0;
         logger.info(`Connected to OpenCode ${version} at ${url}.`);
         this.setState({ kind: "connected", url, version, own: attachment.own });
         this.connects.fire();
@@ -273,6 +278,8 @@ class Connection implements OpenCodeConnection {
       },
       onCut: (cut, failure) => {
         this.cutFailure = failure;
+        if (!isOfFolder(failure) && bearable-- > 0)
+          return this.setState({ kind: "connecting", detail: cut.reason });
         logger.warn(`${english(cut.reason)} Attempt ${cut.attempt} follows.`);
         this.setState({ kind: "reconnecting", ...cut });
       },
@@ -323,4 +330,9 @@ class Connection implements OpenCodeConnection {
     this.current = state;
     this.states.fire(state);
   }
+}
+
+/** Whether the server runs and cannot work in the folder, which trying again does not change. */
+function isOfFolder({ code }: ConnectionFailure): boolean {
+  return code === "start-failed" || code === "start-timeout";
 }

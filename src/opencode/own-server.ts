@@ -12,7 +12,7 @@ import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
 
 /** What loading the folder may take at least: a server's first start installs what its plugins need. */
 const MIN_LOAD_TIMEOUT_MS = 90_000;
-/** How much longer than the server a watchdog may take to say how the start went. */
+/** How much longer than a start of the server a watchdog may be silent. */
 const WATCHDOG_MARGIN_MS = 15_000;
 /** How long the end of a server may take; after 5 s its watchdog kills it. */
 const STOP_TIMEOUT_MS = 10_000;
@@ -78,10 +78,9 @@ async function join(
   { startTimeoutMs }: OwnServerOptions,
   { signal }: Search,
 ): Promise<Attachment | undefined> {
-  const server = new OwnServer(lease, files, Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS));
+  const server = new OwnServer(lease, files, startTimeoutMs);
   try {
-    const access = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.vouched(signal));
-    if (!access) throw new ConnectionError(failures.startTimeout(startTimeoutMs));
+    await server.vouched(signal);
     return server;
   } catch (error) {
     server.leave();
@@ -101,16 +100,19 @@ class Ended extends ConnectionError {
 /** A server that a watchdog owns, held by a lease. */
 class OwnServer implements Attachment {
   readonly own = true;
+  readonly loadTimeoutMs: number;
   private listener: AttachmentListener | undefined;
   /** The watchdog's last word since it was asked. */
   private word: WatchdogMessage | undefined;
+  private isStarting = false;
   private onWord: ((word: WatchdogMessage) => void) | undefined;
 
   constructor(
     private readonly lease: Lease,
     private readonly files: ServerFiles,
-    readonly loadTimeoutMs: number,
+    private readonly startTimeoutMs: number,
   ) {
+    this.loadTimeoutMs = Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS);
     void lease.closed.then(() => this.note({ type: "stopping" }));
     lease.listen((message) => {
       this.note(message);
@@ -160,14 +162,21 @@ class OwnServer implements Attachment {
     this.onWord?.(word);
   }
 
-  private nextWord(signal: AbortSignal): Promise<WatchdogMessage> {
-    return unlessCancelled(new Promise((resolve) => (this.onWord = resolve)), signal);
+  /** A server that crashes again and again is started each time, and each time its watchdog says so. */
+  private async nextWord(signal: AbortSignal): Promise<WatchdogMessage> {
+    const word = new Promise<WatchdogMessage>((resolve) => (this.onWord = resolve));
+    const heard = await within(this.startTimeoutMs + WATCHDOG_MARGIN_MS, unlessCancelled(word, signal));
+    if (!heard) throw new ConnectionError(failures.startTimeout(this.startTimeoutMs));
+    return heard;
   }
 
   private pass(message: WatchdogMessage): void {
+    // Whoever asks while it is being started waits for that, and is not to hear of a crash once more.
+    const isNews = message.type !== "starting" || !this.isStarting;
+    this.isStarting = message.type === "starting";
     switch (message.type) {
       case "starting":
-        return this.listener?.onCrashed();
+        return isNews ? this.listener?.onCrashed() : undefined;
       case "ready":
         return this.listener?.onRestarted();
       case "failed":

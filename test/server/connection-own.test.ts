@@ -109,6 +109,19 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await window.server.session(id))?.title, "survivor");
   });
 
+  it("connects a window that is opened as the server crashes, once the server runs again", async () => {
+    desk = await Desk.open();
+    await desk.window().connect();
+    const killed = await until("the server", () => desk.state());
+    process.kill(killed.pid, "SIGKILL");
+    const joining = desk.window();
+    const connecting = desk.window();
+    const [joined] = await Promise.all([joining.adopt(), connecting.connect()]);
+    assert.equal(joined, true);
+    assert.deepEqual([joining.state.kind, connecting.state.kind], ["connected", "connected"]);
+    assert.notEqual(desk.state()?.pid, killed.pid);
+  });
+
   it("sends nothing to a program that takes a crashed server's port, in five crashes", async function () {
     this.timeout(240_000);
     desk = await Desk.open();
