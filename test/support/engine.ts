@@ -138,7 +138,7 @@ interface StoredMessage {
 
 /** The messages of a session as the server has them. */
 export async function storedMessages(
-  server: OpenCodeServer,
+  server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,
 ): Promise<readonly StoredMessage[]> {
   return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
@@ -146,7 +146,7 @@ export async function storedMessages(
 
 /** The notices that a session got, as texts: the visible line and the hidden part of each. */
 export async function notices(
-  server: OpenCodeServer,
+  server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,
 ): Promise<readonly { line: string; hidden: string }[]> {
   const messages = await storedMessages(server, sessionID);

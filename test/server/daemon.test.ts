@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import { isAlive } from "../../src/state/processes.ts";
+import { callTool } from "../support/agent-tools.ts";
+import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
+import { notices } from "../support/engine.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("the daemon", function () {
+  this.timeout(120_000);
+  let model: ScriptedModel;
+  let desk: DaemonDesk;
+  let parent: string;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  afterEach(() => desk?.close());
+  after(() => model?.stop());
+
+  /** A window that is connected, and a session of its folder to launch from. */
+  async function open(engine = {}, options = {}): Promise<DaemonWindow> {
+    desk = await DaemonDesk.open(model, options);
+    const window = desk.window(engine);
+    await window.folder.calls.connect();
+    parent = await window.folder.calls.ensureSession();
+    return window;
+  }
+
+  const input = (...steps: readonly ScriptStep[]): LaunchInput => ({
+    prompt: script(steps),
+    description: "Shared",
+    agent: "general",
+    parentSessionID: parent,
+    launchedBy: "person",
+  });
+
+  /** Whether the model works on this step for the task. */
+  const asked = (id: string): Promise<unknown> => model.waitForRequest(({ sessionID }) => sessionID === id);
+
+  /** Waits until the parent was told of so many ends, and all of them are settled in this window. */
+  async function told(count: number, window: DaemonWindow): Promise<void> {
+    await until(`${count} notices`, async () => (await notices(desk, parent)).length === count, 30_000);
+    await until("the delivery", () =>
+      [...window.folder.tasks.values()].every(({ notice }) => notice.state === "delivered"),
+    );
+    assert.equal((await notices(desk, parent)).length, count);
+  }
+
+  it("carries a task out and tells its parent once; the window sees it as the call left it", async () => {
+    const window = await open();
+    const { folder } = window;
+    assert.equal(folder.connection(), "connected");
+    const { id } = await folder.calls.launch(input({ text: "First." }));
+    assert.equal(folder.tasks.get(id)?.status, "running");
+    const output = await folder.calls.output(id, { block: true });
+    assert.deepEqual([output.task.status, output.result], ["completed", "First."]);
+    assert.equal(folder.tasks.get(id)?.status, "completed");
+    await told(1, window);
+    await assert.rejects(folder.calls.launch({ ...input(), prompt: " " }), {
+      name: "Refusal",
+      code: "empty-prompt",
+    });
+  });
+
+  it("goes on with what works and what is queued while no window is open, and a new window sees all of it", async () => {
+    const first = await open({ maxConcurrentTasks: 1 });
+    const working = await first.folder.calls.launch(input({ text: "One.", gate: "one" }));
+    const queued = await first.folder.calls.launch(input({ text: "Two.", gate: "two" }));
+    await asked(working.id);
+    assert.equal(first.folder.tasks.get(queued.id)?.queued, true);
+    first.close();
+    model.release("one");
+    await asked(queued.id);
+
+    const second = desk.window({ maxConcurrentTasks: 1 });
+    await until("the tasks", () => second.folder.tasks.size === 2);
+    assert.equal(second.folder.tasks.get(working.id)?.status, "completed");
+    assert.equal(second.folder.tasks.get(queued.id)?.status, "running");
+    model.release("two");
+    await second.folder.calls.wait([queued.id]);
+    await told(2, second);
+  });
+
+  it("is started again by the windows when it is killed, goes on with the same server, and tells each parent once", async () => {
+    const window = await open();
+    const { folder } = window;
+    const tasks = await Promise.all(
+      ["a", "b"].map((gate) => folder.calls.launch(input({ text: gate, gate }))),
+    );
+    await Promise.all(tasks.map(({ id }) => asked(id)));
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    process.kill(daemon, "SIGKILL");
+    model.release("a");
+    await until("another daemon", () => desk.daemonPid() !== daemon);
+    await folder.calls.join();
+    model.release("b");
+    const ends = await folder.calls.wait(tasks.map(({ id }) => id));
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ["completed", "completed"],
+    );
+    assert.equal(desk.server()?.pid, server?.pid);
+    await told(2, window);
+  });
+
+  it("ends by itself once nobody needs it, and leaves no server", async () => {
+    const window = await open({}, { graceMs: 500 });
+    const { id } = await window.folder.calls.launch(input({ text: "Done.", gate: "done" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    assert.ok(server);
+    window.close();
+    await until("a look at whether something works", () => /is open/.test(desk.log()));
+    model.release("done");
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    await until("the end of the server", () => !isAlive(server.pid) && !isAlive(server.watchdogPid), 10_000);
+    assert.match(desk.log(), /running → completed/);
+    assert.equal(desk.daemonPid(), undefined);
+  });
+
+  it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
+    const one = await open();
+    const two = desk.window();
+    const { id } = await one.folder.calls.launch(input({ text: "First." }));
+    await two.folder.calls.wait([id]);
+    await told(1, two);
+    const outcomes = await Promise.allSettled(
+      [one, two].map(({ folder }) => folder.calls.resume(id, script([{ text: "Again.", gate: "again" }]))),
+    );
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const refused = outcomes.find((outcome) => outcome.status === "rejected");
+    assert.match(String(refused?.reason), /currently being resumed/);
+    model.release("again");
+    await one.folder.calls.wait([id]);
+    await told(2, one);
+    const seen = ({ folder }: DaemonWindow): string => JSON.stringify([...folder.tasks.values()]);
+    await until("the same in both", () => seen(one) === seen(two));
+    assert.equal(one.folder.tasks.get(id)?.resumeCount, 1);
+  });
+
+  it("serves the tools of agents with no window open", async () => {
+    const window = await open();
+    window.close();
+    await until("that the window is gone", async () => {
+      const other = desk.window();
+      const { folders } = await other.client.status();
+      other.close();
+      return folders.length > 0;
+    });
+    const call = await callTool(desk as never, parent, "asyncagents_task", {
+      description: "From an agent",
+      prompt: script([{ text: "By an agent." }]),
+      agent: "general",
+    });
+    assert.equal(call.status, "completed", call.text);
+    await until("the notice", async () => (await notices(desk, parent)).length === 1, 30_000);
+  });
+});
