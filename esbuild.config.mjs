@@ -75,6 +75,10 @@ const bundles = [
     format: "esm",
     splitting: true,
     external: ["vscode"],
+    // For what packages in CommonJS take from Node.
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",
