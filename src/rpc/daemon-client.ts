@@ -108,9 +108,16 @@ export class DaemonClient implements Disposable {
     if (this.isDisposed) return Promise.reject(left());
     // Told by a call before `run` could see it.
     if (this.link && !this.link.isOpen) this.lose(this.link);
-    if (this.current.kind === "failed") this.wake?.();
+    if (this.current.kind === "failed" && this.wake) this.tryAgain(this.wake);
     this.run();
     return this.next.promise;
+  }
+
+  private tryAgain(now: () => void): void {
+    this.setState({ kind: "connecting" });
+    const detail = sentence("Starting the background process…");
+    for (const folder of this.folders.values()) folder.tell({ kind: "connecting", detail });
+    now();
   }
 
   private run(): void {

@@ -40,6 +40,7 @@ export class RemoteFolder implements FolderClient {
   private opening: Opening | undefined;
   /** Each with the ID that it was opened for. */
   private readonly transcripts = new Map<RemoteTranscript, string>();
+  private wasOpen = false;
   private isDisposed = false;
   private readonly changes: Emitter<readonly FolderChange[]>;
   readonly onDidChange: Event<readonly FolderChange[]>;
@@ -127,7 +128,11 @@ export class RemoteFolder implements FolderClient {
     if (this.opening?.link !== link) return;
     this.opening.isOpen = true;
     if (this.settings !== settings) this.configure(this.settings);
+    const isAgain = this.wasOpen;
+    this.wasOpen = true;
     this.changes.fire([{ type: "reset", snapshot }]);
+    // A daemon that was started anew knows of no server until it is told to look for one.
+    if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
     for (const [transcript, id] of this.transcripts) void this.reopen(transcript, id, link);
   }
 

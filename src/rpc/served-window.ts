@@ -25,7 +25,13 @@ import { Wire } from "./wire.ts";
 const MAX_GREETING_BYTES = 10_000;
 
 /** Not strict: windows of other versions are to be told that they are. */
-const hello = z.object({ nonce: z.string(), proof: z.string(), protocol: z.number() });
+const hello = z.object({
+  nonce: z.string(),
+  proof: z.string(),
+  protocol: z.number(),
+  version: z.string(),
+  pid: z.number(),
+});
 const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
@@ -121,10 +127,11 @@ export class ServedWindow {
     }
   }
 
-  private greet({ nonce, proof, protocol }: z.output<typeof hello>): Welcome {
-    const { token, version } = this.options;
+  private greet({ nonce, proof, protocol, ...window }: z.output<typeof hello>): Welcome {
+    const { token, version, logger } = this.options;
     if (this.admitted !== "nothing" || !isProof(proof, token, "window", nonce)) throw notGreeted();
     if (protocol < PROTOCOL_VERSION) throw new OtherProtocol("window");
+    logger.debug(`A window of version ${window.version} connects, process ${window.pid}.`);
     this.admitted = protocol > PROTOCOL_VERSION ? "hand-over" : "all";
     this.onAdmitted();
     if (this.admitted === "hand-over") throw new OtherProtocol("daemon");

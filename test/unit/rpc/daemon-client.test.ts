@@ -126,7 +126,8 @@ describe("A window's way to the daemon", () => {
   });
 
   it("is found again after the daemon crashed, and folders begin anew", async () => {
-    const service = new FakeService();
+    let joined = 0;
+    const service = new FakeService({ join: async () => void joined++ });
     const server = await serve(new FakeHost(service));
     const { client: window, states } = client();
     const { told, changes } = follow(window.open(folder()));
@@ -147,6 +148,8 @@ describe("A window's way to the daemon", () => {
     await clock.advance(100);
     await until("the folder to be open again", () => told().length === 3);
     assert.deepEqual(told(), ["reset undefined", "reconnecting", "reset ses_3"]);
+    // The server of the folder ran on.
+    await until("it to be joined", () => joined === 1);
     assert.deepEqual(states, ["connected", "connecting", "connected"]);
   });
 
@@ -348,7 +351,8 @@ describe("A window's way to the daemon", () => {
     await opened.calls.join();
     await serve(new FakeHost(new FakeService({ models: async () => [] })));
     assert.deepEqual(await opened.calls.models(), []);
-    assert.deepEqual(states.at(-1), "connected");
+    assert.deepEqual(told(), ["failed", "connecting", "failed", "connecting", "reset undefined"]);
+    assert.deepEqual(states, ["failed", "connecting", "failed", "connecting", "connected"]);
   });
 
   it("says that the daemon is silent which does not greet, and goes on once it does", async () => {
