@@ -24,6 +24,9 @@ const node = {
   mainFields: ["module", "main"],
 };
 
+/** What of the source a window may load, as far as it imports anything dynamically. */
+const OF_WINDOW = /^(?:(?:extension|folder)|(?:ui|rpc|tools)[\\/].+)\.ts$/;
+
 /**
  * Puts what is imported dynamically into two chunks: what works on folders, which every window needs, and what a person
  * sees and does, which is needed when they do. Left to itself, the bundler makes one of each import and of each
@@ -42,7 +45,7 @@ const laterChunks = {
     };
     // The whole of the source is read first, as a chunk is made of what all of it imports.
     setup.onStart(() => {
-      const sources = readdirSync("src", { recursive: true }).filter((file) => file.endsWith(".ts"));
+      const sources = readdirSync("src", { recursive: true }).filter((file) => OF_WINDOW.test(file));
       for (const file of sources.map((path) => join("src", path)))
         for (const [, path] of readFileSync(file, "utf8").matchAll(dynamicImport))
           nameOf(resolve(dirname(file), path));
