@@ -15,7 +15,7 @@ export interface ToolConnection {
   readonly state: ConnectionState;
   readonly onDidChange: Event<void>;
   /** Resolves once connected and up to date. */
-  ensureConnected(): Promise<void>;
+  connect(): Promise<void>;
 }
 
 export interface ToolServiceOptions {
@@ -26,7 +26,7 @@ export interface ToolServiceOptions {
   readonly commands: TaskCommands;
   /** The folder that the agents work in. */
   readonly directory: string;
-  /** Where OpenCode's plugin looks for windows. */
+  /** Where OpenCode's plugin looks for endpoints. */
   readonly stateFolder: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ interface Served {
   endpoint?: ToolEndpoint;
 }
 
-/** Serves the tools to the agents inside the OpenCode server that the window is connected to. */
+/** Serves the tools to the agents inside the OpenCode server that the folder is connected to. */
 export class ToolService implements Disposable {
   private served: Served | undefined;
   private readonly subscription: Disposable;
@@ -85,7 +85,7 @@ export class ToolService implements Disposable {
     // Not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
-      import("./window-entries.ts"),
+      import("./endpoint-entries.ts"),
     ]);
     try {
       const directories = [await realpath(directory)];
@@ -100,7 +100,7 @@ export class ToolService implements Disposable {
       this.close();
     }
     await removeStale(stateFolder).catch((error: unknown) =>
-      logger.warn(`Windows that are gone may still be listed: ${messageOf(error)}`),
+      logger.warn(`Endpoints that are gone may still be listed: ${messageOf(error)}`),
     );
   }
 
@@ -116,9 +116,9 @@ export class ToolService implements Disposable {
     if (!run)
       throw new Refusal(
         "unavailable",
-        `This window's version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
+        `This version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
       );
-    await connection.ensureConnected().catch(refuse);
+    await connection.connect().catch(refuse);
     const { sessionID, messageID, callID, waitedMs, permitted } = call;
     const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });

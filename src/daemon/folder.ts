@@ -83,13 +83,7 @@ export class Folder implements FolderService, Disposable {
     this.connecting = connecting;
     this.tools = this.own(
       new ToolService({
-        connection: {
-          get state() {
-            return connecting.state;
-          },
-          onDidChange: connecting.onDidChange,
-          ensureConnected: () => connecting.connect(),
-        },
+        connection: connecting,
         isEnabled: () => this.settings.agentTools,
         known: engine,
         commands: engine,

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import * as z from "zod/mini";
 import { KEEP_ALIVE_MS, TOOL_CALL_PATH, toolReply, type ToolReply } from "../bridge/tool-call.ts";
-import type { WindowEntry } from "../bridge/window-entries.ts";
+import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
 /** How long a window may say nothing, in milliseconds. One that says nothing for longer hangs or was suspended. */
 export interface SilenceLimits {
@@ -29,7 +29,7 @@ export type Outcome =
  * `HTTP_PROXY` names, and end a long wait after some minutes. HTTP/1.0, because its answer has no chunks to decode.
  */
 export async function callWindow(
-  { port, token }: Pick<WindowEntry, "port" | "token">,
+  { port, token }: Pick<EndpointEntry, "port" | "token">,
   body: string,
   signal: AbortSignal,
   silence = SILENCE_LIMITS,

@@ -1,4 +1,4 @@
-import type { WindowEntry } from "../bridge/window-entries.ts";
+import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
 /** Where a call comes from. */
 export interface Origin {
@@ -11,9 +11,9 @@ export interface Origin {
 /** The windows that are open on a folder. */
 export interface FolderWindows {
   /** Those connected to the server that the call comes from, the newest first. */
-  readonly serving: readonly WindowEntry[];
+  readonly serving: readonly EndpointEntry[];
   /** Those connected to another one. */
-  readonly elsewhere: readonly WindowEntry[];
+  readonly elsewhere: readonly EndpointEntry[];
 }
 
 /** What OpenCode reports where it listens on nothing, as started by `opencode` alone. */
@@ -27,12 +27,15 @@ export function isReachable(server: URL): boolean {
   return server.href !== NO_SERVER;
 }
 
-export function folderWindows(entries: readonly WindowEntry[], { directory, server }: Origin): FolderWindows {
+export function folderWindows(
+  entries: readonly EndpointEntry[],
+  { directory, server }: Origin,
+): FolderWindows {
   const address = addressOf(server);
   const open = entries
     .filter(({ directories }) => directories.includes(directory))
     .toSorted((one, other) => other.openedAt - one.openedAt);
-  const serves = (entry: WindowEntry): boolean => addressOf(parseUrl(entry.server)) === address;
+  const serves = (entry: EndpointEntry): boolean => addressOf(parseUrl(entry.server)) === address;
   return { serving: open.filter(serves), elsewhere: open.filter((entry) => !serves(entry)) };
 }
 

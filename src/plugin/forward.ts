@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
-import { readLivingEntries, type WindowEntry } from "../bridge/window-entries.ts";
+import { readLivingEntries, type EndpointEntry } from "../bridge/endpoint-entries.ts";
 import { callWindow, type Outcome } from "./call-window.ts";
 import { folderWindows, isReachable } from "./folder-windows.ts";
 
@@ -45,7 +45,7 @@ export async function forward(
   const madeAt = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - madeAt);
   let heldMs = 0;
-  const ask = async (window: WindowEntry): Promise<Outcome> => {
+  const ask = async (window: EndpointEntry): Promise<Outcome> => {
     const outcome = await callWindow(window, JSON.stringify({ ...call, waitedMs: waitedMs() }), signal);
     if (outcome.kind === "broken") heldMs += outcome.heldMs;
     return outcome;
@@ -70,8 +70,8 @@ export async function forward(
 
 /** Asks one after the other until one replies. Where none does, what says the most of why. */
 async function askEach(
-  windows: readonly WindowEntry[],
-  ask: (window: WindowEntry) => Promise<Outcome>,
+  windows: readonly EndpointEntry[],
+  ask: (window: EndpointEntry) => Promise<Outcome>,
 ): Promise<Outcome> {
   const outcomes: Outcome[] = [];
   for (const window of windows) {

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { createServer as createSocketServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { publishEntry } from "../../src/bridge/window-entries.ts";
+import { publishEntry } from "../../src/bridge/endpoint-entries.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { RESULT_MARK } from "../../src/engine/notices.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";

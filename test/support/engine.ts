@@ -81,12 +81,13 @@ export async function openWindow(
       ...settings,
     }),
   });
-  await engine.setWriting(part === "writes");
   const session = new ActiveSession(engine, connection.server, logger);
   let synced = false;
   connection.onDidConnect(async () => {
     await engine.connect();
     await session.refresh();
+    // From then on it hears what happens, and ends no turn.
+    if (part === "follows") engine.disconnect();
     synced = true;
   });
   connection.onDidChangeState(({ kind }) => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { WindowEntry } from "../../../src/bridge/window-entries.ts";
+import type { EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { folderWindows, isReachable } from "../../../src/plugin/folder-windows.ts";
 
 describe("Choosing the windows of a folder", () => {
   const origin = { directory: "/work/a", server: new URL("http://127.0.0.1:4096/") };
 
-  function entry(token: string, change: Partial<WindowEntry> = {}): WindowEntry {
+  function entry(token: string, change: Partial<EndpointEntry> = {}): EndpointEntry {
     return {
       v: 1,
       directories: ["/work/a"],
@@ -18,7 +18,7 @@ describe("Choosing the windows of a folder", () => {
     };
   }
 
-  function chosen(entries: readonly WindowEntry[], server = origin.server): string[][] {
+  function chosen(entries: readonly EndpointEntry[], server = origin.server): string[][] {
     const { serving, elsewhere } = folderWindows(entries, { ...origin, server });
     return [serving, elsewhere].map((windows) => windows.map(({ token }) => token));
   }

@@ -11,7 +11,7 @@ import {
   type ToolCall,
   type ToolReply,
 } from "../../../src/bridge/tool-call.ts";
-import { publishEntry, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { publishEntry, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { forward, type Forwarding } from "../../../src/plugin/forward.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -75,7 +75,7 @@ describe("Forwarding a call to a window", () => {
   }
 
   /** Each window is newer than those before. */
-  function publish(port: number, change: Partial<WindowEntry> = {}): Promise<unknown> {
+  function publish(port: number, change: Partial<EndpointEntry> = {}): Promise<unknown> {
     return publishEntry(stateFolder, {
       directories: [directory],
       server: opencode.href,
@@ -87,7 +87,7 @@ describe("Forwarding a call to a window", () => {
     });
   }
 
-  async function open(answer: Answer, change: Partial<WindowEntry> = {}): Promise<StubWindow> {
+  async function open(answer: Answer, change: Partial<EndpointEntry> = {}): Promise<StubWindow> {
     const calls: ToolCall[] = [];
     const requests: IncomingMessage[] = [];
     const server = createServer((request, response) => {

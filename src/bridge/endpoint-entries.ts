@@ -9,24 +9,24 @@ import { isAlive, isSame, startOf } from "../state/processes.ts";
 const ENTRY_VERSION = 1;
 const FILE_NAME = /^window-[\w-]+\.json$/;
 
-/** What a window tells the plugin of itself: one file per window in the state folder, readable by the user alone. */
-export const windowEntry = z.object({
+/** What an endpoint tells the plugin of itself: one file per endpoint in the state folder, readable by the user alone. */
+export const endpointEntry = z.object({
   v: z.literal(ENTRY_VERSION),
   /** The real paths of the folders whose agents it serves. */
   directories: z.array(z.string()),
-  /** The address of the OpenCode server that it is connected to. */
+  /** The address of the OpenCode server whose agents it serves. */
   server: z.string(),
   /** Where it listens on 127.0.0.1. */
   port: z.int().check(z.minimum(1), z.maximum(65_535)),
   token: z.string(),
-  /** The window's extension host. */
+  /** The process that listens. */
   pid: z.int().check(z.minimum(1)),
   /** When that process started; see `startOf`. */
   processStart: z.optional(z.string()),
   /** Milliseconds since 1970. */
   openedAt: z.number(),
 });
-export type WindowEntry = z.infer<typeof windowEntry>;
+export type EndpointEntry = z.infer<typeof endpointEntry>;
 
 /** An entry that other processes can read, until it is withdrawn. */
 export interface PublishedEntry {
@@ -37,32 +37,32 @@ export interface PublishedEntry {
 /** The folder is created, or made private, where it is not. */
 export async function publishEntry(
   stateFolder: string,
-  entry: Omit<WindowEntry, "v" | "processStart">,
+  entry: Omit<EndpointEntry, "v" | "processStart">,
 ): Promise<PublishedEntry> {
   await ensurePrivateFolder(stateFolder);
   const processStart = await startOf(entry.pid);
-  // A name that is never given again: removing what a window left behind cannot hit another one's entry.
+  // A name that is never given again: removing what a crash left behind cannot hit another one's entry.
   const path = join(stateFolder, `window-${randomBytes(9).toString("base64url")}.json`);
   await writePrivateFile(
     path,
-    JSON.stringify({ v: ENTRY_VERSION, ...entry, processStart } satisfies WindowEntry),
+    JSON.stringify({ v: ENTRY_VERSION, ...entry, processStart } satisfies EndpointEntry),
   );
   return { withdraw: () => rmSync(path, { force: true }) };
 }
 
-/** The entries of all windows, in no order, with those that crashed windows left behind. None: there is no folder. */
-export async function readEntries(stateFolder: string): Promise<readonly WindowEntry[]> {
+/** The entries of all endpoints, in no order, with those that crashes left behind. None: there is no folder. */
+export async function readEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
   return (await readFiles(stateFolder)).map(({ entry }) => entry);
 }
 
-/** The entries of windows that run. Behind any other one the port may be a stranger's: nothing may be sent there. */
-export async function readLivingEntries(stateFolder: string): Promise<readonly WindowEntry[]> {
+/** The entries of endpoints that run. Behind any other one the port may be a stranger's: nothing may be sent there. */
+export async function readLivingEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
   const entries = await readEntries(stateFolder);
   const living = await Promise.all(entries.map(isLiving));
   return entries.filter((_, index) => living[index]);
 }
 
-/** Removes the entries of windows that crashed. Those of other versions are left to them. */
+/** Removes the entries that crashes left behind. Those of other versions are left to them. */
 export async function removeStale(stateFolder: string): Promise<void> {
   const removeIfStale = async ({ path, entry }: EntryFile) => {
     if (!(await isLiving(entry))) await rm(path, { force: true });
@@ -71,13 +71,13 @@ export async function removeStale(stateFolder: string): Promise<void> {
 }
 
 /** Whether the process that wrote the entry runs. Windows tells no more than that some process has its ID. */
-async function isLiving({ pid, processStart }: WindowEntry): Promise<boolean> {
+async function isLiving({ pid, processStart }: EndpointEntry): Promise<boolean> {
   return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
 interface EntryFile {
   readonly path: string;
-  readonly entry: WindowEntry;
+  readonly entry: EndpointEntry;
 }
 
 async function readFiles(stateFolder: string): Promise<readonly EntryFile[]> {
@@ -98,7 +98,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
 /** Undefined: it was withdrawn meanwhile, or is nothing that this version understands. */
 async function readEntryFile(path: string): Promise<EntryFile | undefined> {
   try {
-    return { path, entry: z.parse(windowEntry, JSON.parse(await readFile(path, "utf8"))) };
+    return { path, entry: z.parse(endpointEntry, JSON.parse(await readFile(path, "utf8"))) };
   } catch {
     return undefined;
   }

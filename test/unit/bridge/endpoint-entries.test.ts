@@ -7,7 +7,7 @@ import {
   readEntries,
   readLivingEntries,
   removeStale,
-} from "../../../src/bridge/window-entries.ts";
+} from "../../../src/bridge/endpoint-entries.ts";
 import { startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 
