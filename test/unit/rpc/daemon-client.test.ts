@@ -91,6 +91,22 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(states, ["connected"]);
   });
 
+  it("loses nothing that changes while the first answer is on its way", async () => {
+    const service = new FakeService();
+    const snapshot = service.snapshot.bind(service);
+    service.snapshot = () => {
+      queueMicrotask(() => {
+        service.change("ses_1");
+        service.flush();
+      });
+      return snapshot();
+    };
+    await serve(new FakeHost(service));
+    const { told } = follow(client().client.open(folder()));
+    await until("the change", () => told().length === 2);
+    assert.deepEqual(told(), ["reset undefined", "ses_1"]);
+  });
+
   it("carries calls out, and tells what they changed before they are answered", async () => {
     const service = new FakeService({
       ensureSession: async () => {
