@@ -4,7 +4,8 @@ import * as vscode from "vscode";
 import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
 import { PluginConfig } from "./opencode/plugin-config.ts";
-import type { Environment, FolderClient, OpenFolder as OpenedFolder } from "./rpc/contract.ts";
+import type { Environment, FolderClient } from "./rpc/contract.ts";
+import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./ui/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
 import { folderSettings } from "./ui/folders/folder-settings.ts";
@@ -20,7 +21,7 @@ import { WhileAway, type News } from "./ui/while-away.ts";
 export interface FolderHost {
   readonly context: vscode.ExtensionContext;
   readonly view: WatchedView;
-  readonly daemon: { open(folder: OpenedFolder): FolderClient };
+  readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
   /** Of this user alone. */
   readonly stateFolder: string;
   /** Tells what happened in a folder while no window had it open; returns false where nobody wants to know. */
@@ -53,7 +54,9 @@ export function folderOpener(host: FolderHost): OpenFolder {
     const configure = async (): Promise<void> => mirror.configure(await settingsNow());
     const ensureSession = async (): Promise<string> => mirror.calls.ensureSession();
     const session = own(new WindowSession(known, ensureSession, logger, state.pickedSession));
-    const connector = own(new Connector({ mirror, passwords, settings, configure, view, name, logger }));
+    const connector = own(
+      new Connector({ mirror, daemon, passwords, settings, configure, view, name, logger }),
+    );
     const tell = (news: News): boolean => host.tellNews(name, news);
     const whileAway = own(new WhileAway({ known, state, clock: systemClock, tell }));
     const agentToolsConfig = new PluginConfig({

@@ -81,6 +81,12 @@ export class DaemonClient implements Disposable {
     return remote;
   }
 
+  /** Whether a daemon was started and has not ended in good order. */
+  async isStarted(): Promise<boolean> {
+    const { DaemonFiles } = await import("./daemon-files.ts");
+    return (await new DaemonFiles(this.options.stateFolder).read()) !== undefined;
+  }
+
   async status(): Promise<DaemonStatus> {
     const link = await this.connected();
     return link.request("status", []);

@@ -21,6 +21,7 @@ export interface ConnectorOptions {
   readonly mirror: FolderMirror;
   readonly passwords: PasswordStore;
   readonly settings: Settings;
+  readonly daemon: { isStarted(): Promise<boolean> };
   /** Sends the daemon the settings as they are now. */
   readonly configure: () => Promise<void>;
   readonly view: WatchedView;
@@ -51,9 +52,12 @@ export class Connector implements vscode.Disposable {
 
   /** Joins a server that runs already, if this folder has one. Starts and asks nothing; never rejects. */
   async adopt(): Promise<void> {
+    const { daemon, mirror, settings } = this.options;
     if (!vscode.workspace.isTrusted) return;
     try {
-      await (await this.options.mirror.open()).join();
+      // Most windows need no daemon: without one, no server of ours runs either.
+      if (settings.server().url === undefined && !(await daemon.isStarted())) return;
+      await (await mirror.open()).join();
     } catch (error) {
       this.options.logger.warn(`No running server was joined: ${messageOf(error)}`);
     }

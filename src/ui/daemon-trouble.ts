@@ -1,15 +1,10 @@
 import * as vscode from "vscode";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
+import type { DaemonClient } from "../rpc/daemon-client.ts";
 import { showError } from "./human-error.ts";
 
-/** The process in which all tasks of this user are looked after, as this window reaches it. */
-export interface Daemon {
-  readonly state: { readonly kind: string };
-  readonly onDidChangeState: Event<unknown>;
-  /** Ends it, however it is, and starts another one, which goes on with the servers. */
-  restart(): Promise<void>;
-}
+type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
 
 /** Tells the person that the daemon does not answer, and offers to restart it. */
 export class DaemonTrouble implements Disposable {

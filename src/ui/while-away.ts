@@ -6,7 +6,7 @@ import { sentence, type Text } from "../engine/sentence.ts";
 import type { Task } from "../engine/task.ts";
 import type { NotifyUser } from "./settings.ts";
 
-/** How often what is seen is kept, in milliseconds: an editor that crashes keeps nothing at its end. */
+/** How often it is kept that a window still looks on, in milliseconds: at its end it may have no time to. */
 const KEEP_MS = 30_000;
 
 /** What a window saw of a folder last. */
@@ -53,8 +53,11 @@ export class WhileAway implements Disposable {
     const { known } = options;
     this.subscriptions = [
       known.onDidChangeConnection(() => this.look()),
-      known.onDidChange(() => this.keepSoon()),
-      known.onDidChangeRequests(() => this.keepSoon()),
+      known.onDidChange(({ before, after }) => {
+        if (before?.status === after?.status) this.keepSoon();
+        else this.keep();
+      }),
+      known.onDidChangeRequests(() => this.keep()),
     ];
   }
 

@@ -23,13 +23,12 @@ export class EngineFeed {
   snapshot(kind: "connected" | "disconnected" = "connected"): FolderSnapshot {
     this.pending = [];
     const { engine } = this;
-    const subagents = engine["subagents"]["held"].values();
     this.toldTombstones = this.tombstones().length;
     return throughSocket({
       connection: kind === "connected" ? { kind, url: "http://memory", version: "1", own: true } : { kind },
       sessions: engine.sessions().map(mirrored),
-      tasks: engine["registry"].all().map((entry) => engine["registry"].snapshot(entry)),
-      subagents: [...subagents].map(({ snapshot }) => snapshot),
+      tasks: engine.allTasks(),
+      subagents: engine.allSubagents(),
       requests: this.requests(),
       tombstones: this.tombstones(),
     });
@@ -44,7 +43,7 @@ export class EngineFeed {
   }
 
   private requests() {
-    return this.engine["requests"].all();
+    return this.engine.allRequests();
   }
 
   private tombstones() {

@@ -112,13 +112,20 @@ describe("what happened while no window had a folder open", () => {
     assert.ok(!away.covers("per_1"));
   });
 
-  it("is counted from what was seen last: at the end, and now and then before it", async () => {
-    learn([task("ses_1", { status: "running" })], [request("per_1", "ses_1")]);
-    const first = state.seen;
+  it("is counted from what was seen last: what ended or was asked at once, else now and then, and at the end", async () => {
+    const running = task("ses_1", { status: "running" });
+    learn([running], [request("per_1", "ses_1")]);
+    assert.deepEqual(state.seen?.requests, ["per_1"]);
     known.apply([{ type: "requests", requests: [] }]);
-    assert.equal(state.seen, first);
-    await clock.advance(60_000);
     assert.deepEqual(state.seen?.requests, []);
+    const kept = state.seen;
+    known.apply([{ type: "task", id: running.id, task: { ...running, cost: 1 } }]);
+    assert.equal(state.seen, kept);
+    await clock.advance(60_000);
+    assert.ok((state.seen?.at ?? 0) > (kept?.at ?? Infinity));
+    await clock.advance(5);
+    known.apply([{ type: "task", id: running.id, task: { ...running, status: "cancelled" } }]);
+    assert.equal(state.seen?.at, clock.now());
     await clock.advance(5);
     away.dispose();
     assert.equal(state.seen?.at, clock.now());
