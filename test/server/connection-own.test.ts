@@ -62,6 +62,20 @@ describe("Connection to a server of one's own", function () {
     await after.stopServer();
   });
 
+  it("ends the server at once when the last window that uses it is done, and not before", async () => {
+    desk = await Desk.open({ graceMs: 60_000 });
+    const [first, second] = [desk.window(), desk.window()];
+    await first.connect();
+    await second.connect();
+    const state = desk.state();
+    assert.ok(state);
+    first.finish();
+    assert.equal((await second.server.sessions()).length, 0);
+    assert.equal(isGone(state), false);
+    second.finish();
+    await until("the end", () => isGone(state), 10_000);
+  });
+
   it("leaves no process and no file behind when the grace period ends", async () => {
     desk = await Desk.open({ graceMs: 300 });
     const window = desk.window();

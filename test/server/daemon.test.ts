@@ -98,8 +98,9 @@ describe("the daemon", function () {
     const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
     process.kill(daemon, "SIGKILL");
     model.release("a");
+    await until("the loss", () => folder.connection() !== "connected");
     await until("another daemon", () => desk.daemonPid() !== daemon);
-    await folder.calls.join();
+    await until("the folder", () => folder.connection() === "connected");
     model.release("b");
     const ends = await folder.calls.wait(tasks.map(({ id }) => id));
     assert.deepEqual(
@@ -123,6 +124,38 @@ describe("the daemon", function () {
     await until("the end of the server", () => !isAlive(server.pid) && !isAlive(server.watchdogPid), 10_000);
     assert.match(desk.log(), /running → completed/);
     assert.equal(desk.daemonPid(), undefined);
+  });
+
+  it("ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
+    desk = await DaemonDesk.open(model, { graceMs: 500 });
+    const window = desk.window({}, { keepWorkingMs: 0 });
+    await window.folder.calls.connect();
+    parent = await window.folder.calls.ensureSession();
+    const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    window.close();
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0), 10_000);
+    assert.match(desk.log(), /Work in .* ends: no window had it open/);
+    model.release("never");
+  });
+
+  it("asked to end, leaves the server and its work to the daemon that comes next", async () => {
+    const window = await open();
+    const { folder } = window;
+    const { id } = await folder.calls.launch(input({ text: "Handed on.", gate: "handed on" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    process.kill(daemon, "SIGTERM");
+    await until("the end", () => !isAlive(daemon));
+    await until("the next daemon", () => ![undefined, daemon].includes(desk.daemonPid()), 20_000);
+    await until("the folder", () => folder.connection() === "connected");
+    assert.equal(desk.server()?.pid, server?.pid);
+    model.release("handed on");
+    const [end] = await folder.calls.wait([id]);
+    assert.equal(end?.status, "completed");
+    await told(1, window);
   });
 
   it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
