@@ -201,7 +201,7 @@ function manifestOf(folder) {
 function noticeOf(folder) {
   const { name, version, license } = manifestOf(folder);
   const texts = readdirSync(folder)
-    .filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+    .filter((file) => /^(licen[cs]e|copying|notice|thirdpartynotices)/i.test(file))
     .sort()
     .map((file) => readFileSync(join(folder, file), "utf8").trim());
   if (texts.length === 0) {
