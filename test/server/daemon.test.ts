@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
+import { sentence } from "../../src/engine/sentence.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { callTool } from "../support/agent-tools.ts";
-import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
+import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
 import { notices } from "../support/engine.ts";
 import {
   script,
@@ -69,7 +70,7 @@ describe("the daemon", function () {
     });
   });
 
-  it("goes on with what works and what is queued while no window is open, and a new window sees all of it", async () => {
+  it("[BKG-1] goes on with what works and what is queued while no window is open, and a new window sees all of it", async () => {
     const first = await open({ maxConcurrentTasks: 1 });
     const working = await first.folder.calls.launch(input({ text: "One.", gate: "one" }));
     const queued = await first.folder.calls.launch(input({ text: "Two.", gate: "two" }));
@@ -88,7 +89,7 @@ describe("the daemon", function () {
     await told(2, second);
   });
 
-  it("is started again by the windows when it is killed, goes on with the same server, and tells each parent once", async () => {
+  it("[BKG-4] is started again by the windows when it is killed, goes on with the same server, and tells each parent once", async () => {
     const window = await open();
     const { folder } = window;
     const tasks = await Promise.all(
@@ -111,7 +112,7 @@ describe("the daemon", function () {
     await told(2, window);
   });
 
-  it("ends by itself once nobody needs it, and leaves no server", async () => {
+  it("[BKG-3] ends by itself once nobody needs it, and leaves no server", async () => {
     const window = await open({}, { graceMs: 500 });
     const { id } = await window.folder.calls.launch(input({ text: "Done.", gate: "done" }));
     await asked(id);
@@ -126,7 +127,7 @@ describe("the daemon", function () {
     assert.equal(desk.daemonPid(), undefined);
   });
 
-  it("ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
+  it("[BKG-3] ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
     desk = await DaemonDesk.open(model, { graceMs: 500 });
     const window = desk.window({}, { keepWorkingMs: 0 });
     await window.folder.calls.connect();
@@ -158,6 +159,29 @@ describe("the daemon", function () {
     await told(1, window);
   });
 
+  it("[BKG-6] hands over to a newer version without ending a turn, and a window of the older one asks to be updated", async () => {
+    const older = await open();
+    const { id } = await older.folder.calls.launch(input({ text: "Handed on.", gate: "newer" }));
+    await asked(id);
+    const [daemon, server] = [desk.daemonPid(), desk.server()];
+
+    const newer = desk.window({}, {}, await newerRelease());
+    await newer.folder.calls.connect();
+    assert.equal(newer.folder.tasks.get(id)?.status, "running");
+    assert.notEqual(desk.daemonPid(), daemon);
+    await until("the older window to give up", () => older.client.state.kind === "failed", 20_000);
+    const { state } = older.client;
+    assert.ok(state.kind === "failed" && state.failure.code === "outdated");
+    assert.deepEqual(state.failure.remedy, sentence("Update the Async Agents extension in this editor."));
+
+    model.release("newer");
+    const [end] = await newer.folder.calls.wait([id]);
+    assert.equal(end?.status, "completed");
+    await told(1, newer);
+    assert.equal(desk.server()?.pid, server?.pid);
+    assert.ok(model.requests.every(({ aborted }) => !aborted));
+  });
+
   it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
     const one = await open();
     const two = desk.window();
@@ -178,15 +202,12 @@ describe("the daemon", function () {
     assert.equal(one.folder.tasks.get(id)?.resumeCount, 1);
   });
 
-  it("serves the tools of agents with no window open", async () => {
+  it("[BKG-5] serves the tools of agents with no window open", async () => {
     const window = await open();
     window.close();
-    await until("that the window is gone", async () => {
-      const other = desk.window();
-      const { folders } = await other.client.status();
-      other.close();
-      return folders.length > 0;
-    });
+    await until("that the window is gone", async () =>
+      (await desk.status()).folders.every(({ windows }) => windows === 0),
+    );
     const call = await callTool(desk as never, parent, "asyncagents_task", {
       description: "From an agent",
       prompt: script([{ text: "By an agent." }]),

@@ -1,14 +1,22 @@
-import type { BuildOptions } from "esbuild";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { Task } from "../../src/engine/task.ts";
-import type { FolderChange, FolderClient, FolderSettings, FolderSnapshot } from "../../src/rpc/contract.ts";
+import {
+  PROTOCOL_VERSION,
+  type DaemonStatus,
+  type FolderChange,
+  type FolderClient,
+  type FolderSettings,
+  type FolderSnapshot,
+} from "../../src/rpc/contract.ts";
 import { DaemonClient } from "../../src/rpc/daemon-client.ts";
-import { serverFiles } from "../../src/opencode/server-files.ts";
 import { isAlive } from "../../src/state/processes.ts";
+import { DaemonState } from "./daemon-state.ts";
 import { realClock } from "./engine.ts";
-import { basicAuthorization, hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
 import { until } from "./wait.ts";
@@ -29,42 +37,36 @@ export interface DaemonWindow {
 }
 
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the product. */
-export class DaemonDesk {
-  readonly stateFolder = tempDir("state");
-  readonly directory = tempDir("work");
+export class DaemonDesk extends DaemonState {
   private readonly windows: DaemonWindow[] = [];
   /** The environment of its windows. */
   readonly env: Readonly<Record<string, string>>;
 
   private constructor(
-    private readonly script: string,
+    private readonly release: Release,
     model: ScriptedModel,
     graceMs: number,
   ) {
+    super(tempDir("state"), tempDir("work"));
     const env = { ...process.env, ...hermeticEnv(hermeticHome(), modelConfig(model)) };
     this.env = { ...(env as Record<string, string>), ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs) };
   }
 
   static async open(model: ScriptedModel, { graceMs = 60_000 } = {}): Promise<DaemonDesk> {
-    return new DaemonDesk(await (bundles ??= buildBundles()), model, graceMs);
+    return new DaemonDesk(await (current ??= buildRelease()), model, graceMs);
   }
 
-  /** One more window on the folder; the daemon is started by the first one. */
-  window(engine: Partial<EngineSettings> = {}, settings: Partial<FolderSettings> = {}): DaemonWindow {
+  /**
+   * One more window on the folder; the daemon is started by the first one.
+   * @param release of the product in this window's editor; left out: the present one
+   */
+  window(
+    engine: Partial<EngineSettings> = {},
+    settings: Partial<FolderSettings> = {},
+    release = this.release,
+  ): DaemonWindow {
     const log: string[] = [];
-    const note =
-      (level: string) =>
-      (message: string): void =>
-        void log.push(`${level} ${message}`);
-    const client = new DaemonClient({
-      stateFolder: this.stateFolder,
-      version: "0.1.0",
-      execPath: process.execPath,
-      script: this.script,
-      env: this.env,
-      clock: realClock,
-      logger: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
-    });
+    const client = this.client(release, (line) => void log.push(line));
     const folder = follow(
       client.open({
         directory: this.directory,
@@ -93,28 +95,14 @@ export class DaemonDesk {
     return window;
   }
 
-  /** The process of the daemon; undefined: there is none. */
-  daemonPid(): number | undefined {
-    return readJson<{ pid: number }>(join(this.stateFolder, "daemon.json"))?.pid;
-  }
-
-  /** The server of the folder; undefined: there is none. */
-  server(): RunningServer | undefined {
-    return readJson<RunningServer>(serverFiles(this.stateFolder, this.directory).state);
-  }
-
-  /** Calls the server of the folder. */
-  fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    const server = this.server();
-    if (!server) throw new Error("There is no server.");
-    const headers = new Headers(init.headers);
-    headers.set("authorization", basicAuthorization(server.password));
-    return fetch(server.url + path, { ...init, headers });
-  }
-
-  /** What the daemon logged. */
-  log(): string {
-    return readFileSync(join(this.stateFolder, "daemon.log"), "utf8");
+  /** What the daemon says of its folders; whoever asks has none open. */
+  async status(): Promise<DaemonStatus> {
+    const client = this.client(this.release, () => undefined);
+    try {
+      return await client.status();
+    } finally {
+      client.dispose();
+    }
   }
 
   /** Closes all windows, and ends what is left of the daemon and its server. */
@@ -124,13 +112,22 @@ export class DaemonDesk {
     for (const pid of left) if (isAlive(pid)) process.kill(pid, "SIGTERM");
     await until("the end of the daemon and its server", () => !left.some(isAlive), 15_000);
   }
-}
 
-interface RunningServer {
-  readonly url: string;
-  readonly password: string;
-  readonly pid: number;
-  readonly watchdogPid: number;
+  private client({ Client, version, script }: Release, note: (line: string) => void): DaemonClient {
+    const level =
+      (name: string) =>
+      (message: string): void =>
+        note(`${name} ${message}`);
+    return new Client({
+      stateFolder: this.stateFolder,
+      version,
+      execPath: process.execPath,
+      script,
+      env: this.env,
+      clock: realClock,
+      logger: { debug: level("debug"), info: level("info"), warn: level("warn"), error: level("error") },
+    });
+  }
 }
 
 /** Keeps what a window is told. */
@@ -150,21 +147,66 @@ function follow(folder: FolderClient): WatchedFolder {
   return Object.assign(folder, { tasks, connection: () => connection });
 }
 
-let bundles: Promise<string> | undefined;
+/** The product as one of its versions brings it. */
+export interface Release {
+  readonly version: string;
+  /** What a window uses. */
+  readonly Client: typeof DaemonClient;
+  /** The daemon's bundle; those of what it starts are beside it. */
+  readonly script: string;
+}
 
-/** The daemon and what it starts, as the extension brings them; built once. */
-async function buildBundles(): Promise<string> {
-  const { build } = await import("esbuild");
-  const outdir = tempDir("dist");
-  const common: BuildOptions = {
-    bundle: true,
-    platform: "node",
-    logLevel: "error",
-    mainFields: ["module", "main"],
+/** A version whose protocol this one does not understand. */
+export async function newerRelease(): Promise<Release> {
+  const plugin: Plugin = {
+    name: "raise the protocol",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /rpc.contract\.ts$/ }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        const contents = source.replace(/(PROTOCOL_VERSION = )\d+/, `$1${PROTOCOL_VERSION + 1}`);
+        if (contents === source) throw new Error("The protocol's version was not found.");
+        return { contents, loader: "ts" };
+      }),
   };
-  const source = (path: string): string => join(import.meta.dirname, "../../src", path);
+  const release = await buildRelease([plugin]);
+  const client = join(dirname(release.script), "client.mjs");
+  await build({
+    ...common,
+    format: "esm",
+    plugins: [plugin],
+    entryPoints: [source("rpc/daemon-client.ts")],
+    outfile: client,
+    // What it brings of CommonJS asks for modules of Node.
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
+  });
+  const { DaemonClient: Client } = (await import(pathToFileURL(client).href)) as {
+    readonly DaemonClient: typeof DaemonClient;
+  };
+  return { ...release, version: "0.2.0", Client };
+}
+
+let current: Promise<Release> | undefined;
+
+const common: BuildOptions = {
+  bundle: true,
+  platform: "node",
+  logLevel: "error",
+  mainFields: ["module", "main"],
+};
+
+/** The daemon and what it starts, as the extension brings them. */
+async function buildRelease(plugins: Plugin[] = []): Promise<Release> {
+  const outdir = tempDir("dist");
   const program = (path: string, name: string) =>
-    build({ ...common, format: "cjs", entryPoints: [source(path)], outfile: join(outdir, name) });
+    build({
+      ...common,
+      plugins,
+      format: "cjs",
+      entryPoints: [source(path)],
+      outfile: join(outdir, name),
+    });
   await Promise.all([
     program("daemon/main.ts", "daemon.cjs"),
     program("opencode/watchdog/main.ts", "watchdog.cjs"),
@@ -176,15 +218,9 @@ async function buildBundles(): Promise<string> {
       outfile: join(outdir, "opencode-plugin.js"),
     }),
   ]);
-  return join(outdir, "daemon.cjs");
+  return { version: "0.1.0", Client: DaemonClient, script: join(outdir, "daemon.cjs") };
 }
 
-/** Undefined: there is no such file. */
-function readJson<T>(path: string): T | undefined {
-  try {
-    return JSON.parse(readFileSync(path, "utf8")) as T;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+function source(path: string): string {
+  return join(import.meta.dirname, "../../src", path);
 }
