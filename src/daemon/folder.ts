@@ -138,7 +138,7 @@ export class Folder implements FolderService, Disposable {
     this.followAttention();
   }
 
-  /** Whether something works here that would be lost, or comes to nothing, if the server ended now. */
+  /** Whether something works here, or may do so, that would be lost, or come to nothing, if the server ended now. */
   async isAtWork(): Promise<boolean> {
     const { kind } = this.connection.state;
     if (kind !== "connected" && kind !== "reconnecting") return false;
@@ -148,7 +148,7 @@ export class Folder implements FolderService, Disposable {
       return (await this.connection.server.statuses()).size > 0;
     } catch (error) {
       this.shared.logger.warn(`Whether ${this.directory} is at work could not be read: ${messageOf(error)}`);
-      return false;
+      return true;
     }
   }
 

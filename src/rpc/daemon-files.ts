@@ -37,9 +37,14 @@ export class DaemonFiles {
     return join(this.folder, "daemon.json");
   }
 
-  /** Exists while somebody starts the daemon. */
+  /** Exists while a window starts the daemon. */
   get lock(): string {
     return join(this.folder, "daemon.lock");
+  }
+
+  /** Exists while a daemon finds out whether it is the only one, and becomes the one that is described. */
+  get entryLock(): string {
+    return join(this.folder, "daemon.json.lock");
   }
 
   get log(): string {
@@ -90,7 +95,10 @@ export class DaemonFiles {
   }
 }
 
-/** Listens where nobody else does. False: somebody answers there already. What a crash left there is removed. */
+/**
+ * Listens where nobody else does. False: somebody answers there already. What a crash left there is removed; so of those
+ * who share a path, one does this at a time.
+ */
 export async function listenExclusively(server: Server, path: string): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {

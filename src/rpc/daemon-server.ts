@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import type { Server, Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../engine/errors.ts";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
 import { startOf } from "../state/processes.ts";
+import { StartLock } from "../state/start-lock.ts";
 import { PROTOCOL_VERSION } from "./contract.ts";
 import { connectTo, DaemonFiles, listenExclusively, type DaemonEntry } from "./daemon-files.ts";
 import type { FolderHost } from "./folder-host.ts";
@@ -13,6 +16,7 @@ import { ServedWindow } from "./served-window.ts";
 /** Connections that have not shown the token; one more, and the oldest of them is closed. Windows show it at once. */
 const MAX_STRANGERS = 32;
 const GREETING_TIMEOUT_MS = 5_000;
+const LOCK_RETRY_MS = 20;
 
 export interface DaemonServerOptions {
   /** Of this user alone. */
@@ -48,11 +52,23 @@ export class DaemonServer implements Disposable {
   /** Undefined: another daemon serves this user already. */
   static async open(options: DaemonServerOptions): Promise<DaemonServer | undefined> {
     const files = new DaemonFiles(options.stateFolder);
-    // Wherever it listens, which need not be where this one would.
-    const other = await files.read();
-    const socket = other && (await connectTo(other.socket));
-    socket?.destroy();
-    if (socket) return undefined;
+    await ensurePrivateFolder(files.folder);
+    for (;;) {
+      const lock = await StartLock.tryAcquire(files.entryLock);
+      try {
+        if (await isServed(files)) return undefined;
+        if (lock) return await DaemonServer.listen(options, files);
+      } finally {
+        await lock?.release();
+      }
+      await pause(LOCK_RETRY_MS);
+    }
+  }
+
+  private static async listen(
+    options: DaemonServerOptions,
+    files: DaemonFiles,
+  ): Promise<DaemonServer | undefined> {
     const entry: DaemonEntry = {
       socket: await files.socket(),
       token: randomBytes(32).toString("base64url"),
@@ -110,4 +126,12 @@ export class DaemonServer implements Disposable {
       if (this.admitted.delete(window)) this.windowChanges.fire(this.windows);
     });
   }
+}
+
+/** Whether a daemon answers, wherever it listens: that need not be where one would that starts now. */
+async function isServed(files: DaemonFiles): Promise<boolean> {
+  const entry = await files.read();
+  const socket = entry && (await connectTo(entry.socket));
+  socket?.destroy();
+  return socket !== undefined;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { isAlive } from "./processes.ts";
 
 /** Starting takes a second or two; a lock of this age was left behind. */
@@ -22,26 +22,33 @@ export class StartLock {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     const found = await read(path);
-    if (found !== undefined && (isLeft(found) || (await isOld(path)))) await removeIf(path, found);
+    if (found !== undefined && (isLeft(found) || (await isOld(path)))) await removeLeft(path, found);
     return undefined;
   }
 
   async release(): Promise<void> {
-    await removeIf(this.path, this.content);
+    if ((await read(this.path)) === this.content) await rm(this.path, { force: true });
   }
 }
 
-/** Removes the lock unless it has become somebody else's: renaming first makes sure that just one process does. */
-async function removeIf(path: string, content: string): Promise<void> {
-  if ((await read(path)) !== content) return;
-  const aside = `${path}.${randomUUID()}`;
+/**
+ * Removes a lock that was left behind. Of those who found it so, one does it at a time, or the slower one would remove
+ * what somebody has acquired meanwhile.
+ */
+async function removeLeft(path: string, found: string): Promise<void> {
+  const guard = `${path}.left`;
   try {
-    await rename(path, aside);
+    await writeFile(guard, "", { flag: "wx", mode: 0o600 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (await isOld(guard)) await rm(guard, { force: true });
+    return;
   }
-  await rm(aside, { force: true });
+  try {
+    if ((await read(path)) === found) await rm(path, { force: true });
+  } finally {
+    await rm(guard, { force: true });
+  }
 }
 
 async function read(path: string): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { FrameLocator, Locator, Page } from "playwright-core";
+import { endBackground } from "../../support/background.ts";
 import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -61,7 +62,15 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
   if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
-  const workbench = new Workbench(server, browser, userDirectory, folder, theme, settings);
+  const workbench = new Workbench(
+    server,
+    browser,
+    userDirectory,
+    folder,
+    theme,
+    settings,
+    options.env?.["HOME"],
+  );
   try {
     await workbench.open();
   } catch (error) {
@@ -95,6 +104,8 @@ export class Workbench {
     readonly folder: string | undefined,
     private readonly initialTheme: Theme,
     private readonly initialSettings: Settings,
+    /** Of a user that nobody else works as. */
+    private readonly home: string | undefined,
   ) {
     this.page = browser.page;
     this.quickInput = new QuickInput(this.page);
@@ -397,9 +408,16 @@ export class Workbench {
       await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
   }
 
-  async stop(): Promise<void> {
+  /** Closes the window; what goes on in the background stays. */
+  async close(): Promise<void> {
     await this.browser.close();
     await this.server.stop();
+  }
+
+  /** Closes the window, and ends what goes on in the background. */
+  async stop(): Promise<void> {
+    await this.close();
+    if (this.home !== undefined) await endBackground(this.home);
   }
 
   /** Closes the editors whose text is not saved, and those of documents that never were, without a question. */

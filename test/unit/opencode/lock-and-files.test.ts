@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   defaultStateFolder,
   ensurePrivateFolder,
@@ -50,6 +50,21 @@ describe("Start lock", () => {
       assert.equal(await StartLock.tryAcquire(path), undefined);
       assert.ok(await StartLock.tryAcquire(path));
     });
+
+  it("is left to the one who takes it over now", async () => {
+    const path = join(tempDir(), "lock");
+    const left = JSON.stringify({ pid: goneProcess(), token: "t" });
+    writeFileSync(path, left);
+    writeFileSync(`${path}.left`, "");
+    assert.equal(await StartLock.tryAcquire(path), undefined);
+    assert.equal(readFileSync(path, "utf8"), left);
+    // Whoever was at it has crashed.
+    utimesSync(`${path}.left`, new Date(0), new Date(0));
+    for (let attempt = 1; attempt <= 2; attempt++)
+      assert.equal(await StartLock.tryAcquire(path), undefined);
+    assert.ok(await StartLock.tryAcquire(path));
+    assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
+  });
 
   it("is not released by one who lost it", async () => {
     const path = join(tempDir(), "lock");
