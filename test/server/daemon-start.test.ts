@@ -37,7 +37,7 @@ describe("Daemons that start at once", function () {
       assert.deepEqual(
         [serving.length, outcomes.filter((outcome) => outcome === EXIT_ALREADY_SERVED).length],
         [1, AT_ONCE - 1],
-        `round ${round}: ${outcomes}`,
+        `round ${round}: ${outcomes.join(", ")}`,
       );
       const [daemon] = serving;
       assert.ok(daemon);

@@ -60,8 +60,7 @@ describe("Start lock", () => {
     assert.equal(readFileSync(path, "utf8"), left);
     // Whoever was at it has crashed.
     utimesSync(`${path}.left`, new Date(0), new Date(0));
-    for (let attempt = 1; attempt <= 2; attempt++)
-      assert.equal(await StartLock.tryAcquire(path), undefined);
+    for (let attempt = 1; attempt <= 2; attempt++) assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.ok(await StartLock.tryAcquire(path));
     assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
   });
