@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import * as z from "zod/mini";
 import type { ServerAccess } from "./access.ts";
 import { DEFAULT_USERNAME } from "./access.ts";
 import { writePrivateFile } from "../state/private-files.ts";
+import { privateSocket } from "../state/private-socket.ts";
 
-/** Bytes of a Unix socket's path that every system takes (macOS: 103). */
-const MAX_SOCKET_PATH_BYTES = 100;
 const STATE_VERSION = 1;
 
 /** Where the server of one folder is described, locked, logged and reached. */
@@ -23,23 +21,18 @@ export interface ServerFiles {
 }
 
 /** `directory` must be the real path of the folder, so that every way to it leads to the same server. */
-export function serverFiles(stateFolder: string, directory: string): ServerFiles {
+export async function serverFiles(stateFolder: string, directory: string): Promise<ServerFiles> {
   const key = hash(directory);
   const file = (extension: string) => join(stateFolder, `server-${key}.${extension}`);
-  return { state: file("json"), lock: file("lock"), log: file("log"), socket: socketPath(stateFolder, key) };
+  const socket =
+    process.platform === "win32"
+      ? `\\\\.\\pipe\\opencode-async-agents-${hash(stateFolder)}-${key}`
+      : await privateSocket(stateFolder, `server-${key}.sock`);
+  return { state: serverStateFile(stateFolder, directory), lock: file("lock"), log: file("log"), socket };
 }
 
-function socketPath(stateFolder: string, key: string): string {
-  if (process.platform === "win32") return `\\\\.\\pipe\\opencode-async-agents-${hash(stateFolder)}-${key}`;
-  const path = join(stateFolder, `server-${key}.sock`);
-  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return path;
-  return join(tmpdir(), `opencode-async-agents-${process.getuid?.()}-${hash(stateFolder)}`, `${key}.sock`);
-}
-
-/** The folders that must exist, and be private, before any of the files can. */
-export function foldersOf(files: ServerFiles): readonly string[] {
-  const socketFolder = process.platform === "win32" ? [] : [dirname(files.socket)];
-  return [...new Set([dirname(files.state), ...socketFolder])];
+export function serverStateFile(stateFolder: string, directory: string): string {
+  return join(stateFolder, `server-${hash(directory)}.json`);
 }
 
 function hash(text: string): string {

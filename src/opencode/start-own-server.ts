@@ -1,4 +1,5 @@
 import { realpath, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { ConnectionError } from "../engine/connection.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { isSame } from "../state/processes.ts";
@@ -8,7 +9,7 @@ import { failures } from "./failures.ts";
 import { findOpenCode } from "./find-opencode.ts";
 import { Lease } from "./lease.ts";
 import type { OwnServerOptions } from "./own-server.ts";
-import { foldersOf, readServerState, type ServerFiles } from "./server-files.ts";
+import { readServerState, type ServerFiles } from "./server-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { startWatchdog } from "./start-watchdog.ts";
 
@@ -24,7 +25,7 @@ export async function startOwnServer(
   search.onProgress(sentence("Looking for OpenCode…"));
   const executable = await findOpenCode({ configuredPath, env: watchdog.env, home });
   search.onProgress(sentence("Starting OpenCode…"));
-  for (const folder of foldersOf(files)) await ensurePrivateFolder(folder);
+  await ensurePrivateFolder(dirname(files.state));
   const lockOrLease = await acquireLock(files, search.signal);
   if (lockOrLease instanceof Lease) return lockOrLease;
   try {

@@ -1,16 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { lstat, mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Server, Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
+import { privateSocket } from "../state/private-socket.ts";
 
 const isWindows = process.platform === "win32";
-/** Bytes of a Unix socket's path that every system takes (macOS: 103). */
-const MAX_SOCKET_PATH_BYTES = 100;
 
 const daemonEntry = z.object({
   /** Unix socket or named pipe. */
@@ -81,17 +79,12 @@ export class DaemonFiles {
     }
   }
 
-  /** Where a daemon that starts now listens. The same for all that start at once, save where the path would be too long. */
+  /** Where a daemon that starts now listens. */
   async socket(): Promise<string> {
     await ensurePrivateFolder(this.folder);
     // Never the same twice, so that nobody can wait there for a daemon to end and then pose as it.
     if (isWindows) return `\\\\.\\pipe\\opencode-async-agents-${randomBytes(16).toString("hex")}`;
-    const path = join(this.folder, "daemon.sock");
-    if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return path;
-    const recorded = (await this.read())?.socket;
-    if (recorded !== undefined && (await isPrivateFolder(dirname(recorded)))) return recorded;
-    // A name that others could foresee would be theirs to take first.
-    return join(await mkdtemp(join(tmpdir(), "async-agents-")), "daemon.sock");
+    return privateSocket(this.folder, "daemon.sock");
   }
 }
 
@@ -135,15 +128,6 @@ function listen(server: Server, path: string): Promise<void> {
       resolve();
     });
   });
-}
-
-async function isPrivateFolder(path: string): Promise<boolean> {
-  try {
-    const stats = await lstat(path);
-    return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
-  } catch {
-    return false;
-  }
 }
 
 function parseEntry(text: string): DaemonEntry | undefined {

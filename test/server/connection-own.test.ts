@@ -7,7 +7,7 @@ import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { ensurePrivateFolder } from "../../src/state/private-files.ts";
 import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
-import { readServerState, serverFiles, writeServerState } from "../../src/opencode/server-files.ts";
+import { readServerState, serverFiles, serverStateFile, writeServerState } from "../../src/opencode/server-files.ts";
 import { encodeMessage } from "../../src/opencode/watchdog/lease-protocol.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
@@ -177,7 +177,7 @@ describe("Connection to a server of one's own", function () {
     bystander.once("exit", () => (ended = true));
     try {
       await writeServerState(
-        serverFiles(desk.stateFolder, desk.directory).state,
+        serverStateFile(desk.stateFolder, desk.directory),
         stale(stranger, bystander.pid),
       );
       const window = desk.window();
@@ -195,7 +195,7 @@ describe("Connection to a server of one's own", function () {
     desk = await Desk.open({ binary: fakeServer });
     const stranger = await startStranger();
     strangers.push(stranger);
-    const files = serverFiles(desk.stateFolder, desk.directory);
+    const files = await serverFiles(desk.stateFolder, desk.directory);
     await ensurePrivateFolder(desk.stateFolder);
     await writeServerState(files.state, stale(stranger, process.pid));
     let asked = 0;

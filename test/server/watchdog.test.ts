@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { english } from "../../src/engine/sentence.ts";
 import { Lease } from "../../src/opencode/lease.ts";
-import { foldersOf, serverFiles } from "../../src/opencode/server-files.ts";
+import { serverFiles } from "../../src/opencode/server-files.ts";
 import type { ServerFiles } from "../../src/opencode/server-files.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { startWatchdog } from "../../src/opencode/start-watchdog.ts";
@@ -29,8 +29,7 @@ describe("Watchdog", function () {
     env: Record<string, string> = {},
   ): Promise<ServerFiles> {
     desk = await Desk.open({ graceMs, env });
-    const files = serverFiles(desk.stateFolder, desk.directory);
-    assert.deepEqual(foldersOf(files), [desk.stateFolder]);
+    const files = await serverFiles(desk.stateFolder, desk.directory);
     const program = { execPath: process.execPath, script: await watchdogBundle(), env: desk.env };
     const { directory } = desk;
     await startWatchdog(program, { directory, executable, files, startTimeoutMs: 30_000, graceMs });
@@ -85,7 +84,7 @@ describe("Watchdog", function () {
 
   /** A watchdog without any lease, to measure time by. */
   async function startAnother(graceMs: number): Promise<ServerFiles> {
-    const files = serverFiles(desk.stateFolder, `${desk.directory}/.`);
+    const files = await serverFiles(desk.stateFolder, `${desk.directory}/.`);
     const program = { execPath: process.execPath, script: await watchdogBundle(), env: desk.env };
     const { directory } = desk;
     const config = { directory, executable: fakeServer, files, startTimeoutMs: 30_000, graceMs };
@@ -128,7 +127,7 @@ describe("Watchdog", function () {
 
   it("says why when it cannot run at all", async () => {
     desk = await Desk.open();
-    const files = serverFiles(desk.stateFolder, desk.directory);
+    const files = await serverFiles(desk.stateFolder, desk.directory);
     const program = {
       execPath: process.execPath,
       script: join(desk.directory, "missing.cjs"),

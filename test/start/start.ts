@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { build } from "esbuild";
 import { defaultStateFolder } from "../../src/state/private-files.ts";
-import { readServerState, serverFiles } from "../../src/opencode/server-files.ts";
+import { readServerState, serverStateFile } from "../../src/opencode/server-files.ts";
 import { desktopVsCode, repository, runInExtensionHost } from "../support/extension-host.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
@@ -91,8 +91,7 @@ async function endOpenCode({ folder, env }: Stage): Promise<void> {
     env: { ...process.env, ...env },
     home: env["HOME"] ?? homedir(),
   };
-  const files = serverFiles(defaultStateFolder(places), await realpath(folder));
-  const state = await readServerState(files.state);
+  const state = await readServerState(serverStateFile(defaultStateFolder(places), await realpath(folder)));
   if (!state || !signal(state.watchdogPid, "SIGTERM")) return;
   await until("OpenCode to end", () => !signal(state.watchdogPid, 0));
 }

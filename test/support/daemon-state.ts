@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serverFiles } from "../../src/opencode/server-files.ts";
+import { serverStateFile } from "../../src/opencode/server-files.ts";
 import { basicAuthorization } from "./opencode.ts";
 
 export interface RunningServer {
@@ -25,7 +25,7 @@ export class DaemonState {
 
   /** The server of the folder; undefined: there is none. */
   server(): RunningServer | undefined {
-    return readJson<RunningServer>(serverFiles(this.stateFolder, this.directory).state);
+    return readJson<RunningServer>(serverStateFile(this.stateFolder, this.directory));
   }
 
   /** Calls the server of the folder. */

@@ -36,24 +36,45 @@ export interface DaemonWindow {
   close(): void;
 }
 
+/** What windows of one desk share; another process can be told of it. */
+export interface DeskPlace {
+  readonly stateFolder: string;
+  readonly directory: string;
+  /** The environment of its windows. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The daemon's bundle. */
+  readonly script: string;
+}
+
+interface DeskOptions {
+  /** Of the daemon and its folders, once no window is left. */
+  readonly graceMs?: number;
+  readonly stateFolder?: string;
+}
+
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the product. */
 export class DaemonDesk extends DaemonState {
   private readonly windows: DaemonWindow[] = [];
-  /** The environment of its windows. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: DeskPlace["env"];
+  private readonly release: Release;
 
-  private constructor(
-    private readonly release: Release,
-    model: ScriptedModel,
-    graceMs: number,
-  ) {
-    super(tempDir("state"), tempDir("work"));
-    const env = { ...process.env, ...hermeticEnv(hermeticHome(), modelConfig(model)) };
-    this.env = { ...(env as Record<string, string>), ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs) };
+  constructor(readonly place: DeskPlace) {
+    super(place.stateFolder, place.directory);
+    this.env = place.env;
+    this.release = { version: "0.1.0", Client: DaemonClient, script: place.script };
   }
 
-  static async open(model: ScriptedModel, { graceMs = 60_000 } = {}): Promise<DaemonDesk> {
-    return new DaemonDesk(await (current ??= buildRelease()), model, graceMs);
+  static async open(
+    model: Pick<ScriptedModel, "url">,
+    { graceMs = 60_000, stateFolder = tempDir("state") }: DeskOptions = {},
+  ): Promise<DaemonDesk> {
+    const script = await (current ??= buildDaemon());
+    const env = {
+      ...(process.env as Record<string, string>),
+      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs),
+    };
+    return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
   }
 
   /**
@@ -168,8 +189,8 @@ export async function newerRelease(): Promise<Release> {
         return { contents, loader: "ts" };
       }),
   };
-  const release = await buildRelease([plugin]);
-  const client = join(dirname(release.script), "client.mjs");
+  const script = await buildDaemon([plugin]);
+  const client = join(dirname(script), "client.mjs");
   await build({
     ...common,
     format: "esm",
@@ -184,10 +205,10 @@ export async function newerRelease(): Promise<Release> {
   const { DaemonClient: Client } = (await import(pathToFileURL(client).href)) as {
     readonly DaemonClient: typeof DaemonClient;
   };
-  return { ...release, version: "0.2.0", Client };
+  return { version: "0.2.0", Client, script };
 }
 
-let current: Promise<Release> | undefined;
+let current: Promise<string> | undefined;
 
 const common: BuildOptions = {
   bundle: true,
@@ -197,7 +218,7 @@ const common: BuildOptions = {
 };
 
 /** The daemon and what it starts, as the extension brings them. */
-async function buildRelease(plugins: Plugin[] = []): Promise<Release> {
+async function buildDaemon(plugins: Plugin[] = []): Promise<string> {
   const outdir = tempDir("dist");
   const program = (path: string, name: string) =>
     build({
@@ -218,7 +239,7 @@ async function buildRelease(plugins: Plugin[] = []): Promise<Release> {
       outfile: join(outdir, "opencode-plugin.js"),
     }),
   ]);
-  return { version: "0.1.0", Client: DaemonClient, script: join(outdir, "daemon.cjs") };
+  return join(outdir, "daemon.cjs");
 }
 
 function source(path: string): string {

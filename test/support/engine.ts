@@ -134,7 +134,12 @@ export async function createSession(
 
 interface StoredMessage {
   readonly info: { readonly id: string; readonly role: string; readonly agent?: string };
-  readonly parts: readonly { readonly type: string; readonly text?: string; readonly synthetic?: boolean }[];
+  readonly parts: readonly {
+    readonly type: string;
+    readonly text?: string;
+    readonly synthetic?: boolean;
+    readonly metadata?: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 /** The messages of a session as the server has them. */

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -16,7 +17,7 @@ import {
   ensurePrivateFolder,
   writePrivateFile,
 } from "../../../src/state/private-files.ts";
-import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
+import { readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
 import { StartLock } from "../../../src/state/start-lock.ts";
 import { isSame, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -121,15 +122,25 @@ describe("Private files", () => {
     );
   });
 
-  it("keep the socket's path short enough", function () {
+  it("keep the socket's path short enough, in a folder that nobody else can have made", async function () {
     if (process.platform === "win32") return this.skip();
-    const short = serverFiles("/state", "/work");
-    assert.match(short.socket, /^\/state\//);
-    assert.deepEqual(foldersOf(short), ["/state"]);
-    const long = serverFiles(`/${"state".repeat(30)}`, "/work");
-    assert.ok(Buffer.byteLength(long.socket) < 104);
-    assert.equal(foldersOf(long).length, 2);
-    assert.notEqual(short.state, serverFiles("/state", "/work2").state);
+    const folder = tempDir();
+    const short = await serverFiles(folder, "/work");
+    assert.equal(dirname(short.socket), folder);
+    assert.notEqual(short.state, (await serverFiles(folder, "/work2")).state);
+    const deep = join(folder, "state".repeat(20));
+    const all = await Promise.all(["/1", "/2", "/3"].map((directory) => serverFiles(deep, directory)));
+    const [made = "", ...others] = new Set(all.map(({ socket }) => dirname(socket)));
+    assert.deepEqual(others, [], "one folder for all");
+    try {
+      assert.ok(Buffer.byteLength(all[0]?.socket ?? "") < 104);
+      assert.equal(statSync(made).mode & 0o777, 0o700);
+      const elsewhere = await serverFiles(join(folder, "other".repeat(20)), "/1");
+      assert.notEqual(dirname(elsewhere.socket), made, "its name cannot be foreseen");
+      rmdirSync(dirname(elsewhere.socket));
+    } finally {
+      rmdirSync(made);
+    }
   });
 
   it("are not believed when they hold something else", async () => {
