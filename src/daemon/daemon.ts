@@ -1,11 +1,12 @@
 import { join } from "node:path";
-import { Refusal } from "../engine/errors.ts";
+import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
+import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "./clock.ts";
 import { Folders } from "./folders.ts";
@@ -116,6 +117,9 @@ export class Daemon implements FolderHost {
     this.lifetime.dispose();
     this.tokens.dispose();
     await this.folders.leave();
+    await StartLock.sweep(this.options.stateFolder).catch((error: unknown) =>
+      this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
+    );
     // Whoever asked for it hears first that it is done.
     systemClock.after(ANSWER_MS, () => {
       this.server?.dispose();

@@ -1,15 +1,15 @@
-import { realpath, rm } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConnectionError } from "../engine/connection.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
-import { isSame } from "../state/processes.ts";
 import type { Search } from "./attachment.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
+import { endOrphan } from "./end-orphan.ts";
 import { findOpenCode } from "./find-opencode.ts";
 import { Lease } from "./lease.ts";
 import type { OwnServerOptions } from "./own-server.ts";
-import { readServerState, type ServerFiles } from "./server-files.ts";
+import type { ServerFiles } from "./server-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { startWatchdog } from "./start-watchdog.ts";
 
@@ -30,7 +30,7 @@ export async function startOwnServer(
   if (lockOrLease instanceof Lease) return lockOrLease;
   try {
     const directory = await realpath(options.directory);
-    await endOrphan(files);
+    await endOrphan(files.state);
     search.signal.throwIfAborted();
     const config = { directory, executable, files, startTimeoutMs, graceMs };
     await startWatchdog({ ...watchdog, env: await options.serverEnv() }, config);
@@ -55,15 +55,4 @@ async function acquireLock(files: ServerFiles, signal: AbortSignal): Promise<Sta
     if (lock) return lock;
     await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
   }
-}
-
-/**
- * A server whose watchdog was killed has nobody to end it. It is signalled only where the system tells that the process is
- * the one that the watchdog started, and never called: its port may be another program's.
- */
-async function endOrphan({ state: path }: ServerFiles): Promise<void> {
-  const state = await readServerState(path);
-  if (!state) return;
-  if (await isSame(state.pid, state.processStart)) process.kill(state.pid);
-  await rm(path, { force: true });
 }

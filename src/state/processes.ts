@@ -12,6 +12,17 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Signals a process and its group (POSIX). False: nobody is left there. */
+export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal);
+  } catch (error) {
+    // EPERM is what macOS says of a group in which all have ended and are still to be reaped.
+    if (["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
 /**
  * When the process started, as the system counts it: with its ID, this tells it from every other process, also from
  * one that is given the same ID later. Undefined: it does not run, or the system does not say (Windows).

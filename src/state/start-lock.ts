@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
-import { isAlive } from "./processes.ts";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isAlive, isSame, startOf } from "./processes.ts";
 
 /** Starting takes a second or two; a lock of this age was left behind. */
 const MAX_AGE_MS = 60_000;
@@ -14,16 +15,27 @@ export class StartLock {
 
   /** Undefined: somebody else holds it now. A lock whose holder died, or that is too old, is taken over. */
   static async tryAcquire(path: string): Promise<StartLock | undefined> {
-    const content = JSON.stringify({ pid: process.pid, token: randomUUID() });
+    const { pid } = process;
+    const content = JSON.stringify({ pid, processStart: await startOf(pid), token: randomUUID() });
     try {
       await writeFile(path, content, { flag: "wx", mode: 0o600 });
       return new StartLock(path, content);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        // A full disk takes the file and not its content.
+        await rm(path, { force: true });
+        throw error;
+      }
     }
-    const found = await read(path);
-    if (found !== undefined && (isLeft(found) || (await isOld(path)))) await removeLeft(path, found);
+    await removeLeft(path);
     return undefined;
+  }
+
+  /** Removes the locks in the folder that nobody holds any more and nobody may ever ask for again. */
+  static async sweep(folder: string): Promise<void> {
+    const names = await readdir(folder);
+    const locks = names.filter((name) => name.endsWith(".lock"));
+    await Promise.all(locks.map((name) => removeLeft(join(folder, name))));
   }
 
   async release(): Promise<void> {
@@ -32,10 +44,12 @@ export class StartLock {
 }
 
 /**
- * Removes a lock that was left behind. Of those who found it so, one does it at a time, or the slower one would remove
+ * Removes a lock that was left behind. Of those who find it so, one does it at a time, or the slower one would remove
  * what somebody has acquired meanwhile.
  */
-async function removeLeft(path: string, found: string): Promise<void> {
+async function removeLeft(path: string): Promise<void> {
+  const found = await read(path);
+  if (found === undefined || !((await isLeft(found)) || (await isOld(path)))) return;
   const guard = `${path}.left`;
   try {
     await writeFile(guard, "", { flag: "wx", mode: 0o600 });
@@ -61,11 +75,12 @@ async function read(path: string): Promise<string | undefined> {
 }
 
 /** Whether the holder is gone. One that has not written its name yet is not: its lock is left when it is old. */
-function isLeft(content: string): boolean {
+async function isLeft(content: string): Promise<boolean> {
   if (!content) return false;
   try {
-    const { pid } = JSON.parse(content) as { readonly pid: unknown };
-    return typeof pid !== "number" || !isAlive(pid);
+    const { pid, processStart } = JSON.parse(content) as { pid: unknown; processStart?: string };
+    if (typeof pid !== "number") return true;
+    return processStart === undefined ? !isAlive(pid) : !(await isSame(pid, processStart));
   } catch {
     return true;
   }

@@ -13,7 +13,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     parallel: { type: "string", default: "1" },
-    /** Where the logs of rounds that failed are kept. */
+    /** Where the logs of each round are kept. */
     keep: { type: "string" },
   },
 });
@@ -34,8 +34,7 @@ async function runLane(): Promise<void> {
     const { plan, faults, ms, stateFolder } = outcome;
     console.log(`${faults.length > 0 ? "✖" : "✔"} seed ${seed}, ${Math.round(ms / 1000)} s: ${plan}`);
     for (const { fault, detail } of faults) console.log(`    ${fault}: ${detail}`);
-    if (faults.length > 0 && values.keep !== undefined)
-      cpSync(stateFolder, `${values.keep}/${seed}`, { recursive: true });
+    if (values.keep !== undefined) cpSync(stateFolder, `${values.keep}/${seed}`, { recursive: true });
   }
 }
 

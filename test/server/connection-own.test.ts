@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer as createUnixServer } from "node:net";
 import { join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { ensurePrivateFolder } from "../../src/state/private-files.ts";
 import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
-import { readServerState, serverFiles, serverStateFile, writeServerState } from "../../src/opencode/server-files.ts";
+import {
+  readServerState,
+  serverFiles,
+  serverStateFile,
+  writeServerState,
+} from "../../src/opencode/server-files.ts";
 import { encodeMessage } from "../../src/opencode/watchdog/lease-protocol.ts";
-import { isAlive } from "../../src/state/processes.ts";
+import { isAlive, startOf } from "../../src/state/processes.ts";
 import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -250,6 +255,45 @@ describe("Connection to a server of one's own", function () {
     );
     await until("the end of the old one", () => isGone(orphan));
   });
+
+  it("ends a server that was left alone and does not want to end, before it starts another", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { orphan, follower, connectAnew } = await openStubborn();
+    process.kill(orphan.watchdogPid, "SIGKILL");
+    await connectAnew();
+    assert.ok(await isEnded(orphan.pid));
+    assert.ok(await isEnded(follower));
+  });
+
+  it("ends what a server started that was killed with its watchdog", async function () {
+    if (process.platform !== "linux") return this.skip();
+    const { orphan, follower, connectAnew } = await openStubborn();
+    for (const pid of [orphan.watchdogPid, orphan.pid]) process.kill(pid, "SIGKILL");
+    await connectAnew();
+    assert.ok(await isEnded(follower));
+  });
+
+  /** A window on a server that takes no hint, and what that server started. */
+  async function openStubborn() {
+    const file = join(tempDir(), "follower");
+    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "stubborn", FAKE_FOLLOWER: file } });
+    const window = desk.window();
+    await window.connect();
+    const orphan = desk.state();
+    assert.ok(orphan);
+    const connectAnew = () =>
+      until(
+        "a new server",
+        () => window.state.kind === "connected" && ![undefined, orphan.pid].includes(desk.state()?.pid),
+        30_000,
+      );
+    return { orphan, follower: Number(readFileSync(file, "utf8")), connectAnew };
+  }
+
+  /** A process that nobody reaps has ended too. */
+  async function isEnded(pid: number): Promise<boolean> {
+    return (await startOf(pid)) === undefined;
+  }
 
   it("gives up waiting when it is cancelled, and the server that was starting ends", async () => {
     desk = await Desk.open({ graceMs: 100 });

@@ -1,11 +1,18 @@
 #!/usr/bin/env node
-// Listens like `opencode serve`, and does what FAKE_SERVER says: "fails", "silent", "old" or "crashes".
+// Listens like `opencode serve`, and does what FAKE_SERVER says: "fails", "silent", "old", "crashes" or "stubborn".
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const mode = process.env.FAKE_SERVER;
 if (mode === "fails") {
   console.error("Error: your configuration is bad");
   process.exit(1);
+}
+if (mode === "stubborn") {
+  process.on("SIGTERM", () => {});
+  const follower = spawn("sleep", ["1000"], { stdio: "ignore" });
+  writeFileSync(process.env.FAKE_FOLLOWER, String(follower.pid));
 }
 const port = Number(process.argv[process.argv.indexOf("--port") + 1]);
 const password = Buffer.from(`opencode:${process.env.OPENCODE_SERVER_PASSWORD}`).toString("base64");

@@ -1,11 +1,17 @@
+import { writeSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fit } from "../schemas.ts";
 import { EXIT_ALREADY_SERVED, LISTENING, watchdogConfig } from "./lease-protocol.ts";
 import { AlreadyServed } from "./lease-server.ts";
 import { Watchdog } from "./watchdog.ts";
 
+/** To the file that its starter opened; a disk that takes nothing stops nobody. */
 function log(line: string): void {
-  process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+  try {
+    writeSync(process.stderr.fd, `${new Date().toISOString()} ${line}\n`);
+  } catch {
+    // There is nowhere else to say it.
+  }
 }
 
 async function main(): Promise<void> {

@@ -9,6 +9,7 @@ import { DEFAULT_USERNAME } from "../access.ts";
 import type { ServerAccess } from "../access.ts";
 import { failures } from "../failures.ts";
 import { awaitHealth } from "../health.ts";
+import { signalGroup } from "../../state/processes.ts";
 import { limited } from "../time-limit.ts";
 import type { ServerFault } from "./lease-protocol.ts";
 
@@ -160,16 +161,8 @@ export class ServerProcess {
   private signal(signal: "SIGTERM" | "SIGKILL"): void {
     const { pid } = this.child;
     if (pid === undefined) return;
-    if (process.platform === "win32") {
-      if (!this.hasExited) endTree(pid);
-      return;
-    }
-    try {
-      process.kill(-pid, signal);
-    } catch (error) {
-      // Nobody is left in the group.
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-    }
+    if (process.platform !== "win32") signalGroup(pid, signal);
+    else if (!this.hasExited) endTree(pid);
   }
 
   private keep(text: string): void {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
+import { messageOf, textOf } from "../../engine/errors.ts";
 import { english } from "../../engine/sentence.ts";
 import { startOf } from "../../state/processes.ts";
 import { failures } from "../failures.ts";
@@ -73,7 +74,6 @@ export class Watchdog {
     for (let crashes: number[] = []; ;) {
       const server = await this.start();
       if (!("exited" in server)) return signal.aborted ? undefined : server;
-      await this.announce(server);
       const how = english(await Promise.race([server.exited, this.ended()]));
       if (signal.aborted) return this.stop(server);
       crashes = [...crashes.filter((at) => at > Date.now() - CRASH_WINDOW_MS), Date.now()];
@@ -90,12 +90,16 @@ export class Watchdog {
   private async start(): Promise<ServerProcess | ServerFault> {
     const { executable, directory, startTimeoutMs: timeoutMs } = this.config;
     const { env } = this;
+    let server: ServerProcess | undefined;
     try {
-      return await startServer({ executable, directory, env, timeoutMs, signal: this.ending.signal });
+      server = await startServer({ executable, directory, env, timeoutMs, signal: this.ending.signal });
+      await this.announce(server);
+      return server;
     } catch (error) {
-      if (!(error instanceof StartError)) throw error;
-      this.log(error.message);
-      return error.failure;
+      this.log(messageOf(error));
+      // A server that cannot be described to anybody, as the disk is full, would be nobody's.
+      await server?.stop();
+      return error instanceof StartError ? error.failure : failures.startFailed(textOf(error));
     }
   }
 
@@ -127,7 +131,12 @@ export class Watchdog {
 
   /** From here on a host finds nothing and starts anew, so nothing of ours may be removed later. */
   private async withdraw(): Promise<void> {
-    await rm(this.config.files.state, { force: true });
+    try {
+      await rm(this.config.files.state, { force: true });
+    } catch (error) {
+      // Who reads it asks the watchdog whether it still holds.
+      this.log(`the description of the server stays: ${messageOf(error)}`);
+    }
     if (this.ending.signal.aborted) this.leases?.refuse();
   }
 

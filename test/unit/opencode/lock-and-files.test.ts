@@ -38,6 +38,11 @@ describe("Start lock", () => {
       (path: string) => writeFileSync(path, JSON.stringify({ pid: goneProcess(), token: "t" })),
     ],
     [
+      "of a process whose ID was given to another",
+      (path: string) =>
+        writeFileSync(path, JSON.stringify({ pid: process.pid, processStart: "before", token: "t" })),
+    ],
+    [
       "that is too old",
       (path: string) => {
         writeFileSync(path, JSON.stringify({ pid: process.pid, token: "t" }));
@@ -64,6 +69,15 @@ describe("Start lock", () => {
     for (let attempt = 1; attempt <= 2; attempt++) assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.ok(await StartLock.tryAcquire(path));
     assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
+  });
+
+  it("is swept away where its holder is gone, and nowhere else", async () => {
+    const folder = tempDir();
+    await StartLock.tryAcquire(join(folder, "held.lock"));
+    writeFileSync(join(folder, "left.lock"), JSON.stringify({ pid: goneProcess(), token: "t" }));
+    writeFileSync(join(folder, "server.json"), "{}");
+    await StartLock.sweep(folder);
+    assert.deepEqual(readdirSync(folder).sort(), ["held.lock", "server.json"]);
   });
 
   it("is not released by one who lost it", async () => {
