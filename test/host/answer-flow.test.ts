@@ -139,9 +139,8 @@ describe("a prompt that is on its way", () => {
       connector: { ensureConnected: async () => undefined },
       name: "api",
       settings: { engine: () => ({}) },
-      engine: { agents: async () => [{ name: "general" }] },
       session: { ensure: async () => "ses_parent" },
-      tasks: { launch: onItsWay },
+      calls: { agents: async () => [{ name: "general" }], launch: onItsWay },
     };
     return {
       folders: { opened: Promise.resolve(), all: [folder], current: folder },

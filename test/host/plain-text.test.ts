@@ -92,7 +92,7 @@ describe("what others wrote, where it is a title", () => {
     const call = { executable: "opencode", args: ["attach"], directory: "/", env: {} };
     const folder = {
       connector: { ensureConnected: async () => undefined },
-      connection: { attachCommand: async () => call },
+      calls: { attachCommand: async () => call },
     };
     const folders = { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder };
     try {
