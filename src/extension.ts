@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { defaultStateFolder } from "./state/private-files.ts";
+import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
@@ -95,6 +96,21 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     }),
   );
 
+  const { env, execPath, platform } = process;
+  const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
+  const openDaemon = async (): Promise<DaemonClient> => {
+    const { DaemonClient } = await import("./rpc/daemon-client.ts");
+    const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
+    const { version } = context.extension.packageJSON as { readonly version: string };
+    const client = own(
+      new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
+    );
+    trouble.follow(client);
+    return client;
+  };
+  let openingDaemon: Promise<DaemonClient> | undefined;
+  const daemon = (): Promise<DaemonClient> => (openingDaemon ??= openDaemon());
+
   const commandContext: CommandContext = {
     folders,
     engine,
@@ -107,12 +123,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     openText: (name, text) => documents.open(name, text),
     review,
     showLog: () => channel.show(),
+    daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
       const { findOpenCode } = await import("./opencode/find-opencode.ts");
       return findOpenCode({
         configuredPath: settings.server().path ?? "",
-        env: process.env,
+        env,
         home: homedir(),
       });
     },
@@ -170,19 +187,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   };
 
   const start = async (): Promise<void> => {
-    const [{ folderOpener }, { DaemonClient }] = await Promise.all([
-      import("./folder.ts"),
-      import("./rpc/daemon-client.ts"),
-    ]);
-    const { env, execPath, platform } = process;
-    const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
-    const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
-    const { version } = context.extension.packageJSON as { readonly version: string };
-    const daemon = own(
-      new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
-    );
-    trouble.follow(daemon);
-    const openFolder = folderOpener({ context, view, daemon, stateFolder, tellNews, logger });
+    const [{ folderOpener }, client] = await Promise.all([import("./folder.ts"), daemon()]);
+    const openFolder = folderOpener({ context, view, daemon: client, stateFolder, tellNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);

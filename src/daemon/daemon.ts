@@ -94,8 +94,12 @@ export class Daemon implements FolderHost {
     return this.folders.open(folder);
   }
 
-  status(): DaemonStatus {
-    return { folders: this.folders.status(), pid: process.pid, startedAt: this.startedAt };
+  async status(): Promise<DaemonStatus> {
+    return { folders: await this.folders.status(), pid: process.pid, startedAt: this.startedAt };
+  }
+
+  stop(directories: readonly string[]): Promise<void> {
+    return this.folders.stop(directories);
   }
 
   handOver(why = "another one takes over"): Promise<void> {

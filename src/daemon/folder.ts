@@ -1,7 +1,7 @@
 import { ToolService } from "../bridge/tool-service.ts";
 import { ActiveSession } from "../engine/active-session.ts";
 import { TaskEngine } from "../engine/engine.ts";
-import { messageOf } from "../engine/errors.ts";
+import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { Task } from "../engine/task.ts";
@@ -9,6 +9,7 @@ import type { TokenCounter } from "../engine/token-counter.ts";
 import type { Transcript } from "../engine/transcript.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
+import { readServerState, serverFiles } from "../opencode/server-files.ts";
 import type {
   Environment,
   FolderCalls,
@@ -18,6 +19,7 @@ import type {
   FolderSnapshot,
   OpenFolder,
 } from "../rpc/contract.ts";
+import { memoryOf } from "../state/processes.ts";
 import { Connecting } from "./connecting.ts";
 import { createFolderCalls } from "./folder-calls.ts";
 import type { Limit } from "./limit.ts";
@@ -102,6 +104,31 @@ export class Folder implements FolderService, Disposable {
   /** Queued or at work, the oldest first. */
   active(): readonly Task[] {
     return [...this.engine.active()].sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  /** Ends what is queued or at work; what is queued first, so that none of it starts meanwhile. */
+  async cancelAll(): Promise<void> {
+    const tasks = this.active();
+    const failures: unknown[] = [];
+    for (const some of [tasks.filter(({ queued }) => queued), tasks.filter(({ queued }) => !queued)])
+      await Promise.all(
+        some.map(({ id }) =>
+          this.engine.cancel(id).catch((error: unknown) => {
+            // It ended by itself meanwhile.
+            if (!(error instanceof Refusal)) failures.push(error);
+          }),
+        ),
+      );
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** In bytes; undefined where no server was started for it, or the system does not tell. */
+  async serverMemory(): Promise<number | undefined> {
+    const { state } = this.connection;
+    if (state.kind !== "connected" || !state.own) return undefined;
+    const { state: file } = await serverFiles(this.shared.stateFolder, this.directory);
+    const server = await readServerState(file);
+    return server && memoryOf(server.pid);
   }
 
   snapshot(): FolderSnapshot {

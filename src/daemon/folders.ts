@@ -5,6 +5,9 @@ import type { HostedFolder } from "../rpc/folder-host.ts";
 import { Folder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
+/** How often a folder in which work was stopped is looked at, in milliseconds, until its parents are notified. */
+const STOP_LOOK_MS = 500;
+
 /** A folder, and the windows that have it open. */
 interface Held {
   readonly folder: Folder;
@@ -60,12 +63,33 @@ export class Folders {
     };
   }
 
-  status(): DaemonStatus["folders"] {
-    return [...this.held.values()].map(({ folder, windows }) => ({
-      directory: folder.directory,
-      windows: windows.size,
-      tasks: folder.active(),
-    }));
+  status(): Promise<DaemonStatus["folders"]> {
+    return Promise.all(
+      [...this.held.values()].map(async ({ folder, windows }) => ({
+        directory: folder.directory,
+        windows: windows.size,
+        tasks: folder.active(),
+        memory: await folder.serverMemory(),
+      })),
+    );
+  }
+
+  /** Cancels the tasks of these folders, and leaves those that no window has open. */
+  async stop(directories: readonly string[]): Promise<void> {
+    const { logger } = this.shared;
+    const stopped = directories.flatMap((directory) => this.held.get(directory) ?? []);
+    const outcomes = await Promise.allSettled(
+      stopped.map(async (held) => {
+        logger.info(`Work in ${held.folder.directory} is stopped.`);
+        try {
+          await held.folder.cancelAll();
+        } finally {
+          if (held.windows.size === 0) await this.keepUntilLeft(held, STOP_LOOK_MS, 0);
+        }
+      }),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed) throw failed.reason;
   }
 
   /** Leaves all folders; their servers stay for whoever comes within their grace period. */
@@ -117,24 +141,29 @@ export class Folders {
     folder.setWatched([...windows.values()].some(({ watched }) => watched));
     held.left?.abort();
     held.left = undefined;
-    if (windows.size > 0) return;
-    held.left = new AbortController();
-    void this.keepWhileAtWork(held, held.left.signal);
+    if (windows.size === 0) void this.keepUntilLeft(held, this.graceMs, held.keepWorkingMs);
   }
 
-  /** @param signal aborts once a window has the folder open again */
-  private async keepWhileAtWork(held: Held, signal: AbortSignal): Promise<void> {
+  /**
+   * Keeps a folder without windows while it is at work. Resolves once it is left, or a window has it open again.
+   * @param everyMs how often it is looked at
+   * @param keepMs how long work may go on
+   */
+  private async keepUntilLeft(held: Held, everyMs: number, keepMs: number): Promise<void> {
     const { clock, logger } = this.shared;
     const { folder } = held;
+    held.left?.abort();
+    held.left = new AbortController();
+    const { signal } = held.left;
     const leftAt = clock.now();
     for (;;) {
-      await pause(clock, this.graceMs);
+      await pause(clock, everyMs);
       if (signal.aborted) return;
       const isAtWork = await folder.isAtWork();
       if (signal.aborted) return;
       if (!isAtWork) break;
       // Of a task that has just ended, its parent is to know.
-      const isOver = clock.now() - leftAt >= held.keepWorkingMs + (folder.isTelling() ? this.graceMs : 0);
+      const isOver = clock.now() - leftAt >= keepMs + (folder.isTelling() ? this.graceMs : 0);
       if (!isOver) continue;
       logger.warn(`Work in ${folder.directory} ends: no window had it open for as long as work may go on.`);
       break;

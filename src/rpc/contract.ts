@@ -137,6 +137,8 @@ export interface DaemonRequests {
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
   /** What works for this user now, in all folders. */
   status(): DaemonStatus;
+  /** Cancels the tasks of these folders. Those that no window has open are left then, and their servers end. */
+  stop(work: { readonly directories: readonly string[] }): void;
   /** Leaves the servers running and ends, so that another version can go on with them. Windows of newer protocols may ask it. */
   handOver(): void;
 }
@@ -174,6 +176,8 @@ export interface DaemonStatus {
     readonly windows: number;
     /** Tasks at work or queued, the oldest first. */
     readonly tasks: readonly Task[];
+    /** Of the server that was started for it, in bytes; undefined where there is none, or the system does not tell. */
+    readonly memory?: number | undefined;
   }[];
   readonly pid: number;
   /** Milliseconds since 1970. */

@@ -92,6 +92,18 @@ export class DaemonClient implements Disposable {
     return link.request("status", []);
   }
 
+  /** Where the daemon logs, whether a window is connected or not. */
+  async logFile(): Promise<string> {
+    const { DaemonFiles } = await import("./daemon-files.ts");
+    return new DaemonFiles(this.options.stateFolder).log;
+  }
+
+  /** Cancels the tasks of these folders; those that no window has open are left then, and their servers end. */
+  async stop(directories: readonly string[]): Promise<void> {
+    const link = await this.connected();
+    return link.request("stop", [{ directories }]);
+  }
+
   /** Ends the daemon's process, which may hang, and starts a new one. Servers and their work go on meanwhile. */
   async restart(): Promise<void> {
     const { endDaemon } = await import("./reach-daemon.ts");

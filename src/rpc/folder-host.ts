@@ -13,7 +13,9 @@ export interface HostedFolder {
 export interface FolderHost {
   /** For one window; the same folder has the same service for all of them. */
   open(folder: OpenFolder): Promise<HostedFolder>;
-  status(): DaemonStatus;
+  status(): Promise<DaemonStatus>;
+  /** See `DaemonRequests.stop`. */
+  stop(directories: readonly string[]): Promise<void>;
   /** Resolves when another daemon can go on with the servers. Afterwards this one ends. */
   handOver(): Promise<void>;
   /** What windows show of the log. */

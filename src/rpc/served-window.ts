@@ -36,6 +36,7 @@ const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
+const work = z.object({ directories: z.array(z.string()) });
 const transcriptKey = z.object({ key: z.number() });
 
 export interface ServedWindowOptions {
@@ -100,6 +101,8 @@ export class ServedWindow {
         return this.openTranscript(params);
       case "status":
         return this.options.host.status();
+      case "stop":
+        return this.options.host.stop(parse(method, work, params).directories);
       default:
         throw new Refusal(
           "unavailable",

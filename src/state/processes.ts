@@ -59,3 +59,13 @@ async function startByPs(pid: number): Promise<string | undefined> {
   const { stdout } = await promisify(execFile)("/bin/ps", ["-o", "lstart=", "-p", String(pid)], { env });
   return stdout.trim() || undefined;
 }
+
+/** What a process has in memory, in bytes. Undefined: it does not run, or the system does not say (all but Linux). */
+export async function memoryOf(pid: number): Promise<number | undefined> {
+  try {
+    const [, kilobytes] = /^VmRSS:\s*(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+  } catch {
+    return undefined;
+  }
+}

@@ -182,6 +182,39 @@ describe("the daemon", function () {
     assert.ok(model.requests.every(({ aborted }) => !aborted));
   });
 
+  it("[BKG-7] stops the work of a folder: what a window has open stays, what none has open ends with its server", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const launch = (gate: string) => window.folder.calls.launch(input({ text: gate, gate }));
+    const [working, queued] = [await launch("stop"), await launch("stop")];
+    await asked(working.id);
+    const { folders } = await desk.status();
+    assert.deepEqual(
+      folders.map(({ directory, windows, tasks }) => [directory, windows, tasks.map(({ id }) => id)]),
+      [[desk.directory, 1, [working.id, queued.id]]],
+    );
+    const [{ memory = 0 } = {}] = folders;
+    assert.ok(process.platform !== "linux" || memory > 50_000_000, String(memory));
+
+    await window.client.stop([desk.directory, "/nowhere"]);
+    for (const { id } of [working, queued]) assert.equal(window.folder.tasks.get(id)?.status, "cancelled");
+    assert.equal(window.folder.connection(), "connected");
+    assert.ok(
+      model.requests.every(({ sessionID }) => sessionID !== queued.id),
+      "what was queued never starts",
+    );
+    await told(2, window);
+
+    const other = await launch("stop");
+    await asked(other.id);
+    const server = desk.server();
+    window.close();
+    await until("that the window is gone", async () => (await desk.status()).folders[0]?.windows === 0);
+    await desk.stop();
+    assert.deepEqual((await desk.status()).folders, []);
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0), 10_000);
+    assert.match(desk.log(), new RegExp(`Task ${other.id.slice(-6)}: running → cancelled`));
+  });
+
   it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
     const one = await open();
     const two = desk.window();

@@ -117,13 +117,13 @@ export class DaemonDesk extends DaemonState {
   }
 
   /** What the daemon says of its folders; whoever asks has none open. */
-  async status(): Promise<DaemonStatus> {
-    const client = this.client(this.release, () => undefined);
-    try {
-      return await client.status();
-    } finally {
-      client.dispose();
-    }
+  status(): Promise<DaemonStatus> {
+    return this.from((client) => client.status());
+  }
+
+  /** Stops the work of the folder, asked by somebody who does not have it open. */
+  stop(): Promise<void> {
+    return this.from((client) => client.stop([this.directory]));
   }
 
   /** Closes all windows, and ends what is left of the daemon and its server. */
@@ -132,6 +132,15 @@ export class DaemonDesk extends DaemonState {
     const left = [this.daemonPid(), this.server()?.watchdogPid].filter((pid) => pid !== undefined);
     for (const pid of left) if (isAlive(pid)) process.kill(pid, "SIGTERM");
     await until("the end of the daemon and its server", () => !left.some(isAlive), 15_000);
+  }
+
+  private async from<T>(ask: (client: DaemonClient) => Promise<T>): Promise<T> {
+    const client = this.client(this.release, () => undefined);
+    try {
+      return await ask(client);
+    } finally {
+      client.dispose();
+    }
   }
 
   private client({ Client, version, script }: Release, note: (line: string) => void): DaemonClient {

@@ -160,4 +160,42 @@ describe("work in the background, in a real editor", function () {
       .waitFor({ state: "detached" });
     await takePictures(workbench, "background-daemon-restarted");
   });
+
+  it("[BKG-7] background work is listed, and stopped where the user chooses, once they know what is lost", async () => {
+    await workbench.runCommand("Async Agents: Launch Batch");
+    await workbench.quickInput.enter("Write chapter 7 | Write chapter 8");
+    await workbench.quickInput.shows("Each prompt goes to each of the agents chosen");
+    await workbench.quickInput.accept();
+    for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /running/);
+
+    await workbench.runCommand("Async Agents: Stop Background Work");
+    await workbench.quickInput.shows("In which folders is the work to stop?");
+    const { items, widget } = workbench.quickInput;
+    assert.equal(await items.count(), 1);
+    assert.match(await items.innerText(), /2 tasks, the oldest for .* open in 1 window · \d+ MB/);
+    await takePictures(workbench, "background-stop");
+    await takeHighContrastPicture(workbench, "background-stop");
+    await items.first().click();
+    await workbench.quickInput.press("Enter");
+    await widget.waitFor({ state: "hidden" });
+    const question = workbench.dialog("Stop the work in");
+    await question.getByText("2 tasks are cancelled").waitFor();
+    await takePictures(workbench, "background-stop-confirm");
+    await takeHighContrastPicture(workbench, "background-stop-confirm");
+    await question.getByRole("button", { name: "Stop the Work" }).click();
+    for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /cancelled/);
+
+    await workbench.runCommand("Async Agents: Stop Background Work");
+    await workbench.notification("Nothing works in the background.").waitFor();
+  });
+
+  it("[BKG-8] the log of the daemon is shown at its end", async () => {
+    await workbench.runCommand("Async Agents: Show Background Log");
+    await workbench.tab("daemon.log").waitFor();
+    await workbench.page
+      .locator(".editor-instance .view-line", { hasText: "running → cancelled" })
+      .first()
+      .waitFor();
+    await takePictures(workbench, "background-log");
+  });
 });

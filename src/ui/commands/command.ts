@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
+import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import type { Review } from "../changes/review.ts";
 import type { FirstSteps } from "../first-steps.ts";
 import type { Engines } from "../folders/engines.ts";
@@ -33,6 +34,8 @@ export interface CommandContext {
   /** The review of what a task changed. */
   readonly review: () => Promise<Review>;
   readonly showLog: () => void;
+  /** What works for this user in all folders. */
+  readonly daemon: () => Promise<Pick<DaemonClient, "isStarted" | "status" | "stop" | "logFile">>;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;
   /** The task or subagent whose row was clicked last. */

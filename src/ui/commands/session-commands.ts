@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import { requireFolder } from "../folders/require-folder.ts";
@@ -84,4 +86,14 @@ export const refresh: Command = {
 
 export const showLog: Command = {
   run: async (context) => context.showLog(),
+};
+
+/** What was logged while no window was connected, too. */
+export const showDaemonLog: Command = {
+  async run(context) {
+    const log = await (await context.daemon()).logFile();
+    if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
+    await vscode.window.showTextDocument(vscode.Uri.file(log));
+    await vscode.commands.executeCommand("cursorBottom");
+  },
 };

@@ -121,6 +121,7 @@ export class FakeHost implements FolderHost {
   readonly opened: OpenFolder[] = [];
   readonly configured: FolderSettings[] = [];
   closed = 0;
+  readonly stopped: string[] = [];
   handedOver = 0;
   onHandOver: () => void = () => undefined;
   /** Until it resolves, folders are being opened. */
@@ -138,8 +139,12 @@ export class FakeHost implements FolderHost {
     };
   }
 
-  status(): DaemonStatus {
+  async status(): Promise<DaemonStatus> {
     return { folders: [], pid: process.pid, startedAt: 1 };
+  }
+
+  async stop(directories: readonly string[]): Promise<void> {
+    this.stopped.push(...directories);
   }
 
   async handOver(): Promise<void> {
