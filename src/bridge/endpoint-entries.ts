@@ -7,6 +7,7 @@ import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts
 import { isAlive, isSame, startOf } from "../state/processes.ts";
 
 const ENTRY_VERSION = 1;
+/** Called so wherever the plugin of another version may look for it. */
 const FILE_NAME = /^window-[\w-]+\.json$/;
 
 /** What an endpoint tells the plugin of itself: one file per endpoint in the state folder, readable by the user alone. */

@@ -5,7 +5,7 @@ import { forward } from "./forward.ts";
 import type { CallContext, CallResult, PluginHooks, PluginInput } from "./opencode.ts";
 import { readOptions } from "./options.ts";
 
-/** The OpenCode plugin: gives agents the tools and has each call carried out by the VS Code window of their folder. */
+/** The OpenCode plugin: gives agents the tools and has each call carried out by the daemon that serves their folder. */
 export default {
   id: "asyncagents",
 

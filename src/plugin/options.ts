@@ -15,7 +15,7 @@ const pluginOptions = z.catch(
 );
 
 export interface PluginSettings {
-  /** Where the windows tell how to reach them. */
+  /** Where endpoints tell how to reach them. */
   readonly stateFolder: string;
   readonly patience: Patience;
   /** How deep OpenCode's own subagents may go where the user's configuration does not say; undefined: OpenCode's default. */

@@ -14,7 +14,7 @@ describe("The plugin's options", () => {
     for (const nothing of [undefined, null, {}]) assert.deepEqual(readOptions(nothing), defaults);
   });
 
-  it("say where the windows are found, how long they are looked for, and how deep subagents may go", () => {
+  it("say where endpoints are found, how long they are looked for, and how deep subagents may go", () => {
     assert.deepEqual(
       readOptions({ stateFolder: "/state", patienceMs: 1, reloadPatienceMs: 2, subagentDepth: 3 }),
       { stateFolder: "/state", patience: { untakenMs: 1, takenMs: 2 }, subagentDepth: 3 },

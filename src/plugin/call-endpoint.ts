@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { KEEP_ALIVE_MS, TOOL_CALL_PATH, toolReply, type ToolReply } from "../bridge/tool-call.ts";
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
-/** How long a window may say nothing, in milliseconds. One that says nothing for longer hangs or was suspended. */
+/** How long an endpoint may say nothing, in milliseconds. One that says nothing for longer hangs or was suspended. */
 export interface SilenceLimits {
   /** Before it takes the call, which it does as soon as it has all of it. */
   readonly untakenMs: number;
@@ -13,7 +13,7 @@ export interface SilenceLimits {
 
 const SILENCE_LIMITS: SilenceLimits = { untakenMs: 5_000, takenMs: 3 * KEEP_ALIVE_MS };
 
-/** What came of asking a window. */
+/** What came of asking an endpoint. */
 export type Outcome =
   | { readonly kind: "reply"; readonly reply: ToolReply }
   /** It took the call, and the connection broke before the reply, `heldMs` later. */
@@ -23,12 +23,12 @@ export type Outcome =
   | { readonly kind: "unreachable" };
 
 /**
- * Asks one window to carry out the call, given as JSON. Rejects only if `signal` aborts.
+ * Asks one endpoint to carry out the call, given as JSON. Rejects only if `signal` aborts.
  *
  * A socket instead of `fetch` or `node:http`: in Bun, both would hand the call and its token to the proxy that
  * `HTTP_PROXY` names, and end a long wait after some minutes. HTTP/1.0, because its answer has no chunks to decode.
  */
-export async function callWindow(
+export async function callEndpoint(
   { port, token }: Pick<EndpointEntry, "port" | "token">,
   body: string,
   signal: AbortSignal,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
-import { folderWindows, isReachable } from "../../../src/plugin/folder-windows.ts";
+import { folderEndpoints, isReachable } from "../../../src/plugin/folder-endpoints.ts";
 
-describe("Choosing the windows of a folder", () => {
+describe("Choosing the endpoints of a folder", () => {
   const origin = { directory: "/work/a", server: new URL("http://127.0.0.1:4096/") };
 
   function entry(token: string, change: Partial<EndpointEntry> = {}): EndpointEntry {
@@ -19,8 +19,8 @@ describe("Choosing the windows of a folder", () => {
   }
 
   function chosen(entries: readonly EndpointEntry[], server = origin.server): string[][] {
-    const { serving, elsewhere } = folderWindows(entries, { ...origin, server });
-    return [serving, elsewhere].map((windows) => windows.map(({ token }) => token));
+    const { serving, elsewhere } = folderEndpoints(entries, { ...origin, server });
+    return [serving, elsewhere].map((endpoints) => endpoints.map(({ token }) => token));
   }
 
   it("takes those that are open on exactly this folder", () => {

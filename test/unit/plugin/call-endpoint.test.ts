@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { callWindow, type Outcome, type SilenceLimits } from "../../../src/plugin/call-window.ts";
+import { callEndpoint, type Outcome, type SilenceLimits } from "../../../src/plugin/call-endpoint.ts";
 
-describe("Asking one window", () => {
+describe("Asking one endpoint", () => {
   const brief: SilenceLimits = { untakenMs: 50, takenMs: 50 };
 
   async function ask(serve: (socket: Socket) => void, silence = brief): Promise<Outcome> {
@@ -11,30 +11,30 @@ describe("Asking one window", () => {
     await once(listener.listen(0, "127.0.0.1"), "listening");
     const { port } = listener.address() as AddressInfo;
     try {
-      return await callWindow({ port, token: "secret" }, "{}", new AbortController().signal, silence);
+      return await callEndpoint({ port, token: "secret" }, "{}", new AbortController().signal, silence);
     } finally {
       listener.close();
     }
   }
 
-  /** Asks a window that sends this and then falls silent. */
+  /** Asks an endpoint that sends this and then falls silent. */
   const askOneThatSays = (text: string, silence = brief): Promise<Outcome> =>
     ask((socket) => void socket.write(text), silence);
 
   const kindOf = async (outcome: Promise<Outcome>): Promise<Outcome["kind"]> => (await outcome).kind;
 
-  it("gives up a window that falls silent after it took the call", async () => {
+  it("gives up an endpoint that falls silent after it took the call", async () => {
     assert.equal(await kindOf(askOneThatSays("HTTP/1.1 200 OK\r\n\r\n\n\n")), "broken");
   });
 
-  it("gives up sooner a window that has not taken the call", async () => {
+  it("gives up sooner an endpoint that has not taken the call", async () => {
     const silence = { untakenMs: 50, takenMs: 600_000 };
     assert.deepEqual(await askOneThatSays("", silence), { kind: "unreachable" });
     const rejection = "HTTP/1.1 401 Unauthorized\r\n\r\n";
     assert.deepEqual(await askOneThatSays(rejection, silence), { kind: "rejected", status: 401 });
   });
 
-  it("allows a window that has taken the call a longer silence", async () => {
+  it("allows an endpoint that has taken the call a longer silence", async () => {
     const reply = '{"type":"refused","message":"No."}\n';
     const outcome = ask(
       (socket) => {
@@ -46,7 +46,7 @@ describe("Asking one window", () => {
     assert.equal(await kindOf(outcome), "reply");
   });
 
-  it("tells how long a window had the call, from when it took it", async () => {
+  it("tells how long an endpoint had the call, from when it took it", async () => {
     const askedAt = performance.now();
     const outcome = await ask(
       (socket) => void setTimeout(() => socket.write("HTTP/1.1 200 OK\r\n\r\n"), 200),

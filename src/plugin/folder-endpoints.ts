@@ -8,8 +8,8 @@ export interface Origin {
   readonly server: URL;
 }
 
-/** The windows that are open on a folder. */
-export interface FolderWindows {
+/** The endpoints that serve a folder. */
+export interface FolderEndpoints {
   /** Those connected to the server that the call comes from, the newest first. */
   readonly serving: readonly EndpointEntry[];
   /** Those connected to another one. */
@@ -20,17 +20,17 @@ export interface FolderWindows {
 const NO_SERVER = "http://localhost:4096/";
 
 /**
- * Whether a window could be connected to the server. One that listens on port 4096 by the name `localhost`, or on IPv6,
- * reports the same as none; taking it for none costs a clear refusal, the reverse would bring calls to a stranger's window.
+ * Whether an endpoint could serve the server. One that listens on port 4096 by the name `localhost`, or on IPv6,
+ * reports the same as none; taking it for none costs a clear refusal, the reverse would bring calls to a stranger's endpoint.
  */
 export function isReachable(server: URL): boolean {
   return server.href !== NO_SERVER;
 }
 
-export function folderWindows(
+export function folderEndpoints(
   entries: readonly EndpointEntry[],
   { directory, server }: Origin,
-): FolderWindows {
+): FolderEndpoints {
   const address = addressOf(server);
   const open = entries
     .filter(({ directories }) => directories.includes(directory))
