@@ -9,7 +9,7 @@ import type { TokenCounter } from "../engine/token-counter.ts";
 import type { Transcript } from "../engine/transcript.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
-import { readServerState, serverFiles } from "../opencode/server-files.ts";
+import { readServerState, serverStateFile } from "../opencode/server-files.ts";
 import type {
   Environment,
   FolderCalls,
@@ -126,8 +126,7 @@ export class Folder implements FolderService, Disposable {
   async serverMemory(): Promise<number | undefined> {
     const { state } = this.connection;
     if (state.kind !== "connected" || !state.own) return undefined;
-    const { state: file } = await serverFiles(this.shared.stateFolder, this.directory);
-    const server = await readServerState(file);
+    const server = await readServerState(serverStateFile(this.shared.stateFolder, this.directory));
     return server && memoryOf(server.pid);
   }
 

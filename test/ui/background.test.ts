@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonState } from "../support/daemon-state.ts";
 import { notices } from "../support/engine.ts";
-import { hermeticHome } from "../support/opencode.ts";
+import { hermeticEnv, hermeticHome, modelConfig } from "../support/opencode.ts";
 import {
   lastUserText,
   type ModelMessage,
@@ -33,7 +33,7 @@ describe("work in the background, in a real editor", function () {
   this.timeout(180_000);
   const home = hermeticHome();
   const folder = tempDir("work");
-  const state = new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
+  const state = stateOf(home, folder);
   let model: ScriptedModel;
   let workbench: Workbench;
   let parent: string;
@@ -58,16 +58,6 @@ describe("work in the background, in a real editor", function () {
   const toldOf = (count: number): Promise<unknown> =>
     until(`${count} notices`, async () => (await told()).length >= count, 60_000);
 
-  /** The window as it is closed: its page is gone, and with it its extension host. */
-  async function closeWindow(): Promise<void> {
-    await workbench.page.goto("about:blank");
-    await until(
-      "the end of the extension host",
-      () => workbench.server.extensionHosts().length === 0,
-      60_000,
-    );
-  }
-
   async function readParent(): Promise<string> {
     const response = await state.fetch("/session?roots=true");
     const sessions = (await response.json()) as { readonly id: string; readonly parentID?: string }[];
@@ -87,7 +77,7 @@ describe("work in the background, in a real editor", function () {
     parent = await readParent();
     await takePictures(workbench, "background-before");
     const [daemon, server] = [state.daemonPid(), state.server()?.pid];
-    await closeWindow();
+    await closeWindow(workbench);
 
     for (const name of CHAPTERS.slice(0, 2)) model.release(name);
     for (const name of CHAPTERS.slice(4)) await asked(name);
@@ -199,3 +189,53 @@ describe("work in the background, in a real editor", function () {
     await takePictures(workbench, "background-log");
   });
 });
+
+describe("work that is not to outlive the window, in a real editor", () => {
+  const home = hermeticHome();
+  const folder = tempDir("work");
+  const state = stateOf(home, folder);
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    const env = { ...hermeticEnv(home, modelConfig(model)), ASYNCAGENTS_DAEMON_GRACE_MS: "2000" };
+    const settings = { "asyncagents.keepWorking": 0 };
+    workbench = await start.window({ model, home, folder, env, settings });
+  });
+
+  it("[BKG-3] with the setting 0, all ends soon after the window, whatever works", async function () {
+    this.timeout(180_000);
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter("Write chapter 1");
+    const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
+    const [daemon = 0, server] = [state.daemonPid(), state.server()];
+    assert.ok(server && isAlive(daemon));
+
+    await closeWindow(workbench);
+    const processes = { daemon, server: server.pid, watchdog: server.watchdogPid };
+    for (const [name, pid] of Object.entries(processes))
+      await until(`the end of the ${name}`, () => !isAlive(pid), 30_000);
+    assert.match(state.log(), /Work in .* ends: no window had it open/);
+    assert.ok(request.aborted);
+  });
+});
+
+function stateOf(home: string, folder: string): DaemonState {
+  return new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
+}
+
+/** As a person does: the page is gone, and with it its extension host. */
+async function closeWindow({ page, server }: Workbench): Promise<void> {
+  const isOver = (): boolean => server.extensionHosts().length === 0;
+  await page.goto("about:blank");
+  try {
+    await until("the end of the extension host", isOver, 10_000);
+  } catch {
+    // The last word of a page can be lost; then the server keeps the extension host, as after a failure of the network.
+    server.killExtensionHosts();
+    await until("the end of the extension host", isOver, 10_000);
+  }
+}
