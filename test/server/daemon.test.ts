@@ -179,7 +179,11 @@ describe("the daemon", function () {
     assert.equal(end?.status, "completed");
     await told(1, newer);
     assert.equal(desk.server()?.pid, server?.pid);
-    assert.ok(model.requests.every(({ aborted }) => !aborted));
+    const requests = model.requests.filter(({ sessionID }) => sessionID === id);
+    assert.deepEqual(
+      requests.map(({ aborted }) => aborted),
+      [false],
+    );
   });
 
   it("[BKG-7] stops the work of a folder: what a window has open stays, what none has open ends with its server", async () => {
