@@ -43,7 +43,8 @@ describe("the daemon", function () {
   });
 
   /** Whether the model works on this step for the task. */
-  const asked = (id: string): Promise<unknown> => model.waitForRequest(({ sessionID }) => sessionID === id);
+  const asked = (id: string): Promise<unknown> =>
+    model.waitForRequest(({ sessionID }) => sessionID === id, 30_000);
 
   /** Waits until the parent was told of so many ends, and all of them are settled in this window. */
   async function told(count: number, window: DaemonWindow): Promise<void> {
