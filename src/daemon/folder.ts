@@ -167,6 +167,8 @@ export class Folder implements FolderService, Disposable {
   /** Whether something works here, or may do so, that would be lost, or come to nothing, if the server ended now. */
   async isAtWork(): Promise<boolean> {
     const { kind } = this.connection.state;
+    // What is joined may be at work, and what was at work on a server that is replaced is still to be told of.
+    if (kind === "connecting") return true;
     if (kind !== "connected" && kind !== "reconnecting") return false;
     if (!this.engine.isSettled()) return true;
     try {

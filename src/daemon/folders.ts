@@ -155,15 +155,17 @@ export class Folders {
     held.left?.abort();
     held.left = new AbortController();
     const { signal } = held.left;
-    const leftAt = clock.now();
+    // Counted by timers, which neither go on while the machine sleeps nor follow a clock that is set.
+    let aloneMs = 0;
     for (;;) {
       await pause(clock, everyMs);
       if (signal.aborted) return;
+      aloneMs += everyMs;
       const isAtWork = await folder.isAtWork();
       if (signal.aborted) return;
       if (!isAtWork) break;
       // Of a task that has just ended, its parent is to know.
-      const isOver = clock.now() - leftAt >= keepMs + (folder.isTelling() ? this.graceMs : 0);
+      const isOver = aloneMs >= keepMs + (folder.isTelling() ? this.graceMs : 0);
       if (!isOver) continue;
       logger.warn(`Work in ${folder.directory} ends: no window had it open for as long as work may go on.`);
       break;

@@ -28,7 +28,8 @@ export class Lifetime implements Disposable {
     if (hadWindows && windows === 0) this.leftAt = this.clock.now();
     if (windows > 0 || folders > 0) return;
     const remaining = this.leftAt + this.graceMs - this.clock.now();
-    this.timer = this.clock.after(Math.max(0, remaining), () => this.end());
+    // More remains only where the machine's clock was set back.
+    this.timer = this.clock.after(Math.min(Math.max(0, remaining), this.graceMs), () => this.end());
   }
 
   dispose(): void {

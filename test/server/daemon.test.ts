@@ -128,6 +128,17 @@ describe("the daemon", function () {
     assert.equal(desk.daemonPid(), undefined);
   });
 
+  it("stays where its server is being replaced as the last window closes, until it knows what became of the work", async () => {
+    const window = await open({}, { graceMs: 300 });
+    const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never again" }));
+    await asked(id);
+    process.kill(desk.server()?.watchdogPid ?? 0, "SIGKILL");
+    await until("the loss", () => window.folder.connection() === "connecting");
+    window.close();
+    await until("the word of it", () => /running → error/.test(desk.log()), 60_000);
+    assert.equal(desk.log().match(/The daemon of version/g)?.length, 1);
+  });
+
   it("[BKG-3] ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
     desk = await DaemonDesk.open(model, { graceMs: 500 });
     const window = desk.window({}, { keepWorkingMs: 0 });

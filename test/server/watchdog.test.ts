@@ -9,6 +9,7 @@ import { isAlive } from "../../src/state/processes.ts";
 import { startWatchdog } from "../../src/opencode/start-watchdog.ts";
 import { encodeMessage, readWatchdogMessages } from "../../src/opencode/watchdog/lease-protocol.ts";
 import type { WatchdogMessage } from "../../src/opencode/watchdog/lease-protocol.ts";
+import { startServer } from "../../src/opencode/watchdog/server-process.ts";
 import { openCodeBinary } from "../support/opencode.ts";
 import { until } from "../support/wait.ts";
 import { Desk, failureOf, fakeServer, isGone, watchdogBundle } from "./watchdog-support.ts";
@@ -123,6 +124,26 @@ describe("Watchdog", function () {
     for (const pid of [state.pid, state.watchdogPid])
       assert.ok(!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(state.password));
     lease.release();
+  });
+
+  it("ends a server whose group cannot be signalled any more, as macOS says of zombies", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = await Desk.open();
+    const { directory, env } = desk;
+    const { signal } = new AbortController();
+    const server = await startServer({ executable: fakeServer, directory, env, timeoutMs: 30_000, signal });
+    const { kill } = process;
+    process.kill = (pid, name) => {
+      kill(pid, name);
+      if (pid < 0) throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+      return true;
+    };
+    try {
+      await server.stop();
+      assert.ok(!server.isRunning);
+    } finally {
+      process.kill = kill;
+    }
   });
 
   it("says why when it cannot run at all", async () => {

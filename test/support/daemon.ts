@@ -2,6 +2,7 @@ import { build, type BuildOptions, type Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { ConnectionFailure } from "../../src/engine/connection.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { Task } from "../../src/engine/task.ts";
 import {
@@ -26,6 +27,8 @@ export interface WatchedFolder extends FolderClient {
   /** As the changes that were told make it. */
   readonly tasks: ReadonlyMap<string, Task>;
   connection(): FolderSnapshot["connection"]["kind"];
+  /** Why there is no connection, where that is so and stays so. */
+  failure(): ConnectionFailure | undefined;
 }
 
 /** One window: a client of the daemon, and its folder. */
@@ -163,18 +166,22 @@ export class DaemonDesk extends DaemonState {
 /** Keeps what a window is told. */
 function follow(folder: FolderClient): WatchedFolder {
   const tasks = new Map<string, Task>();
-  let connection: FolderSnapshot["connection"]["kind"] = "disconnected";
+  let connection: FolderSnapshot["connection"] = { kind: "disconnected" };
   const apply = (change: FolderChange): void => {
     if (change.type === "reset") {
       tasks.clear();
       for (const task of change.snapshot.tasks) tasks.set(task.id, task);
-      connection = change.snapshot.connection.kind;
-    } else if (change.type === "connection") connection = change.state.kind;
+      connection = change.snapshot.connection;
+    } else if (change.type === "connection") connection = change.state;
     else if (change.type === "task" && change.task) tasks.set(change.id, change.task);
     else if (change.type === "task") tasks.delete(change.id);
   };
   folder.onDidChange((changes) => changes.forEach(apply));
-  return Object.assign(folder, { tasks, connection: () => connection });
+  return Object.assign(folder, {
+    tasks,
+    connection: () => connection.kind,
+    failure: () => (connection.kind === "failed" ? connection.failure : undefined),
+  });
 }
 
 /** The product as one of its versions brings it. */

@@ -45,4 +45,13 @@ describe("how long the daemon lives", () => {
     await clock.advance(0);
     assert.equal(ends, 1);
   });
+
+  it("ends in time where the machine's clock was set back", async () => {
+    lifetime.follow({ windows: 1 });
+    lifetime.follow({ windows: 0 });
+    clock.sleep(-24 * 3_600_000);
+    lifetime.follow({ folders: 0 });
+    await clock.advance(60_000);
+    assert.equal(ends, 1);
+  });
 });

@@ -19,7 +19,7 @@ import {
 } from "../../../src/state/private-files.ts";
 import { readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
 import { StartLock } from "../../../src/state/start-lock.ts";
-import { isSame, startOf } from "../../../src/state/processes.ts";
+import { isSame, signalGroup, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("Start lock", () => {
@@ -190,5 +190,19 @@ describe("The start of a process", () => {
     const gone = goneProcess();
     assert.equal(await startOf(gone), undefined);
     assert.ok(!(await isSame(gone, undefined)));
+  });
+});
+
+describe("A group of processes", () => {
+  it("counts as gone where all in it have ended and are still to be reaped, as macOS puts it", () => {
+    const { kill } = process;
+    process.kill = () => {
+      throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+    };
+    try {
+      assert.equal(signalGroup(1_000_000, "SIGKILL"), false);
+    } finally {
+      process.kill = kill;
+    }
   });
 });
