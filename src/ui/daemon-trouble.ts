@@ -50,7 +50,8 @@ export class DaemonTrouble implements Disposable {
       const text = vscode.l10n.t(
         "The background process of Async Agents does not answer. A restart interrupts no agent.",
       );
-      if ((await vscode.window.showWarningMessage(text, restart)) === restart) await this.daemon?.restart();
+      // As an error it stays until somebody answers; a warning would hide itself with its button.
+      if ((await vscode.window.showErrorMessage(text, restart)) === restart) await this.daemon?.restart();
     } catch (error) {
       await showError(error, this.logger);
     } finally {

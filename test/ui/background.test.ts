@@ -58,6 +58,17 @@ describe("work in the background, in a real editor", function () {
   const toldOf = (count: number): Promise<unknown> =>
     until(`${count} notices`, async () => (await told()).length >= count, 60_000);
 
+  async function launch(prompts: readonly string[]): Promise<void> {
+    const { quickInput } = workbench;
+    await workbench.runCommand("Async Agents: Launch Batch");
+    await quickInput.shows("One prompt for each task");
+    await quickInput.enter(prompts.join(" | "));
+    await quickInput.shows("Each prompt goes to each of the agents chosen");
+    await quickInput.shows("1 Selected");
+    await quickInput.widget.getByRole("button", { name: "OK" }).click();
+    for (const prompt of prompts) await workbench.treeItem(prompt).first().waitFor({ timeout: 60_000 });
+  }
+
   async function readParent(): Promise<string> {
     const response = await state.fetch("/session?roots=true");
     const sessions = (await response.json()) as { readonly id: string; readonly parentID?: string }[];
@@ -67,11 +78,7 @@ describe("work in the background, in a real editor", function () {
   }
 
   it("[BKG-1] [BKG-2] a window is closed and opened again: all went on meanwhile, and one notification says what happened", async () => {
-    await workbench.runCommand("Async Agents: Launch Batch");
-    await workbench.quickInput.shows("One prompt for each task");
-    await workbench.quickInput.enter(CHAPTERS.join(" | "));
-    await workbench.quickInput.shows("Each prompt goes to each of the agents chosen");
-    await workbench.quickInput.accept();
+    await launch(CHAPTERS);
     for (const name of CHAPTERS.slice(0, 4)) await asked(name);
     for (const name of CHAPTERS.slice(4)) await says(name, /queued/);
     parent = await readParent();
@@ -152,10 +159,7 @@ describe("work in the background, in a real editor", function () {
   });
 
   it("[BKG-7] background work is listed, and stopped where the user chooses, once they know what is lost", async () => {
-    await workbench.runCommand("Async Agents: Launch Batch");
-    await workbench.quickInput.enter("Write chapter 7 | Write chapter 8");
-    await workbench.quickInput.shows("Each prompt goes to each of the agents chosen");
-    await workbench.quickInput.accept();
+    await launch(["Write chapter 7", "Write chapter 8"]);
     for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /running/);
 
     await workbench.runCommand("Async Agents: Stop Background Work");
