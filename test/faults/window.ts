@@ -32,7 +32,10 @@ process.on("message", (request: WindowRequest) => {
     (error: unknown) => answer({ id, error: messageOf(error) }),
   );
 });
-process.on("disconnect", () => {
+const leave = (): void => {
   window.close();
   process.exit();
-});
+};
+process.on("disconnect", leave);
+// Whoever started it may be gone by now.
+if (!process.connected) leave();
