@@ -5,7 +5,7 @@ import { sentence } from "../engine/sentence.ts";
 import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
-import { ensurePrivateFolder } from "../state/private-files.ts";
+import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "./clock.ts";
@@ -121,7 +121,8 @@ export class Daemon implements FolderHost {
     this.lifetime.dispose();
     this.tokens.dispose();
     await this.folders.leave();
-    await StartLock.sweep(this.options.stateFolder).catch((error: unknown) =>
+    const { stateFolder } = this.options;
+    await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
       this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
     );
     // Whoever asked for it hears first that it is done.

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import {
   defaultStateFolder,
   ensurePrivateFolder,
+  sweepDrafts,
   writePrivateFile,
 } from "../../../src/state/private-files.ts";
 import { readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
@@ -105,6 +106,15 @@ describe("Private files", () => {
     assert.equal(statSync(folder).mode & 0o777, 0o700);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.deepEqual(readdirSync(folder), ["state.json"]);
+  });
+
+  it("that a killed process left half written are swept away", async () => {
+    const folder = tempDir();
+    const draft = (pid: number): string => `tasks.json.${pid}.0123456789ab.tmp`;
+    const names = [draft(goneProcess()), draft(process.pid), "tasks.json", "notes.tmp"];
+    for (const name of names) writeFileSync(join(folder, name), "");
+    await sweepDrafts(folder);
+    assert.deepEqual(readdirSync(folder).sort(), names.slice(1).sort());
   });
 
   it("close a folder that is open to others, and refuse one that leads elsewhere", async function () {
