@@ -109,7 +109,10 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Launch Task: Prompt for general — web");
     await workbench.quickInput.enter("Read what stands there.");
-    await workbench.clickRow(workbench.treeItem("Read what stands there"));
+    const read = workbench.treeItem("Read what stands there");
+    // Rows move when a task ends.
+    await until("its end", async () => /completed/.test((await read.getAttribute("aria-label")) ?? ""));
+    await workbench.clickRow(read);
     const link = workbench.webviewFrame().getByRole("button", { name: "notes.md:1" });
     await link.click({ timeout: 30_000 });
     await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
