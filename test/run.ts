@@ -111,11 +111,11 @@ function counts(counted: readonly Outcome[]): string {
  * fails, the tests that want it say why.
  */
 function installEditor(): void {
-  const showsWindow = stages
+  const wantsWindow = stages
     .flat()
     .some((lane) => wantedOf(lane).some((part) => !isCheck(part) && part.window));
   try {
-    if (showsWindow && showsWindows) ensureVsCode();
+    if (wantsWindow && showsWindows) ensureVsCode();
     else ensureChromium();
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
