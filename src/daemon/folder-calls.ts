@@ -34,7 +34,6 @@ export function createFolderCalls({ engine, session, connection, connecting }: F
     toolInput: (...args) => engine.toolInput(...args),
     previewFork: (...args) => engine.previewFork(...args),
     forkStarts: (...args) => engine.forkStarts(...args),
-    wait: (...args) => engine.wait(...args),
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
     ensureSession: () => session.ensure(),

@@ -1,15 +1,14 @@
-import { parse } from "zod/mini";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
-import { daemonConfig, EXIT_ALREADY_SERVED, LISTENING } from "../rpc/daemon-program.ts";
+import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "../rpc/daemon-program.ts";
 import { Daemon } from "./daemon.ts";
 
 /** How long what was said to windows may take to be delivered, in milliseconds. */
 const DELIVERY_MS = 1_000;
 
 async function main(): Promise<void> {
-  const config = parse(daemonConfig, JSON.parse(await text(process.stdin)));
+  const config = JSON.parse(await text(process.stdin)) as DaemonConfig;
   const grace = process.env.ASYNCAGENTS_DAEMON_GRACE_MS;
   // It made the editor's executable run as Node; whatever is started from here is told itself.
   delete process.env.ELECTRON_RUN_AS_NODE;

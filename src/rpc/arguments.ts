@@ -15,7 +15,7 @@ import type {
   RequestAnswer,
 } from "../engine/server-model.ts";
 import type { ModelRef } from "../engine/task.ts";
-import type { OutputOptions, WaitOptions } from "../engine/waiting.ts";
+import type { OutputOptions } from "../engine/waiting.ts";
 import type { FolderCalls, FolderMethod, FolderSettings, OpenFolder } from "./contract.ts";
 
 /*
@@ -80,10 +80,6 @@ const timeout = z.pipe(
   z.nullish(z.number()),
   z.transform((value) => (value === null ? Infinity : value)),
 );
-const waitOptions = z.strictObject({
-  mode: z.optional(z.enum(["all", "any"])),
-  timeout,
-} satisfies Fields<Omit<WaitOptions, "signal">>);
 const outputOptions = z.strictObject({
   block: z.optional(z.boolean()),
   timeout,
@@ -133,9 +129,8 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 const nothing = z.tuple([]);
 
 /** Without the signals, which do not travel. */
-type Travelling = Omit<FolderCalls, "output" | "wait" | "previewFork" | "connect"> & {
+type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect"> & {
   output(taskID: string, options?: Omit<OutputOptions, "signal">): unknown;
-  wait(taskIDs: readonly string[], options?: Omit<WaitOptions, "signal">): unknown;
   previewFork(request: ForkRequest): unknown;
   connect(): unknown;
 };
@@ -160,7 +155,6 @@ const parameters = {
   toolInput: z.tuple([pendingRequest]),
   previewFork: z.tuple([forkRequest]),
   forkStarts: z.tuple([id]),
-  wait: z.tuple([z.array(id), maybe(waitOptions)]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
   ensureSession: nothing,

@@ -70,7 +70,7 @@ export interface OpenFolder {
 /** What is read on demand. */
 type Reads = Pick<
   TaskEngine,
-  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "wait"
+  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts"
 >;
 
 /**

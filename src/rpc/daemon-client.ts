@@ -9,10 +9,9 @@ import type { DaemonPlace } from "./reach-daemon.ts";
 import { RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
 import type { RemoteTranscript } from "./remote-transcript.ts";
 
-const FIRST_RETRY_MS = 100;
+/** Before the second retry; each later one waits for twice as long. */
+const RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-/** What could not be started is tried again after this time, or with the next call. */
-const START_RETRY_MS = 30_000;
 /** A connection that held so long was a good one: the next retry comes at once. */
 const STABLE_MS = 5_000;
 
@@ -150,7 +149,8 @@ export class DaemonClient implements Disposable {
         link = await this.reach();
       } catch (error) {
         if (this.isDisposed) return;
-        await this.pause(this.reachFailed(error));
+        this.reachFailed(error);
+        await this.pauseBeforeRetry();
         continue;
       }
       if (this.isDisposed) return link.close();
@@ -161,8 +161,7 @@ export class DaemonClient implements Disposable {
       logger.info("The connection to the daemon was lost.");
       if (clock.now() - since >= STABLE_MS) this.attempt = 0;
       this.lose(link);
-      await this.pause(this.retryDelay());
-      this.attempt++;
+      await this.pauseBeforeRetry();
     }
   }
 
@@ -201,30 +200,26 @@ export class DaemonClient implements Disposable {
     this.transcripts.clear();
     this.next = new Awaited();
     this.setState({ kind: "connecting" });
-    this.tellLost(sentence("The connection to the background process was lost."), this.retryDelay());
+    this.tellLost(sentence("The connection to the background process was lost."));
   }
 
-  /** Gives the time until the next attempt. */
-  private reachFailed(error: unknown): number {
-    this.attempt++;
+  private reachFailed(error: unknown): void {
     if (error instanceof Silence) {
-      const delay = this.retryDelay();
       this.setState({ kind: "silent" });
-      this.tellLost(sentence("The background process does not answer."), delay);
-      return delay;
+      return this.tellLost(sentence("The background process does not answer."));
     }
     const reason = notReached(error);
-    this.options.logger.error("The daemon could not be reached.", error);
-    this.setState({ kind: "failed", failure: reason.failure });
-    for (const folder of this.folders.values()) folder.lose({ kind: "failed", failure: reason.failure });
+    const { failure } = reason;
+    if (this.current.kind !== "failed") this.options.logger.error("The daemon could not be reached.", error);
+    this.setState({ kind: "failed", failure });
+    for (const folder of this.folders.values()) folder.lose({ kind: "failed", failure });
     const { next } = this;
     this.next = new Awaited();
     next.reject(reason);
-    return START_RETRY_MS;
   }
 
-  private tellLost(reason: Text, delay: number): void {
-    const nextAttemptAt = this.options.clock.now() + delay;
+  private tellLost(reason: Text): void {
+    const nextAttemptAt = this.options.clock.now() + this.retryDelay();
     const state: ConnectionState = {
       kind: "reconnecting",
       reason,
@@ -234,12 +229,15 @@ export class DaemonClient implements Disposable {
     for (const folder of this.folders.values()) folder.lose(state);
   }
 
+  /** The first retry comes at once: mostly, the daemon was killed, and can be started again. */
   private retryDelay(): number {
-    return Math.min(FIRST_RETRY_MS * 2 ** this.attempt, LAST_RETRY_MS);
+    return this.attempt === 0 ? 0 : Math.min(RETRY_MS * 2 ** (this.attempt - 1), LAST_RETRY_MS);
   }
 
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
+  private async pauseBeforeRetry(): Promise<void> {
+    const ms = this.retryDelay();
+    this.attempt++;
+    await new Promise<void>((resolve) => {
       const timer = this.options.clock.after(ms, () => this.wake?.());
       this.wake = () => {
         timer.dispose();

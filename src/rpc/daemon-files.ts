@@ -4,25 +4,23 @@ import { readFile, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Server, Socket } from "node:net";
 import { dirname, join } from "node:path";
-import * as z from "zod/mini";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
 import { privateSocket } from "../state/private-socket.ts";
 
 const isWindows = process.platform === "win32";
 
-const daemonEntry = z.object({
-  /** Unix socket or named pipe. */
-  socket: z.string(),
-  /** Made up for this start: who knows it has read this file. */
-  token: z.string(),
-  pid: z.number(),
-  /** When that process started; see `startOf`. */
-  processStart: z.optional(z.string()),
-  protocol: z.number(),
-  version: z.string(),
-});
 /** The daemon of this user, as it describes itself. */
-export type DaemonEntry = z.infer<typeof daemonEntry>;
+export interface DaemonEntry {
+  /** Unix socket or named pipe. */
+  readonly socket: string;
+  /** Made up for this start: who knows it has read this file. */
+  readonly token: string;
+  readonly pid: number;
+  /** When that process started; see `startOf`. */
+  readonly processStart?: string | undefined;
+  readonly protocol: number;
+  readonly version: string;
+}
 
 /** Where the daemon of this user is described, locked, logged and reached. */
 export class DaemonFiles {
@@ -132,7 +130,10 @@ function listen(server: Server, path: string): Promise<void> {
 
 function parseEntry(text: string): DaemonEntry | undefined {
   try {
-    return z.parse(daemonEntry, JSON.parse(text));
+    const entry = JSON.parse(text) as Partial<DaemonEntry>;
+    const { socket, token, pid } = entry;
+    const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";
+    return isWhole ? (entry as DaemonEntry) : undefined;
   } catch {
     return undefined;
   }

@@ -32,7 +32,7 @@ export class DaemonLink {
     params: ParamsOf<DaemonRequests[M]>,
     signal?: CancelSignal,
   ): Promise<AnswerOf<DaemonRequests[M]>> {
-    return this.pulse.during(() => this.wire.request(method, params, signal));
+    return this.wire.request(method, params, signal);
   }
 
   tell<M extends keyof WindowNotifications>(method: M, ...params: ParamsOf<WindowNotifications[M]>): void {

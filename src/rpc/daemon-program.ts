@@ -1,12 +1,14 @@
-import * as z from "zod/mini";
-
 /*
  * What a window and the daemon's program agree on: the program reads its configuration from its standard input, as one
  * JSON object, and writes one line to its standard output once it listens.
  */
 
-export const daemonConfig = z.object({ stateFolder: z.string(), version: z.string() });
-export type DaemonConfig = z.infer<typeof daemonConfig>;
+export interface DaemonConfig {
+  /** Of this user alone. */
+  readonly stateFolder: string;
+  /** The extension's. */
+  readonly version: string;
+}
 
 export const LISTENING = "listening";
 /** Its exit code where another daemon serves this user already. */

@@ -1,9 +1,8 @@
-import * as z from "zod/mini";
 import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import { AskFirst, messageOf, Refusal, ToldError } from "../engine/errors.ts";
 import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
-import { isText, sentence, type Text } from "../engine/sentence.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 
 /** The window and the daemon are of versions that do not understand each other. */
 export class OtherProtocol extends ToldError {
@@ -18,24 +17,12 @@ export class OtherProtocol extends ToldError {
   }
 }
 
-const text = z.custom<Text>(isText);
-const failure = z.discriminatedUnion("name", [
-  z.object({ name: z.literal("Refusal"), code: z.string(), text, agent: z.optional(z.string()) }),
-  z.object({
-    name: z.literal("ServerFailure"),
-    call: z.string(),
-    reason: z.enum(["unreachable", "refused", "unexpected-answer", "unauthorized", "not-found"]),
-    status: z.optional(z.number()),
-    text,
-  }),
-  z.object({
-    name: z.literal("ConnectionError"),
-    failure: z.object({ code: z.string(), message: text, remedy: text }),
-  }),
-  z.object({ name: z.literal("OtherProtocol"), older: z.enum(["window", "daemon"]) }),
-  z.object({ name: z.literal("Error"), message: z.string() }),
-]);
-type Failure = z.infer<typeof failure>;
+type Failure =
+  | { readonly name: "Refusal"; readonly code: RefusalCode; readonly text: Text; readonly agent?: string }
+  | ({ readonly name: "ServerFailure" } & Pick<ServerFailure, "call" | "reason" | "status" | "text">)
+  | { readonly name: "ConnectionError"; readonly failure: ConnectionFailure }
+  | { readonly name: "OtherProtocol"; readonly older: "window" | "daemon" }
+  | { readonly name: "Error"; readonly message: string };
 
 /** An error as it travels. */
 export function describeError(error: unknown): Failure {
@@ -51,23 +38,23 @@ export function describeError(error: unknown): Failure {
   return { name: "Error", message: messageOf(error) };
 }
 
-/** Undefined: this describes no error of ours. */
+/** Of what the daemon described; undefined: that is no error of ours. */
 export function errorFrom(data: unknown): Error | undefined {
-  const { data: told } = z.safeParse(failure, data);
+  const told = data as Failure | undefined;
   switch (told?.name) {
-    case undefined:
-      return undefined;
     case "Refusal":
-      if (told.agent !== undefined) return new AskFirst(told.agent, told.text);
-      // A newer version may know more codes; they are for programs that know them too.
-      return new Refusal(told.code as RefusalCode, told.text);
+      return told.agent === undefined
+        ? new Refusal(told.code, told.text)
+        : new AskFirst(told.agent, told.text);
     case "ServerFailure":
       return new ServerFailure(told.call, told.reason, told.text, told.status);
     case "ConnectionError":
-      return new ConnectionError(told.failure as ConnectionFailure);
+      return new ConnectionError(told.failure);
     case "OtherProtocol":
       return new OtherProtocol(told.older);
     case "Error":
       return new Error(told.message);
+    default:
+      return undefined;
   }
 }

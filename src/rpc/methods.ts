@@ -28,12 +28,6 @@ const READ: MethodTraits = { repeatable: true };
 const REACH: MethodTraits = { repeatable: true };
 const ONCE: MethodTraits = { repeatable: false };
 
-const waitOptions: SignalPlace = {
-  at: 1,
-  field: "signal",
-  cancelled: sentence("Waiting was cancelled; the tasks go on."),
-};
-
 const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   launch: { repeatable: ([input]) => (input as LaunchInput).callID !== undefined },
   resume: { repeatable: ([, , call]) => (call as AgentCall | undefined)?.callID !== undefined },
@@ -45,7 +39,10 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   clear: ONCE,
   clearBatch: ONCE,
   restore: ONCE,
-  output: { repeatable: true, signal: waitOptions },
+  output: {
+    repeatable: true,
+    signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+  },
   answer: ONCE,
   sendNotice: ONCE,
   agents: READ,
@@ -57,7 +54,6 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
     signal: { at: 1, cancelled: sentence("Counting tokens was cancelled.") },
   },
   forkStarts: READ,
-  wait: { repeatable: true, signal: waitOptions },
   models: READ,
   changes: READ,
   ensureSession: REACH,

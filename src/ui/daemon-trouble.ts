@@ -51,7 +51,9 @@ export class DaemonTrouble implements Disposable {
         "The background process of Async Agents does not answer. A restart interrupts no agent.",
       );
       // As an error it stays until somebody answers; a warning would hide itself with its button.
-      if ((await vscode.window.showErrorMessage(text, restart)) === restart) await this.daemon?.restart();
+      const answer = await vscode.window.showErrorMessage(text, restart);
+      // It may answer again by now, or another window may have restarted it.
+      if (answer === restart && this.isSilent) await this.daemon?.restart();
     } catch (error) {
       await showError(error, this.logger);
     } finally {

@@ -200,7 +200,7 @@ class Round {
   }
 
   private async resume(name: string, id: string, asked: Asked): Promise<void> {
-    await until("the end", () => this.window.call("wait", [id]), END_WITHIN_MS);
+    await until("the end", () => this.window.call("output", id, { block: true }), END_WITHIN_MS);
     asked.resumed = false;
     await this.window.call("resume", id, script([{ text: answerOf(name, 1) }]));
     asked.resumed = true;

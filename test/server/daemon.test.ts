@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { FolderClient } from "../../src/rpc/contract.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { callTool } from "../support/agent-tools.ts";
 import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
@@ -12,6 +14,9 @@ import {
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
+
+/** Half a second where the machine does nothing else. */
+const BACK_WITHIN_MS = 5_000;
 
 describe("the daemon", function () {
   this.timeout(120_000);
@@ -45,6 +50,11 @@ describe("the daemon", function () {
   /** Whether the model works on this step for the task. */
   const asked = (id: string): Promise<unknown> =>
     model.waitForRequest(({ sessionID }) => sessionID === id, 30_000);
+
+  async function end(folder: FolderClient, id: string): Promise<Task> {
+    const { task } = await folder.calls.output(id, { block: true });
+    return task;
+  }
 
   /** Waits until the parent was told of so many ends, and all of them are settled in this window. */
   async function told(count: number, window: DaemonWindow): Promise<void> {
@@ -86,7 +96,7 @@ describe("the daemon", function () {
     assert.equal(second.folder.tasks.get(working.id)?.status, "completed");
     assert.equal(second.folder.tasks.get(queued.id)?.status, "running");
     model.release("two");
-    await second.folder.calls.wait([queued.id]);
+    await end(second.folder, queued.id);
     await told(2, second);
   });
 
@@ -98,13 +108,21 @@ describe("the daemon", function () {
     );
     await Promise.all(tasks.map(({ id }) => asked(id)));
     const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    const back = new Promise<number>((resolve) =>
+      window.client.onDidChangeState(({ kind }) => {
+        if (kind === "connected") resolve(performance.now());
+      }),
+    );
+    const killedAt = performance.now();
     process.kill(daemon, "SIGKILL");
     model.release("a");
     await until("the loss", () => folder.connection() !== "connected");
-    await until("another daemon", () => desk.daemonPid() !== daemon);
+    await until("another daemon", () => ![undefined, daemon].includes(desk.daemonPid()));
     await until("the folder", () => folder.connection() === "connected");
+    const away = (await back) - killedAt;
+    assert.ok(away < BACK_WITHIN_MS, `The window was without a daemon for ${away} ms.`);
     model.release("b");
-    const ends = await folder.calls.wait(tasks.map(({ id }) => id));
+    const ends = await Promise.all(tasks.map(({ id }) => end(folder, id)));
     assert.deepEqual(
       ends.map(({ status }) => status),
       ["completed", "completed"],
@@ -166,8 +184,8 @@ describe("the daemon", function () {
     await until("the folder", () => folder.connection() === "connected");
     assert.equal(desk.server()?.pid, server?.pid);
     model.release("handed on");
-    const [end] = await folder.calls.wait([id]);
-    assert.equal(end?.status, "completed");
+    const { status } = await end(folder, id);
+    assert.equal(status, "completed");
     await told(1, window);
   });
 
@@ -187,8 +205,8 @@ describe("the daemon", function () {
     assert.deepEqual(state.failure.remedy, sentence("Update the Async Agents extension in this editor."));
 
     model.release("newer");
-    const [end] = await newer.folder.calls.wait([id]);
-    assert.equal(end?.status, "completed");
+    const { status } = await end(newer.folder, id);
+    assert.equal(status, "completed");
     await told(1, newer);
     assert.equal(desk.server()?.pid, server?.pid);
     const requests = model.requests.filter(({ sessionID }) => sessionID === id);
@@ -235,7 +253,7 @@ describe("the daemon", function () {
     const one = await open();
     const two = desk.window();
     const { id } = await one.folder.calls.launch(input({ text: "First." }));
-    await two.folder.calls.wait([id]);
+    await end(two.folder, id);
     await told(1, two);
     const outcomes = await Promise.allSettled(
       [one, two].map(({ folder }) => folder.calls.resume(id, script([{ text: "Again.", gate: "again" }]))),
@@ -244,7 +262,7 @@ describe("the daemon", function () {
     const refused = outcomes.find((outcome) => outcome.status === "rejected");
     assert.match(String(refused?.reason), /currently being resumed/);
     model.release("again");
-    await one.folder.calls.wait([id]);
+    await end(one.folder, id);
     await told(2, one);
     const seen = ({ folder }: DaemonWindow): string => JSON.stringify([...folder.tasks.values()]);
     await until("the same in both", () => seen(one) === seen(two));

@@ -44,8 +44,8 @@ describe("Arguments of calls", () => {
   });
 
   it("take a time without end, which JSON cannot say", () => {
-    assert.deepEqual(parseCall("wait", sent([["ses_1"], { timeout: Infinity }])).args, [
-      ["ses_1"],
+    assert.deepEqual(parseCall("output", sent(["ses_1", { timeout: Infinity }])).args, [
+      "ses_1",
       { timeout: Infinity },
     ]);
   });
@@ -71,7 +71,6 @@ describe("The signal of a caller", () => {
   for (const [method, args, travelling] of [
     ["connect", [signal], []],
     ["previewFork", [{ sourceSessionID: "ses_1" }, signal], [{ sourceSessionID: "ses_1" }]],
-    ["wait", [["ses_1"], { mode: "any", signal }], [["ses_1"], { mode: "any" }]],
     ["output", ["ses_1", { block: true, signal }], ["ses_1", { block: true }]],
   ] as const)
     it(`stays behind when ${method} is sent, and is in its place again where it arrives`, () => {
@@ -82,8 +81,8 @@ describe("The signal of a caller", () => {
     });
 
   it("need not be given", () => {
-    assert.deepEqual(takeSignal("wait", [["ses_1"]]).args, [["ses_1"]]);
-    assert.deepEqual(putSignal("wait", parseCall("wait", [["ses_1"]]).args, signal), [["ses_1"], { signal }]);
+    assert.deepEqual(takeSignal("output", ["ses_1"]).args, ["ses_1"]);
+    assert.deepEqual(putSignal("output", parseCall("output", ["ses_1"]).args, signal), ["ses_1", { signal }]);
     assert.deepEqual(takeSignal("connect", []), {
       args: [],
       signal: undefined,

@@ -136,7 +136,7 @@ describe("A window's way to the daemon", () => {
     server.dispose();
     await until("the connection to be lost", () => told().length === 2);
     await serve(host);
-    await clock.advance(100);
+    await clock.advance(0);
     await until("the folder to be open again", () => told().length === 3);
     assert.deepEqual(host.opened.at(-1)?.settings, watched);
   });
@@ -156,12 +156,12 @@ describe("A window's way to the daemon", () => {
         kind: "reconnecting",
         reason: sentence("The connection to the background process was lost."),
         attempt: 1,
-        nextAttemptAt: clock.now() + 100,
+        nextAttemptAt: clock.now(),
       },
     });
     service.change("ses_3");
     await serve(new FakeHost(service));
-    await clock.advance(100);
+    await clock.advance(0);
     await until("the folder to be open again", () => told().length === 3);
     assert.deepEqual(told(), ["reset undefined", "reconnecting", "reset ses_3"]);
     // The server of the folder ran on.
@@ -203,7 +203,7 @@ describe("A window's way to the daemon", () => {
         }),
       ),
     );
-    await clock.advance(100);
+    await clock.advance(0);
     assert.deepEqual(await Promise.all([...repeated, waiting]), [[], { id: "call_1" }, { id: "ses_2" }]);
   });
 
@@ -244,7 +244,7 @@ describe("A window's way to the daemon", () => {
     assert.ok(await listenExclusively(listener, join(stateFolder, "daemon.sock")));
     held.push({ dispose: () => listener.close() });
     const abort = new AbortController();
-    const waiting = client().client.open(folder()).calls.wait(["ses_1"], { signal: abort.signal });
+    const waiting = client().client.open(folder()).calls.output("ses_1", { signal: abort.signal });
     abort.abort();
     await assert.rejects(waiting, { message: "Waiting was cancelled; the tasks go on." });
   });
@@ -268,7 +268,7 @@ describe("A window's way to the daemon", () => {
     again.messages = [{ ...prompt(), parts: [textPart("One, two, three")] }];
     await serve(new FakeHost(again));
     await until("the loss to be seen", () => clock.pending > 0);
-    await clock.advance(100);
+    await clock.advance(0);
     await until("the conversation to be read again", () => text() === "One, two, three");
     assert.deepEqual(changes, ["part", "text", "reset"]);
     transcript.dispose();
@@ -371,6 +371,20 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(states, ["failed", "connecting", "failed", "connecting", "connected"]);
   });
 
+  it("starts at once what ended while it started, then ever more rarely, but every five seconds", async () => {
+    const { client: window, states } = client(script("process.exit(3)"));
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    for (const [attempt, delay] of [0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000].entries()) {
+      await until("the attempt to fail", () => told().length === attempt + 1 && clock.pending === 1);
+      await clock.advance(delay - 1);
+      assert.equal(clock.pending, 1);
+      await clock.advance(1);
+    }
+    assert.deepEqual(new Set(told()), new Set(["failed"]));
+    assert.deepEqual(new Set(states), new Set(["failed"]));
+  });
+
   it("says that the daemon is silent which does not greet, and goes on once it does", async () => {
     const socket = join(stateFolder, "daemon.sock");
     await new DaemonFiles(stateFolder).write(entry({ socket }));
@@ -388,10 +402,11 @@ describe("A window's way to the daemon", () => {
     await clock.advance(10_000);
     await until("the silence to be told", () => window.state.kind === "silent");
     assert.deepEqual(told(), ["reconnecting"]);
+    await until("the next greeting", () => connections === 2 && clock.pending > 0);
     silent.close();
     await serve(new FakeHost(new FakeService({ models: async () => [] })));
-    await until("the next attempt to wait", () => clock.pending > 0);
-    await clock.advance(5_000);
+    await clock.advance(10_000);
+    await clock.advance(100);
     assert.deepEqual(await waiting, []);
     assert.equal(window.state.kind, "connected");
   });
@@ -441,7 +456,7 @@ describe("A window's way to the daemon", () => {
       const first = Number(await opened.calls.lastAnswer("ses_1"));
       process.kill(first, "SIGKILL");
       await until("the loss to be seen", () => states.includes("connecting"));
-      await clock.advance(100);
+      await clock.advance(0);
       const second = Number(await opened.calls.lastAnswer("ses_1"));
       assert.notEqual(second, first);
 
@@ -464,7 +479,8 @@ describe("A window's way to the daemon", () => {
       let isBack = false;
       void restarted.then(() => (isBack = true));
       await until("the daemon to be back", async () => {
-        await clock.advance(50);
+        // Not as fast as time goes, or it would have taken too long to start.
+        await clock.advance(5);
         return isBack;
       });
       const third = Number(await opened.calls.lastAnswer("ses_1"));

@@ -1,14 +1,13 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { parse } from "zod/mini";
-import { daemonConfig, EXIT_ALREADY_SERVED, LISTENING } from "../../../src/rpc/daemon-program.ts";
+import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { systemClock } from "../../../src/ui/clock.ts";
 import { FakeHost, FakeService, silentLogger } from "./fake-host.ts";
 
 /* A daemon as a process of its own. Its folders know their process by the latest session, and retry nothing in any time. */
 
-const { stateFolder, version } = parse(daemonConfig, JSON.parse(await text(process.stdin)));
+const { stateFolder, version } = JSON.parse(await text(process.stdin)) as DaemonConfig;
 const service = new FakeService({
   retry: () => new Promise(() => undefined),
   lastAnswer: async () => String(process.pid),

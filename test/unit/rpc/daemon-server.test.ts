@@ -254,7 +254,7 @@ describe("The daemon's server", () => {
   it("gives up a call that its caller cancels, and those of a window that goes", async () => {
     const signals: AbortSignal[] = [];
     const service = new FakeService({
-      wait: (_, options) =>
+      output: (_, options) =>
         new Promise((_, reject) => {
           const signal = options?.signal as AbortSignal;
           signals.push(signal);
@@ -267,7 +267,7 @@ describe("The daemon's server", () => {
     const wire = await greeted(entry);
     await wire.request("open", [folder()]);
     const wait = (signal?: AbortSignal) =>
-      wire.request("call", [{ directory: "/work", method: "wait", args: [["ses_1"]] }], signal);
+      wire.request("call", [{ directory: "/work", method: "output", args: ["ses_1"] }], signal);
     const abort = new AbortController();
     const cancelled = wait(abort.signal);
     const lost = wait();

@@ -28,7 +28,7 @@ describe("Errors between window and daemon", () => {
     });
 
   it("are not made of what describes none", () => {
-    assert.equal(errorFrom({ name: "Refusal" }), undefined);
+    assert.equal(errorFrom({ name: "TypeError" }), undefined);
     assert.equal(errorFrom(undefined), undefined);
   });
 });
