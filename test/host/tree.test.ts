@@ -292,18 +292,45 @@ describe("the tree", () => {
     );
   });
 
-  it("a row whose first child works is opened once, unless a person closed it", async () => {
+  it("a row whose first child works is opened once, and stays as a person left it", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const [open, closed] = [await add("Opened"), await add("Closed")];
     rows();
+    const addBelow = async (description: string): Promise<void> => {
+      for (const parentSessionID of [open, closed]) await add(description, { parentSessionID });
+      rows();
+    };
+    await addBelow("First below");
+    assert.deepEqual(told.sort(), ["Closed", "Opened"]);
     tree.setOpen(tree.node(closed), false);
-    for (const parentSessionID of [open, closed]) {
-      await add("First below", { parentSessionID });
-      await add("Second below", { parentSessionID });
-    }
+    await addBelow("Second below");
+    assert.equal(told.length, 2);
+    assert.equal(item(tree.node(open)).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
+    assert.equal(item(tree.node(closed)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
+  });
+
+  it("a row is opened once what came below it begins to work, and only then", async () => {
+    const told: string[] = [];
+    tree.onDidBecomeParent((node) => told.push(label(node)));
+    const above = await add("Above", ended);
     rows();
-    assert.deepEqual(told, ["Opened"]);
+    const below = await addSubagent("Below", above);
+    await until("the row", () => rows().includes("  Below"));
+    // As the editor does by itself.
+    tree.setOpen(tree.node(above), false);
+    assert.deepEqual(told, []);
+    const begin = async (messageID: string): Promise<void> => {
+      await server.prompt(below, { messageID, agent: "general", parts: [{ text: "Go." }] });
+      server.begin(below);
+      rows();
+    };
+    await begin("msg_first");
+    assert.deepEqual(told, ["Above"]);
+    server.finish(below, "Done.");
+    rows();
+    await begin("msg_second");
+    assert.deepEqual(told, ["Above"]);
   });
 
   it("a row that a filter hid comes back as the person left it", async () => {

@@ -49,13 +49,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly running = new Set<ChildNode>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
-  /** Rows that were drawn with nothing below them. */
-  private readonly leaves = new Set<ChildNode>();
+  /** Whether rows that were drawn have been open since they have others below them. */
+  private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
   private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: readonly { dispose(): void }[];
   readonly onDidChangeTreeData = this.changes.event;
-  /** A row is to be open that had nothing below it before: left to itself, the editor keeps it closed. */
+  /** A row is to be open that was not before: left to itself, the editor keeps it closed. */
   readonly onDidBecomeParent = this.parents.event;
 
   constructor(
@@ -102,13 +102,16 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.levels.clear();
     this.moved.clear();
     this.running.clear();
-    this.leaves.clear();
+    this.wereOpen.clear();
     this.changes.fire(undefined);
   }
 
   /** Keeps a row as the person left it. */
   setOpen(element: Node, isOpen: boolean): void {
+    // The editor also tells that a row is closed to which others came just now, which no person can have done.
+    if (!isOpen && element instanceof ChildNode && this.wereOpen.get(element) === false) return;
     this.opened.set(rowID(element), isOpen);
+    if (element instanceof ChildNode) this.wereOpen.set(element, isOpen);
   }
 
   /** Times move only while someone can see them. */
@@ -329,9 +332,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private followChildren(node: ChildNode, { collapsibleState }: vscode.TreeItem): void {
-    if (collapsibleState === vscode.TreeItemCollapsibleState.None) this.leaves.add(node);
-    else if (this.leaves.delete(node) && collapsibleState === vscode.TreeItemCollapsibleState.Expanded)
-      this.parents.fire(node);
+    const isOpen = collapsibleState === vscode.TreeItemCollapsibleState.Expanded;
+    const wasOpen = this.wereOpen.get(node);
+    const hasChildren = collapsibleState !== vscode.TreeItemCollapsibleState.None;
+    this.wereOpen.set(node, isOpen || (wasOpen === true && hasChildren));
+    if (isOpen && wasOpen === false) this.parents.fire(node);
   }
 
   private tick(): void {
