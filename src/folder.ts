@@ -47,7 +47,14 @@ export function folderOpener(host: FolderHost): OpenFolder {
     const settingsNow = () => folderSettings(settings, passwords, () => view.visible);
     const openClient = async (): Promise<FolderClient> => {
       const directory = await realpath(uri.fsPath);
-      return daemon.open({ directory, settings: await settingsNow(), env: withoutGaps(env) });
+      const kept = state.keptTasks;
+      const client = daemon.open({ directory, settings: await settingsNow(), env: withoutGaps(env), kept });
+      if (kept)
+        client.onDidChange((changes) => {
+          for (const change of changes)
+            if (change.type === "reset") state.leaveTasks(change.snapshot.tombstones);
+        });
+      return client;
     };
     const mirror = own(new FolderMirror(openClient, systemClock, logger));
     const { known } = mirror;

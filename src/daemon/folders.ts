@@ -119,9 +119,10 @@ export class Folders {
   }
 
   private async begin(opened: OpenFolder): Promise<Held> {
-    const { directory, settings } = opened;
+    const { directory, settings, kept } = opened;
     const { stateFolder, logger } = this.shared;
     const state = await StateFile.open(stateFolder, directory, logger);
+    if (kept) state.takeOver(kept);
     const folder = new Folder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
     const held: Held = { folder, windows: new Map(), keepWorkingMs, left: undefined };

@@ -5,29 +5,21 @@ import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
 import { Emitter, type Event } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
+import { withTombstone } from "../engine/find-task.ts";
 import type { Tombstone, TombstoneStore } from "../engine/registry.ts";
 import type { TaskRecord } from "../engine/task.ts";
+import { keptTasks } from "../rpc/arguments.ts";
+import type { KeptTasks } from "../rpc/contract.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
 
-const kept = z.object({
-  v: z.literal(FILE_VERSION),
-  tombstones: z.array(z.object({ id: z.string(), description: z.string(), parentSessionID: z.string() })),
-  /** Written by this product alone, and read by the version that wrote it or a later one. */
-  unsettled: z.array(
-    z.custom<TaskRecord>(
-      (value) =>
-        typeof value === "object" && value !== null && typeof (value as { id?: unknown }).id === "string",
-    ),
-  ),
-});
-type Kept = z.infer<typeof kept>;
+const keptFile = z.extend(keptTasks, { v: z.literal(FILE_VERSION) });
 
 /** What of a folder outlives the daemon, in a file of the private state folder. */
 export class StateFile implements TombstoneStore {
   /** What is to be written; undefined: the file says all. */
-  private unwritten: Kept | undefined;
+  private unwritten: KeptTasks | undefined;
   private writing: Promise<void> = Promise.resolve();
   private readonly burials: Emitter<Tombstone>;
   /** A task whose session is gone. */
@@ -35,7 +27,7 @@ export class StateFile implements TombstoneStore {
 
   private constructor(
     private readonly path: string,
-    private kept: Kept,
+    private kept: KeptTasks,
     private readonly logger: Logger,
   ) {
     this.burials = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
@@ -49,12 +41,20 @@ export class StateFile implements TombstoneStore {
     return new StateFile(path, await read(path, logger), logger);
   }
 
+  /** Before anything is loaded. */
+  takeOver({ tombstones, unsettled }: KeptTasks): void {
+    this.keep({
+      tombstones: this.kept.tombstones.reduce(withTombstone, tombstones),
+      unsettled: [...new Map([...unsettled, ...this.kept.unsettled].map((task) => [task.id, task])).values()],
+    });
+  }
+
   load(): readonly Tombstone[] {
     return this.kept.tombstones;
   }
 
   save(tombstones: readonly Tombstone[]): void {
-    this.keep({ ...this.kept, tombstones: [...tombstones] });
+    this.keep({ ...this.kept, tombstones });
     const last = tombstones.at(-1);
     if (last) this.burials.fire(last);
   }
@@ -64,7 +64,7 @@ export class StateFile implements TombstoneStore {
   }
 
   saveUnsettled(records: readonly TaskRecord[]): void {
-    this.keep({ ...this.kept, unsettled: [...records] });
+    this.keep({ ...this.kept, unsettled: records });
   }
 
   /** Resolves when everything is written, as far as that can be. */
@@ -72,7 +72,7 @@ export class StateFile implements TombstoneStore {
     return this.writing;
   }
 
-  private keep(kept: Kept): void {
+  private keep(kept: KeptTasks): void {
     this.kept = kept;
     const isDue = this.unwritten !== undefined;
     this.unwritten = kept;
@@ -84,19 +84,19 @@ export class StateFile implements TombstoneStore {
     const { unwritten } = this;
     this.unwritten = undefined;
     try {
-      await writePrivateFile(this.path, JSON.stringify(unwritten));
+      await writePrivateFile(this.path, JSON.stringify({ v: FILE_VERSION, ...unwritten }));
     } catch (error) {
       this.logger.warn(`What is kept of tasks could not be written to ${this.path}: ${messageOf(error)}`);
     }
   }
 }
 
-async function read(path: string, logger: Logger): Promise<Kept> {
+async function read(path: string, logger: Logger): Promise<KeptTasks> {
   try {
-    return z.parse(kept, JSON.parse(await readFile(path, "utf8")));
+    return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT")
       logger.warn(`What was kept of tasks in ${path} cannot be used: ${messageOf(error)}`);
-    return { v: FILE_VERSION, tombstones: [], unsettled: [] };
+    return { tombstones: [], unsettled: [] };
   }
 }

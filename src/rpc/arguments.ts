@@ -14,9 +14,9 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../engine/server-model.ts";
-import type { ModelRef } from "../engine/task.ts";
+import type { ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
-import type { FolderCalls, FolderMethod, FolderSettings, OpenFolder } from "./contract.ts";
+import type { FolderCalls, FolderMethod, FolderSettings, KeptTasks, OpenFolder } from "./contract.ts";
 
 /*
  * What windows send, checked here and nowhere else. Objects are strict: what is missing here does not compile, and a
@@ -193,10 +193,18 @@ export const folderSettings = z.strictObject({
   watched: z.boolean(),
 } satisfies Fields<FolderSettings>);
 
+/** Of this version or an earlier one; what cannot be used is none. */
+export const keptTasks = z.object({
+  tombstones: z.array(z.object({ id, description: z.string(), parentSessionID: id })),
+  // Written by this product alone, and read by the version that wrote it or a later one.
+  unsettled: z.array(z.custom<TaskRecord>((value) => typeof (value as TaskRecord | null)?.id === "string")),
+} satisfies Fields<KeptTasks>);
+
 export const openFolder = z.strictObject({
   directory: z.string(),
   settings: folderSettings,
   env: z.record(z.string(), z.string()),
+  kept: z.catch(z.optional(keptTasks), undefined),
 } satisfies Fields<OpenFolder>);
 
 /** The arguments of a call, those that were left out as undefined. Throws a {@link Refusal}. */

@@ -3,7 +3,8 @@ import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
 import type { FolderChange, FolderSnapshot } from "../engine/folder-changes.ts";
 import type { Message, ModelInfo, SessionChanges } from "../engine/server-model.ts";
-import type { Task } from "../engine/task.ts";
+import type { Tombstone } from "../engine/find-task.ts";
+import type { Task, TaskRecord } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
 
@@ -65,6 +66,15 @@ export interface OpenFolder {
   readonly settings: FolderSettings;
   /** Of the window, for a server that is started now. */
   readonly env: Environment;
+  /** What an earlier version kept in the editor. Taken over by a daemon that does not know the folder yet. */
+  readonly kept?: KeptTasks | undefined;
+}
+
+/** What is kept of a folder's tasks, as a server may forget it. */
+export interface KeptTasks {
+  readonly tombstones: readonly Tombstone[];
+  /** Tasks that were at work, or whose parent was still to be notified. */
+  readonly unsettled: readonly TaskRecord[];
 }
 
 /** What is read on demand. */

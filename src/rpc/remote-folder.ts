@@ -47,7 +47,7 @@ export class RemoteFolder implements FolderClient {
   readonly calls: FolderCalls;
 
   constructor(
-    private readonly folder: OpenFolder,
+    private folder: OpenFolder,
     private readonly daemon: DaemonAccess,
     private readonly onDispose: () => void,
   ) {
@@ -125,6 +125,8 @@ export class RemoteFolder implements FolderClient {
   private async open(link: DaemonLink): Promise<void> {
     const { settings } = this;
     const snapshot = await link.request("open", [{ ...this.folder, settings }]);
+    // Once it is taken over, the daemon knows better.
+    this.folder = { ...this.folder, kept: undefined };
     if (this.opening?.link !== link) return;
     this.opening.isOpen = true;
     if (this.settings !== settings) this.configure(this.settings);

@@ -1,8 +1,12 @@
 import type * as vscode from "vscode";
+import type { Tombstone } from "../../engine/find-task.ts";
+import type { KeptTasks } from "../../rpc/contract.ts";
 import type { Seen } from "../while-away.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
 const SEEN = "asyncagents.seen";
+const TOMBSTONES = "asyncagents.tombstones";
+const UNSETTLED = "asyncagents.unsettled";
 
 /** What the editor keeps of one folder with the workspace. */
 export class FolderState {
@@ -15,7 +19,7 @@ export class FolderState {
     isFirst: boolean,
   ) {
     this.folder = uri.toString();
-    if (isFirst) this.takeOver(PICKED_SESSION);
+    if (isFirst) for (const name of [PICKED_SESSION, TOMBSTONES]) this.takeOver(name);
   }
 
   get pickedSession(): string | undefined {
@@ -33,6 +37,20 @@ export class FolderState {
 
   set seen(seen: Seen | undefined) {
     void this.state.update(this.key(SEEN), seen);
+  }
+
+  /** What an earlier version kept of the folder's tasks; the daemon does now. */
+  get keptTasks(): KeptTasks | undefined {
+    const tombstones = this.state.get<KeptTasks["tombstones"]>(this.key(TOMBSTONES));
+    const unsettled = this.state.get<KeptTasks["unsettled"]>(this.key(UNSETTLED));
+    return tombstones || unsettled ? { tombstones: tombstones ?? [], unsettled: unsettled ?? [] } : undefined;
+  }
+
+  /** Forgets it, unless the daemon, which knows these, does not have all of it. */
+  leaveTasks(known: readonly Tombstone[]): void {
+    const ids = new Set(known.map(({ id }) => id));
+    if (!this.keptTasks?.tombstones.every(({ id }) => ids.has(id))) return;
+    for (const name of [TOMBSTONES, UNSETTLED]) void this.state.update(this.key(name), undefined);
   }
 
   private key(name: string): string {

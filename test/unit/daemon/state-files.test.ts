@@ -42,6 +42,19 @@ describe("what the daemon keeps of a folder", () => {
     assert.deepEqual(warnings, []);
   });
 
+  it("takes over what an earlier version kept elsewhere, and knows better itself", async () => {
+    const state = await open();
+    state.save([GONE]);
+    state.saveUnsettled([RECORD]);
+    const older: Tombstone = { id: "ses_3", description: "Gone before", parentSessionID: "ses_0" };
+    const settled = { id: "ses_4", revision: 1 } as TaskRecord;
+    state.takeOver({ tombstones: [older], unsettled: [{ ...RECORD, revision: 2 }, settled] });
+    await state.written();
+    const again = await open();
+    assert.deepEqual(again.load(), [older, GONE]);
+    assert.deepEqual(again.loadUnsettled(), [RECORD, settled]);
+  });
+
   it("is nothing where the file cannot be used, which is said", async () => {
     const state = await open();
     state.save([GONE]);

@@ -61,6 +61,8 @@ describe("Arguments of calls", () => {
 
   it("let settings pass that a window sends, and no others", () => {
     assert.deepEqual(parse("open", openFolder, JSON.parse(JSON.stringify(folder()))), folder());
+    const unusable = { ...folder(), kept: { tombstones: "none", unsettled: [3] } };
+    assert.equal(parse("open", openFolder, unusable).kept, undefined);
     assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
   });
 });

@@ -6,6 +6,7 @@ import { ConnectionError } from "../../../src/engine/connection.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
 import { PROTOCOL_VERSION, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
@@ -139,6 +140,26 @@ describe("A window's way to the daemon", () => {
     await clock.advance(0);
     await until("the folder to be open again", () => told().length === 3);
     assert.deepEqual(host.opened.at(-1)?.settings, watched);
+  });
+
+  it("hands what an earlier version kept of tasks to the daemon once", async () => {
+    const host = new FakeHost();
+    const server = await serve(host);
+    const kept = {
+      tombstones: [{ id: "ses_1", description: "Gone", parentSessionID: "ses_0" }],
+      unsettled: [{ id: "ses_2", revision: 3 } as TaskRecord],
+    };
+    const { told } = follow(client().client.open({ ...folder(), kept }));
+    await until("the folder to be open", () => told().length === 1);
+    server.dispose();
+    await until("the connection to be lost", () => told().length === 2);
+    await serve(host);
+    await clock.advance(0);
+    await until("the folder to be open again", () => told().length === 3);
+    assert.deepEqual(
+      host.opened.map((opened) => opened.kept),
+      [kept, undefined],
+    );
   });
 
   it("is found again after the daemon crashed, and folders begin anew", async () => {

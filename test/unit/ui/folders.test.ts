@@ -294,4 +294,20 @@ describe("what the editor keeps of a folder", () => {
     first.pickedSession = undefined;
     assert.equal(new FolderState(state, uri("/a"), true).pickedSession, undefined);
   });
+
+  it("what an earlier version kept of tasks stays until the daemon has it", () => {
+    const state = memento();
+    const tombstones = [{ id: "ses_1", description: "Gone", parentSessionID: "ses_0" }];
+    const unsettled = [{ id: "ses_2" }];
+    state.kept.set("asyncagents.tombstones file:///a", tombstones);
+    state.kept.set("asyncagents.unsettled file:///a", unsettled);
+    const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
+    assert.deepEqual(a.keptTasks, { tombstones, unsettled });
+    assert.equal(b.keptTasks, undefined);
+    a.leaveTasks([]);
+    assert.deepEqual(a.keptTasks, { tombstones, unsettled });
+    a.leaveTasks(tombstones);
+    assert.equal(a.keptTasks, undefined);
+    assert.equal(state.kept.size, 0);
+  });
 });
