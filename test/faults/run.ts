@@ -44,6 +44,7 @@ await model.stop();
 const count = (fault: Fault): number =>
   outcomes.flatMap(({ faults }) => faults).filter((one) => one.fault === fault).length;
 console.table({
+  "first seed": firstSeed,
   rounds: outcomes.length,
   kills: outcomes.reduce((sum, { kills }) => sum + kills, 0),
   lost: count("lost"),

@@ -80,6 +80,11 @@ export class DaemonDesk extends DaemonState {
     return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
   }
 
+  /** The same user's, with another folder to work in. */
+  elsewhere(): DaemonDesk {
+    return new DaemonDesk({ ...this.place, directory: tempDir("work") });
+  }
+
   /**
    * One more window on the folder; the daemon is started by the first one.
    * @param release of the product in this window's editor; left out: the present one
