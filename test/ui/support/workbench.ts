@@ -37,6 +37,8 @@ export interface WorkbenchOptions {
   readonly viewport?: { readonly width: number; readonly height: number };
   /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
   readonly language?: string;
+  /** How long the server keeps the extension host of a window that is gone without a word, in seconds. */
+  readonly reconnectionGrace?: number;
 }
 
 /** A part of the window, in pixels. */
@@ -57,6 +59,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
     extensionsDirectory: installedExtension(),
     settings,
     workspaceTrust: options.trust === false,
+    reconnectionGrace: options.reconnectionGrace,
     ...(options.env ? { env: options.env } : {}),
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
@@ -91,8 +94,8 @@ function speak(language: string): string {
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
 export class Workbench {
-  readonly page: Page;
-  readonly quickInput: QuickInput;
+  page: Page;
+  quickInput: QuickInput;
   private readonly viewport: { readonly width: number; readonly height: number } | null;
   private theme: Theme;
   private settings: Settings;
@@ -389,6 +392,17 @@ export class Workbench {
       () => this.server.extensionHosts().some((pid) => !before.includes(pid)),
       30_000,
     );
+  }
+
+  /** Ends the window as a lost network does, whose server gets no last word; `open` opens another one in its place. */
+  async lose(): Promise<void> {
+    const { page } = this;
+    const session = await page.context().newCDPSession(page);
+    const crashed = page.waitForEvent("crash");
+    session.send("Page.crash").catch(() => undefined);
+    await crashed;
+    this.page = await page.context().newPage();
+    this.quickInput = new QuickInput(this.page);
   }
 
   /** Takes a picture, of a part of the window if given, into `test-results/screenshots`. */
