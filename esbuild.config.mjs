@@ -15,9 +15,49 @@ const common = {
   metafile: true,
 };
 
+/**
+ * What `src/rpc` uses of vscode-jsonrpc: its entries bring along all transports and names, and being in CommonJS, nothing
+ * of them can be dropped.
+ */
+const jsonRpcParts = {
+  "/node/main.js": `
+    import ril from "./ril.js";
+    import { ReadableStreamMessageReader } from "../common/messageReader.js";
+    import { WriteableStreamMessageWriter } from "../common/messageWriter.js";
+    export { createMessageConnection } from "../common/connection.js";
+    export { CancellationTokenSource } from "../common/cancellation.js";
+    export { ErrorCodes, ResponseError } from "../common/messages.js";
+    ril.install();
+    const { stream } = ril();
+    export class SocketMessageReader extends ReadableStreamMessageReader {
+      constructor(socket) {
+        super(stream.asReadableStream(socket));
+      }
+    }
+    export class SocketMessageWriter extends WriteableStreamMessageWriter {
+      constructor(socket) {
+        super(stream.asWritableStream(socket));
+      }
+    }`,
+  "/common/api.js": `
+    export { Disposable } from "./disposable.js";
+    export { AbstractMessageBuffer } from "./messageBuffer.js";
+    export { default as RAL } from "./ral.js";`,
+};
+const jsonRpc = {
+  name: "json-rpc",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/](node[\\/]main|common[\\/]api)\.js$/ }, ({ path }) => ({
+      contents: jsonRpcParts[path.replaceAll("\\", "/").match(/\/(node|common)\/\w+\.js$/)[0]],
+      loader: "js",
+      resolveDir: dirname(path),
+    })),
+};
+
 /** Code that runs in Node. */
 const node = {
   ...common,
+  plugins: [jsonRpc],
   platform: "node",
   target: "node20",
   // The SDK's packages name an ESM build first; taking it lets unused exports be dropped.
@@ -74,7 +114,7 @@ const bundles = [
   {
     // What is not needed at the start is in a chunk that is loaded when it is.
     ...node,
-    plugins: [laterChunks],
+    plugins: [jsonRpc, laterChunks],
     format: "esm",
     splitting: true,
     external: ["vscode"],
