@@ -188,7 +188,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const start = async (): Promise<void> => {
     const [{ folderOpener }, client] = await Promise.all([import("./folder.ts"), daemon()]);
-    const openFolder = folderOpener({ context, view, daemon: client, stateFolder, tellNews, logger });
+    const openFolder = folderOpener({ context, view, daemon: client, tellNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);

@@ -1,9 +1,7 @@
 import { realpath } from "node:fs/promises";
-import { homedir } from "node:os";
-import * as vscode from "vscode";
+import type * as vscode from "vscode";
 import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
-import { PluginConfig } from "./opencode/plugin-config.ts";
 import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./ui/clock.ts";
@@ -22,8 +20,6 @@ export interface FolderHost {
   readonly context: vscode.ExtensionContext;
   readonly view: WatchedView;
   readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
-  /** Of this user alone. */
-  readonly stateFolder: string;
   /** Tells what happened in a folder while no window had it open; returns false where nobody wants to know. */
   readonly tellNews: (folderName: string, news: News) => boolean;
   readonly logger: Logger;
@@ -31,7 +27,7 @@ export interface FolderHost {
 
 /** Builds the parts of one folder that this window has, and joins them to the daemon. */
 export function folderOpener(host: FolderHost): OpenFolder {
-  const { context, view, daemon, stateFolder, logger } = host;
+  const { context, view, daemon, logger } = host;
   const { env } = process;
   const passwords = new PasswordStore(context.secrets);
 
@@ -66,13 +62,6 @@ export function folderOpener(host: FolderHost): OpenFolder {
     );
     const tell = (news: News): boolean => host.tellNews(name, news);
     const whileAway = own(new WhileAway({ known, state, clock: systemClock, tell }));
-    const agentToolsConfig = new PluginConfig({
-      bundle: vscode.Uri.joinPath(context.extensionUri, "dist", "opencode-plugin.js").fsPath,
-      stateFolder,
-      places: { directory: uri.fsPath, env, home: homedir() },
-      logger,
-    });
-
     const configureSoon = (): void => {
       configure().catch((error: unknown) =>
         logger.warn(`The settings were not sent to the background process: ${messageOf(error)}`),
@@ -98,10 +87,10 @@ export function folderOpener(host: FolderHost): OpenFolder {
       get calls() {
         return mirror.calls;
       },
+      open: () => mirror.open(),
       openTranscript: (id) => mirror.openTranscript(id),
       session,
       whileAway,
-      agentToolsConfig,
       dispose: () => {
         // What was seen is noted before the rest ends.
         for (const part of parts.reverse()) part.dispose();

@@ -1,6 +1,7 @@
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { ServerConnection } from "../engine/connection.ts";
 import type { TaskEngine } from "../engine/engine.ts";
+import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { FolderCalls } from "../rpc/contract.ts";
 import type { Connecting } from "./connecting.ts";
 
@@ -9,10 +10,17 @@ export interface FolderParts {
   readonly session: ActiveSession;
   readonly connection: ServerConnection;
   readonly connecting: Connecting;
+  readonly plugin: () => PluginConfig;
 }
 
 /** What windows can call for in a folder, and which part does it. */
-export function createFolderCalls({ engine, session, connection, connecting }: FolderParts): FolderCalls {
+export function createFolderCalls({
+  engine,
+  session,
+  connection,
+  connecting,
+  plugin,
+}: FolderParts): FolderCalls {
   return {
     launch: (...args) => engine.launch(...args),
     resume: (...args) => engine.resume(...args),
@@ -45,5 +53,8 @@ export function createFolderCalls({ engine, session, connection, connecting }: F
     disconnect: () => connecting.disconnect(),
     stopServer: () => connecting.stopServer(),
     attachCommand: (...args) => connection.attachCommand(...args),
+
+    planAgentTools: (...args) => plugin().plan(...args),
+    applyAgentTools: (change) => plugin().apply(change),
   };
 }

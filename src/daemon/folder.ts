@@ -97,7 +97,7 @@ export class Folder implements FolderService, Disposable {
     );
     this.told = this.own(new ToldFolder({ engine, session, connecting, state, clock, logger }));
     this.onDidChange = this.told.onDidChange;
-    this.calls = createFolderCalls({ engine, session, connection, connecting });
+    this.calls = createFolderCalls({ engine, session, connection, connecting, plugin: () => this.plugin() });
     this.own(engine.onDidChange(() => this.followAttention()));
   }
 
@@ -207,16 +207,9 @@ export class Folder implements FolderService, Disposable {
   }
 
   private createConnection(): OpenCodeConnection {
-    const { stateFolder, home, bundle, clock, logger } = this.shared;
+    const { stateFolder, bundle, clock, logger } = this.shared;
     const { directory } = this;
     const env = (): Environment => this.env;
-    const plugin = (): PluginConfig =>
-      new PluginConfig({
-        bundle: bundle("opencode-plugin.js"),
-        stateFolder,
-        places: { directory, env: this.env, home },
-        logger,
-      });
     const connection = this.own(
       createOpenCodeConnection({
         directory,
@@ -232,14 +225,20 @@ export class Folder implements FolderService, Disposable {
           if (!this.settings.agentTools) return env;
           // Tasks of the lowest level may have subagents too. A user's tasks are one level deep, whatever agents may.
           const subagentDepth = Math.max(this.settings.engine.maxDepth, 1) + 1;
-          return plugin().serverEnv(env, { subagentDepth });
+          return this.plugin().serverEnv(env, { subagentDepth });
         },
         clock,
         logger,
       }),
     );
-    this.own(connection.onDidConnect(() => void plugin().refreshPlugin()));
+    this.own(connection.onDidConnect(() => void this.plugin().refreshPlugin()));
     return connection;
+  }
+
+  private plugin(): PluginConfig {
+    const { stateFolder, home, bundle, logger } = this.shared;
+    const places = { directory: this.directory, env: this.env, home };
+    return new PluginConfig({ bundle: bundle("opencode-plugin.js"), stateFolder, places, logger });
   }
 
   private followAttention(): void {

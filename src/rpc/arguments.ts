@@ -16,7 +16,14 @@ import type {
 } from "../engine/server-model.ts";
 import type { ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
-import type { FolderCalls, FolderMethod, FolderSettings, KeptTasks, OpenFolder } from "./contract.ts";
+import type {
+  ConfigPlan,
+  FolderCalls,
+  FolderMethod,
+  FolderSettings,
+  KeptTasks,
+  OpenFolder,
+} from "./contract.ts";
 
 /*
  * What windows send, checked here and nowhere else. Objects are strict: what is missing here does not compile, and a
@@ -119,6 +126,13 @@ const requestAnswer = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("dismiss") }),
 ]) satisfies z.ZodMiniType<RequestAnswer>;
 
+const configPlan = z.strictObject({
+  path: z.string(),
+  before: text,
+  after: z.string(),
+  entry: z.string(),
+} satisfies Fields<ConfigPlan>);
+
 /** An argument that was left out is null in a JSON array. */
 const maybe = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
@@ -165,6 +179,8 @@ const parameters = {
   disconnect: nothing,
   stopServer: nothing,
   attachCommand: z.tuple([id]),
+  planAgentTools: z.tuple([z.enum(["install", "remove"]), z.enum(["project", "user"])]),
+  applyAgentTools: z.tuple([configPlan]),
 } satisfies { [K in FolderMethod]: z.ZodMiniType<AllOf<Parameters<Travelling[K]>>> };
 
 const engineSettings = z.strictObject({

@@ -107,6 +107,21 @@ export interface FolderCalls extends TaskCommands, Reads {
   /** Ends a server that this product started, and leaves it. */
   stopServer(): Promise<void>;
   attachCommand(sessionID: string): Promise<ProgramCall>;
+
+  /** What that would do to OpenCode's own configuration; undefined: there is no file to remove them from. */
+  planAgentTools(action: "install" | "remove", scope: "project" | "user"): Promise<ConfigPlan | undefined>;
+  /** Rejects with a `Refusal` where that cannot be; then nothing was changed. */
+  applyAgentTools(plan: ConfigPlan): Promise<void>;
+}
+
+/** What becomes of a file of OpenCode's configuration; nothing if `after` is `before`. */
+export interface ConfigPlan {
+  readonly path: string;
+  /** Undefined: there is no such file yet. */
+  readonly before?: string | undefined;
+  readonly after: string;
+  /** The text in it that names the agent tools. */
+  readonly entry: string;
 }
 
 export type FolderMethod = keyof FolderCalls;

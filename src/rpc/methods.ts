@@ -64,6 +64,8 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   disconnect: REACH,
   stopServer: REACH,
   attachCommand: READ,
+  planAgentTools: READ,
+  applyAgentTools: ONCE,
 };
 
 export const methodNames = Object.keys(METHODS) as readonly FolderMethod[];

@@ -3,7 +3,6 @@ import type { Disposable } from "../../engine/event.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
 import type { Transcript } from "../../engine/transcript.ts";
 import type { FolderCalls } from "../../rpc/contract.ts";
-import type { AgentToolsConfig } from "../commands/agent-tools-commands.ts";
 import type { Connector } from "../connector.ts";
 import type { WindowSession } from "../mirror/window-session.ts";
 import type { Settings } from "../settings.ts";
@@ -22,10 +21,10 @@ export interface Folder extends Disposable {
   readonly known: ReadModel;
   /** What changes them, and what is read on demand. Throws a `Refusal` until the folder is trusted and opened. */
   readonly calls: FolderCalls;
+  /** Opens it at the daemon; again, it does nothing. No server is started. */
+  open(): Promise<FolderCalls>;
   /** The conversation of a task or subagent, followed live until disposed. */
   openTranscript(id: string): Promise<Transcript>;
   readonly session: WindowSession;
   readonly whileAway: WhileAway;
-  /** OpenCode's own configuration of this folder, and of the user. */
-  readonly agentToolsConfig: AgentToolsConfig;
 }
