@@ -18,7 +18,7 @@ const PARTS = {
   rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
   /** Joins what works on folders into a process of its own. */
   daemon: {
-    parts: ["bridge", "engine", "opencode", "rpc", "state", "tokens"],
+    parts: ["bridge", "engine", "opencode", "rpc", "state", "tokens", "tools"],
     packages: ["node:", "zod"],
   },
   ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },

@@ -147,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
+  own(new AgentTools({ folders, known: engine, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("asyncagents.textEditor", editor !== undefined);

@@ -113,11 +113,6 @@ export class ToolService implements Disposable {
     const { connection, known, commands, clock } = this.options;
     const { runOf } = await import("../tools/runs.ts");
     const run = runOf(call.tool);
-    if (!run)
-      throw new Refusal(
-        "unavailable",
-        `This version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
-      );
     await connection.connect().catch(refuse);
     const { sessionID, messageID, callID, waitedMs, permitted } = call;
     const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };

@@ -54,6 +54,13 @@ export function createFolderCalls({
     stopServer: () => connecting.stopServer(),
     attachCommand: (...args) => connection.attachCommand(...args),
 
+    callTool: async (name, input, sessionID, signal) => {
+      const { runOf } = await import("../tools/runs.ts");
+      const caller = { sessionID, by: "person" as const };
+      const context = { caller, known: engine, commands: engine, signal, now: Date.now };
+      const { text } = await runOf(name)(input, context);
+      return text;
+    },
     planAgentTools: (...args) => plugin().plan(...args),
     applyAgentTools: (change) => plugin().apply(change),
   };

@@ -143,10 +143,11 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 const nothing = z.tuple([]);
 
 /** Without the signals, which do not travel. */
-type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect"> & {
+type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "callTool"> & {
   output(taskID: string, options?: Omit<OutputOptions, "signal">): unknown;
   previewFork(request: ForkRequest): unknown;
   connect(): unknown;
+  callTool(name: string, input: unknown, sessionID: string): unknown;
 };
 
 const parameters = {
@@ -179,6 +180,7 @@ const parameters = {
   disconnect: nothing,
   stopServer: nothing,
   attachCommand: z.tuple([id]),
+  callTool: z.tuple([z.string(), z.unknown(), id]),
   planAgentTools: z.tuple([z.enum(["install", "remove"]), z.enum(["project", "user"])]),
   applyAgentTools: z.tuple([configPlan]),
 } satisfies { [K in FolderMethod]: z.ZodMiniType<AllOf<Parameters<Travelling[K]>>> };

@@ -108,6 +108,8 @@ export interface FolderCalls extends TaskCommands, Reads {
   stopServer(): Promise<void>;
   attachCommand(sessionID: string): Promise<ProgramCall>;
 
+  /** One of the tools for agents, called for the user in this session. Resolves to the text for the model. */
+  callTool(name: string, input: unknown, sessionID: string, signal: CancelSignal): Promise<string>;
   /** What that would do to OpenCode's own configuration; undefined: there is no file to remove them from. */
   planAgentTools(action: "install" | "remove", scope: "project" | "user"): Promise<ConfigPlan | undefined>;
   /** Rejects with a `Refusal` where that cannot be; then nothing was changed. */

@@ -64,6 +64,10 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   disconnect: REACH,
   stopServer: REACH,
   attachCommand: READ,
+  callTool: {
+    repeatable: false,
+    signal: { at: 3, cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+  },
   planAgentTools: READ,
   applyAgentTools: ONCE,
 };

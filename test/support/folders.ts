@@ -1,4 +1,5 @@
 import type * as vscode from "vscode";
+import { createFolderCalls, type FolderParts } from "../../src/daemon/folder-calls.ts";
 import type { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
@@ -84,7 +85,7 @@ export class MemoryWorkspace {
       uri,
       name,
       known: engine,
-      calls: engine,
+      calls: createFolderCalls({ engine, session } as FolderParts),
       openTranscript: (id: string) => engine.transcript(id),
       session,
       connector,
