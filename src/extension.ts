@@ -14,7 +14,7 @@ import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
-import { Engines } from "./ui/folders/engines.ts";
+import { AllTasks } from "./ui/folders/all-tasks.ts";
 import type { Folder } from "./ui/folders/folder.ts";
 import { Folders, type OpenFolder } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
@@ -48,18 +48,18 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const logger = channelLogger(channel);
   const settings = new Settings();
   const folders = own(new Folders(vscode.workspace, logger));
-  const engine = own(new Engines(folders, logger));
-  const tasks = routedCommands(folders, engine);
+  const known = own(new AllTasks(folders, logger));
+  const tasks = routedCommands(folders, known);
 
   const list = own(new ListOptions(context.workspaceState));
   const keys = new ContextKeys();
   const trouble = own(new DaemonTrouble(logger));
-  const view = own(new TaskView(engine, folders, list, keys, trouble));
+  const view = own(new TaskView(known, folders, list, keys, trouble));
   const documents = own(new TextDocuments());
   const panels = own(
     new OutputPanels(
       context.extensionUri,
-      createOutputSource(engine, folders),
+      createOutputSource(known, folders),
       createOutputActions(tasks, folders, logger),
       documents,
       logger,
@@ -70,7 +70,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
     new Notifications({
-      engine,
+      known,
       tasks,
       logger,
       notifyUser: () => settings.notifyUser(),
@@ -79,13 +79,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       isShown,
     }),
   );
-  const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
-  own(new StatusBar(engine, folders, TASK_VIEW));
+  const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
+  own(new StatusBar(known, folders, TASK_VIEW));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
   const openReview = async (): Promise<Review> => {
     const { Review } = await import("./ui/changes/review.ts");
-    return own(new Review({ engine, folders, state: context.workspaceState, keys, textChanges, logger }));
+    return own(new Review({ known, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
   let opening: Promise<Review> | undefined;
   const review = (): Promise<Review> => (opening ??= openReview());
@@ -113,7 +113,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const commandContext: CommandContext = {
     folders,
-    engine,
+    known,
     tasks,
     panels,
     promptEditors: own(new PromptEditors(context.workspaceState, keys)),
@@ -147,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, known: engine, logger, onDidLaunch }, settings));
+  own(new AgentTools({ folders, known, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("asyncagents.textEditor", editor !== undefined);
@@ -204,7 +204,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
 
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
-  own(engine.onDidChange((change) => taskChanges.fire(change)));
+  own(known.onDidChange((change) => taskChanges.fire(change)));
   const sessionChanges = own(new vscode.EventEmitter<string | undefined>());
   const tellSession = (): void => sessionChanges.fire(folders.current?.session.id);
   own(folders.onDidChangeCurrent(tellSession));

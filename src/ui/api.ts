@@ -56,22 +56,22 @@ export function createApi(
   taskChanges: vscode.Event<TaskChange>,
   sessionChanges: vscode.Event<string | undefined>,
 ): AsyncAgentsApi {
-  const { engine, folders, tasks } = context;
+  const { known, folders, tasks } = context;
   const session = (): WindowSession | undefined => folders.current?.session;
   /** The tasks of a folder are known once it is connected. */
   const connected = async (taskID: string): Promise<void> => {
     await folders.opened;
-    await connectedFolder(folders, engine.folderOf(taskID));
+    await connectedFolder(folders, known.folderOf(taskID));
   };
   return {
     apiVersion: 1,
     ready: () => ready,
     tasks: {
       list: (parentSessionID = session()?.id) =>
-        parentSessionID === undefined ? [] : engine.list(parentSessionID),
+        parentSessionID === undefined ? [] : known.list(parentSessionID),
       get: (taskID) => {
         try {
-          return engine.find(taskID);
+          return known.find(taskID);
         } catch {
           return undefined;
         }
@@ -90,7 +90,7 @@ export function createApi(
         return tasks.output(taskID, options);
       },
       wait: async (taskID, { timeoutMs, signal } = {}) =>
-        (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
+        (await known.wait([taskID], { timeout: timeoutMs, signal }))[0],
       cancel: async (taskID) => {
         await connected(taskID);
         return tasks.cancel(taskID);

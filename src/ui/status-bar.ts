@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
 import type { TakenSince } from "../engine/taken-since.ts";
 import { isAtWork, type Child, type Subagent } from "../engine/subagent.ts";
-import type { Tasks } from "./folders/engines.ts";
+import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
@@ -27,7 +27,7 @@ export class StatusBar implements vscode.Disposable {
   private shown: string | undefined;
 
   constructor(
-    private readonly engine: Tasks,
+    private readonly known: Tasks,
     private readonly folders: Folders,
     /** The view of the tasks. */
     private readonly viewID: string,
@@ -38,13 +38,13 @@ export class StatusBar implements vscode.Disposable {
     };
     this.subscriptions = [
       this.item,
-      engine.onDidChange(updateSoon),
-      engine.onDidChangeSubagent(({ id, after }) => {
+      known.onDidChange(updateSoon),
+      known.onDidChangeSubagent(({ id, after }) => {
         if (after && isAtWork(after)) this.subagents.set(id, after);
         else if (!this.subagents.delete(id)) return;
         updateSoon();
       }),
-      engine.onDidChangeRequests(updateSoon),
+      known.onDidChangeRequests(updateSoon),
       folders.onDidChange(updateSoon),
       folders.follow(({ connector }) => connector.onDidChange(updateSoon)),
     ];
@@ -56,7 +56,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private active(): readonly Child[] {
-    return [...this.engine.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
+    return [...this.known.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
   }
 
   /** Of a server that was stopped, or left, nothing is told. */
@@ -83,7 +83,7 @@ export class StatusBar implements vscode.Disposable {
     if (this.isReading) return false;
     this.isReading = true;
     try {
-      this.today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+      this.today = await this.known.takenSince(new Date().setHours(0, 0, 0, 0));
       return true;
     } catch {
       // Without a connection the sums stay as they were.
@@ -97,7 +97,7 @@ export class StatusBar implements vscode.Disposable {
     const { today } = this;
     const active = this.active();
     if (active.length === 0) return this.hide();
-    const requests = this.engine.openRequests().filter(({ child }) => this.isTold(child));
+    const requests = this.known.openRequests().filter(({ child }) => this.isTold(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
     const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));

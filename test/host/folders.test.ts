@@ -5,7 +5,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
-import { Engines } from "../../src/ui/folders/engines.ts";
+import { AllTasks } from "../../src/ui/folders/all-tasks.ts";
 import { routedCommands } from "../../src/ui/folders/routed-commands.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/nodes.ts";
@@ -19,15 +19,15 @@ const memento: vscode.Memento = { keys: () => [], get: () => undefined, update: 
 
 describe("the tree of several folders", () => {
   let workspace: MemoryWorkspace;
-  let engines: Engines;
+  let allTasks: AllTasks;
   let tree: TaskTree;
   let made: { dispose(): void }[];
   let drawn: string[];
 
   beforeEach(() => {
     workspace = new MemoryWorkspace(strictLogger);
-    engines = new Engines(workspace.folders, strictLogger);
-    tree = new TaskTree(engines, workspace.folders, new ListOptions(memento));
+    allTasks = new AllTasks(workspace.folders, strictLogger);
+    tree = new TaskTree(allTasks, workspace.folders, new ListOptions(memento));
     made = [];
     drawn = [];
     tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
@@ -35,7 +35,7 @@ describe("the tree of several folders", () => {
 
   afterEach(() => {
     tree.dispose();
-    engines.dispose();
+    allTasks.dispose();
     workspace.folders.dispose();
     for (const each of made) each.dispose();
   });
@@ -118,14 +118,14 @@ describe("the tree of several folders", () => {
 describe("commands in a workspace of several folders", () => {
   it("each goes to the folder of the session that it is about", async () => {
     const workspace = new MemoryWorkspace(strictLogger);
-    const engines = new Engines(workspace.folders, strictLogger);
-    const commands = routedCommands(workspace.folders, engines);
+    const allTasks = new AllTasks(workspace.folders, strictLogger);
+    const commands = routedCommands(workspace.folders, allTasks);
     await assert.rejects(
       commands.cancel("x"),
       (error) => error instanceof Refusal && /open one/.test(error.message),
     );
     const tasks: string[] = [];
-    const own: { dispose(): void }[] = [engines, workspace.folders];
+    const own: { dispose(): void }[] = [allTasks, workspace.folders];
     for (const name of ["api", "web"]) {
       const server = new MemoryServer({ name });
       const added = await addRunningTasks(server, 1);
@@ -139,8 +139,8 @@ describe("commands in a workspace of several folders", () => {
     await workspace.open();
     const [inApi = "", inWeb = ""] = tasks;
     assert.equal((await commands.cancel(inWeb)).id, inWeb);
-    assert.equal(engines.find(inApi).status, "running");
-    const { parentSessionID, batchID } = engines.find(inApi);
+    assert.equal(allTasks.find(inApi).status, "running");
+    const { parentSessionID, batchID } = allTasks.find(inApi);
     assert.deepEqual(
       (await commands.cancelBatch(batchID, parentSessionID)).map(({ id }) => id),
       [inApi],

@@ -13,7 +13,7 @@ import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { TaskView } from "../../src/ui/tree/task-view.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
-import { Engines } from "../../src/ui/folders/engines.ts";
+import { AllTasks } from "../../src/ui/folders/all-tasks.ts";
 import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { until } from "../support/wait.ts";
@@ -53,7 +53,7 @@ describe("the tree", () => {
     memento = new MemoryMemento();
     options = new ListOptions(memento);
     const { folders } = await openFolder(engine, session);
-    tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
+    tree = new TaskTree(new AllTasks(folders, strictLogger), folders, options);
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     made = 0;
     await engine.connect();
@@ -427,7 +427,7 @@ describe("the tree", () => {
     const keys = { set: () => undefined } as unknown as ContextKeys;
     const { folders } = workspace;
     const daemon = { message: undefined, onDidChange: never };
-    const shown = new TaskView(new Engines(folders, strictLogger), folders, options, keys, daemon);
+    const shown = new TaskView(new AllTasks(folders, strictLogger), folders, options, keys, daemon);
     try {
       options.filter = { ...NO_FILTER, text: "nothing like it" };
       assert.equal(
@@ -449,7 +449,7 @@ describe("the tree of 5,000 tasks", () => {
     const session = new ActiveSession(engine, server, strictLogger);
     const options = new ListOptions(new MemoryMemento());
     const { folders } = await openFolder(engine, session);
-    const tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
+    const tree = new TaskTree(new AllTasks(folders, strictLogger), folders, options);
     try {
       await engine.connect();
       await session.refresh();

@@ -60,11 +60,11 @@ export const launchForked: Command = {
  * the same model unless changed.
  */
 export async function forkTask(
-  { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
+  { known, tasks }: Pick<CommandContext, "known" | "tasks">,
   taskID: string,
   input: LaunchArguments,
 ): Promise<Task> {
-  const { id, parentSessionID, agent, model } = findChild({ engine }, taskID);
+  const { id, parentSessionID, agent, model } = findChild({ known }, taskID);
   return tasks.launch({
     prompt: input.prompt,
     description: input.description,

@@ -27,7 +27,7 @@ export class RequestNotifications implements vscode.Disposable {
       this.gathering ??= setTimeout(() => this.tellNew(), GATHER_MS);
     };
     this.subscriptions = [
-      context.engine.onDidChangeRequests(tellSoon),
+      context.known.onDidChangeRequests(tellSoon),
       context.folders.follow(({ connector }) => connector.onDidChange(tellSoon)),
     ];
   }
@@ -39,7 +39,7 @@ export class RequestNotifications implements vscode.Disposable {
 
   private tellNew(): void {
     this.gathering = undefined;
-    const open = this.context.engine.openRequests();
+    const open = this.context.known.openRequests();
     const fresh = open.filter(({ request }) => !this.told.has(request.id) && !this.isSummarised(request));
     for (const { request } of fresh) this.told.add(request.id);
     const untold = fresh.filter(({ child }) => !this.isShown(child.id));

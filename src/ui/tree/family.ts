@@ -1,7 +1,7 @@
 import type { ReadModel } from "../../engine/read-model.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 
 /** What tells who is below whom. */

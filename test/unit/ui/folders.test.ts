@@ -4,7 +4,7 @@ import { ActiveSession } from "../../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { connectedFolder } from "../../../src/ui/folders/connected-folder.ts";
-import { Engines } from "../../../src/ui/folders/engines.ts";
+import { AllTasks } from "../../../src/ui/folders/all-tasks.ts";
 import { FolderState } from "../../../src/ui/folders/folder-state.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../../support/folders.ts";
@@ -166,10 +166,10 @@ describe("the folders of a workspace", () => {
   });
 
   describe("their tasks", () => {
-    let engines: Engines;
+    let allTasks: AllTasks;
 
-    beforeEach(() => (engines = new Engines(workspace.folders, strictLogger)));
-    afterEach(() => engines.dispose());
+    beforeEach(() => (allTasks = new AllTasks(workspace.folders, strictLogger)));
+    afterEach(() => allTasks.dispose());
 
     const refusal = (code: string, text: RegExp) => (error: unknown) =>
       error instanceof Refusal && error.code === code && text.test(error.message);
@@ -177,59 +177,59 @@ describe("the folders of a workspace", () => {
     it("are found by ID and by the end of one, whichever folder they are of", async () => {
       const [a, b] = [await add("a", 1), await add("b", 2)];
       await workspace.open();
-      assert.equal(engines.active().length, 3);
+      assert.equal(allTasks.active().length, 3);
       for (const [folder, id] of [
         [workspace.get("a"), a.tasks[0]],
         [workspace.get("b"), b.tasks[1]],
       ] as const) {
         assert.ok(id);
-        assert.equal(engines.get(id)?.id, id);
-        assert.equal(engines.folderOf(id), folder);
-        assert.equal(engines.list(engines.find(id).parentSessionID).length, folder.known.active().length);
+        assert.equal(allTasks.get(id)?.id, id);
+        assert.equal(allTasks.folderOf(id), folder);
+        assert.equal(allTasks.list(allTasks.find(id).parentSessionID).length, folder.known.active().length);
       }
-      assert.deepEqual(engines.list("ses_unknown"), []);
-      assert.equal(engines.child("ses_unknown"), undefined);
+      assert.deepEqual(allTasks.list("ses_unknown"), []);
+      assert.equal(allTasks.child("ses_unknown"), undefined);
     });
 
     it("an ending of an ID that fits tasks of several folders is refused, and names them", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const id = a.tasks[0] ?? "";
-      assert.throws(() => engines.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
-      assert.throws(() => engines.find("nowhere"), refusal("unknown-task", /nowhere/));
-      assert.equal(engines.find(id, engines.find(id).parentSessionID).id, id);
+      assert.throws(() => allTasks.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
+      assert.throws(() => allTasks.find("nowhere"), refusal("unknown-task", /nowhere/));
+      assert.equal(allTasks.find(id, allTasks.find(id).parentSessionID).id, id);
     });
 
     it("[RES-6] one that no folder knows is refused in the words that one folder has, which suggest a new task", async () => {
       const remedy = /no task x, or .*no longer exists; .*start a new asyncagents_task instead/;
       await workspace.open();
-      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
-      await assert.rejects(engines.transcript("x"), refusal("unknown-task", remedy));
-      assert.deepEqual(engines.openRequests(), []);
+      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
+      await assert.rejects(allTasks.transcript("x"), refusal("unknown-task", remedy));
+      assert.deepEqual(allTasks.openRequests(), []);
       await add("a");
       await add("b");
-      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
+      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
     });
 
     it("one of another session is as one that never was, also where no folder knows the session that asks", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       for (const reference of [a.tasks[0] ?? "", "ses_"])
-        assert.throws(() => engines.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
+        assert.throws(() => allTasks.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
     });
 
     it("changes are told of each folder as long as it is there", async () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const told: string[] = [];
-      engines.onDidChange(({ id, before, after }) => {
+      allTasks.onDidChange(({ id, before, after }) => {
         if (before?.status === "running" && after?.status === "cancelled") told.push(id);
       });
       await b.engine.cancel(b.tasks[0] ?? "");
       workspace.remove("a");
       await a.engine.cancel(a.tasks[0] ?? "");
       assert.deepEqual(told, b.tasks);
-      assert.equal(engines.get(a.tasks[0] ?? ""), undefined);
+      assert.equal(allTasks.get(a.tasks[0] ?? ""), undefined);
     });
 
     it("what waits for the person in a folder waits no more once it goes", async () => {
@@ -240,7 +240,7 @@ describe("the folders of a workspace", () => {
       server.ask(id);
       await until("the request", () => engine.pendingRequests(id).length === 1);
       const open: number[] = [];
-      engines.onDidChangeRequests(() => open.push(engines.openRequests().length));
+      allTasks.onDidChangeRequests(() => open.push(allTasks.openRequests().length));
       workspace.remove("b");
       assert.deepEqual(open, [0]);
     });
@@ -249,7 +249,7 @@ describe("the folders of a workspace", () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const ids = [...a.tasks, ...b.tasks];
-      const waiting = engines.wait(ids);
+      const waiting = allTasks.wait(ids);
       await b.engine.cancel(b.tasks[0] ?? "");
       await a.engine.cancel(a.tasks[0] ?? "");
       assert.deepEqual(

@@ -19,7 +19,7 @@ import type { Folder } from "./folder.ts";
 import type { Folders } from "./folders.ts";
 
 /** What is known of the tasks of all folders as one: a session is of one folder, so its ID says which is asked. */
-export class Engines implements Disposable {
+export class AllTasks implements Disposable {
   private readonly taskChanges: Emitter<TaskChange>;
   private readonly sessionChanges: Emitter<string>;
   private readonly subagentChanges: Emitter<SubagentChange>;
@@ -199,7 +199,7 @@ export class Engines implements Disposable {
 }
 
 /** What is known of the tasks, whichever folder they are of. */
-export type Tasks = Pick<Engines, Exclude<keyof Engines, "folderOf" | "dispose">>;
+export type Tasks = Pick<AllTasks, Exclude<keyof AllTasks, "folderOf" | "dispose">>;
 
 /** Whether a reference names one of its tasks, or several. */
 function knows(known: ReadModel, reference: string): boolean {
