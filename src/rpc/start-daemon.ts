@@ -10,6 +10,8 @@ import type { DaemonFiles } from "./daemon-files.ts";
 import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "./daemon-program.ts";
 
 const LISTEN_TIMEOUT_MS = 15_000;
+/** In megabytes: most of what the daemon reads is soon of no use, and with the default of 16 much of it stays. */
+const YOUNG_GENERATION = 1;
 
 export interface DaemonProgram {
   /** The editor's own executable, which runs as Node when told to. */
@@ -33,7 +35,7 @@ export async function startDaemon(
     await ensurePrivateFolder(files.folder);
     const log = await open(files.log, "a", 0o600);
     try {
-      const child = spawn(execPath, [script], {
+      const child = spawn(execPath, [`--max-semi-space-size=${YOUNG_GENERATION}`, script], {
         // A folder in which a process runs cannot be removed on Windows; this one is the daemon's own.
         cwd: files.folder,
         env: { ...env, ELECTRON_RUN_AS_NODE: "1" },
