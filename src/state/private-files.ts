@@ -41,7 +41,7 @@ export async function ensurePrivateFolder(path: string): Promise<void> {
 
 /** Writes a file that this user alone can read; readers see the old text or the new one, never a part. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
+  const draft = draftOf(path);
   try {
     await writeFile(draft, text, { mode: 0o600, flag: "wx" });
     await rename(draft, path);
@@ -49,6 +49,11 @@ export async function writePrivateFile(path: string, text: string): Promise<void
     await rm(draft, { force: true });
     throw error;
   }
+}
+
+/** Where a file is written before it is there; see {@link sweepDrafts}. */
+export function draftOf(path: string): string {
+  return `${path}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
 }
 
 /** Removes what processes had not written to its end when they were killed. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { link, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { draftOf } from "./private-files.ts";
 import { isAlive, isSame, startOf } from "./processes.ts";
 
 /** Starting takes a second or two; a lock of this age was left behind. */
@@ -17,15 +18,16 @@ export class StartLock {
   static async tryAcquire(path: string): Promise<StartLock | undefined> {
     const { pid } = process;
     const content = JSON.stringify({ pid, processStart: await startOf(pid), token: randomUUID() });
+    const draft = draftOf(path);
     try {
-      await writeFile(path, content, { flag: "wx", mode: 0o600 });
+      await writeFile(draft, content, { flag: "wx", mode: 0o600 });
+      // With its content from the first moment on: a lock that says nothing could be anybody's.
+      await link(draft, path);
       return new StartLock(path, content);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        // A full disk takes the file and not its content.
-        await rm(path, { force: true });
-        throw error;
-      }
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    } finally {
+      await rm(draft, { force: true });
     }
     await removeLeft(path);
     return undefined;
@@ -50,18 +52,11 @@ export class StartLock {
 async function removeLeft(path: string): Promise<void> {
   const found = await read(path);
   if (found === undefined || !((await isLeft(found)) || (await isOld(path)))) return;
-  const guard = `${path}.left`;
+  const guard = await StartLock.tryAcquire(`${path}.left`);
   try {
-    await writeFile(guard, "", { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    if (await isOld(guard)) await rm(guard, { force: true });
-    return;
-  }
-  try {
-    if ((await read(path)) === found) await rm(path, { force: true });
+    if (guard && (await read(path)) === found) await rm(path, { force: true });
   } finally {
-    await rm(guard, { force: true });
+    await guard?.release();
   }
 }
 
@@ -74,9 +69,8 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether the holder is gone. One that has not written its name yet is not: its lock is left when it is old. */
+/** Whether the holder is gone. */
 async function isLeft(content: string): Promise<boolean> {
-  if (!content) return false;
   try {
     const { pid, processStart } = JSON.parse(content) as { pid: unknown; processStart?: string };
     if (typeof pid !== "number") return true;

@@ -43,6 +43,7 @@ describe("Start lock", () => {
       (path: string) =>
         writeFileSync(path, JSON.stringify({ pid: process.pid, processStart: "before", token: "t" })),
     ],
+    ["that says nothing, as its disk was full", (path: string) => writeFileSync(path, "")],
     [
       "that is too old",
       (path: string) => {
@@ -62,11 +63,12 @@ describe("Start lock", () => {
     const path = join(tempDir(), "lock");
     const left = JSON.stringify({ pid: goneProcess(), token: "t" });
     writeFileSync(path, left);
-    writeFileSync(`${path}.left`, "");
+    const taking = await StartLock.tryAcquire(`${path}.left`);
     assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.equal(readFileSync(path, "utf8"), left);
-    // Whoever was at it has crashed.
-    utimesSync(`${path}.left`, new Date(0), new Date(0));
+    await taking?.release();
+    // Another one crashed while it was at it.
+    writeFileSync(`${path}.left`, left);
     for (let attempt = 1; attempt <= 2; attempt++) assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.ok(await StartLock.tryAcquire(path));
     assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
