@@ -8,11 +8,11 @@ import { StartLock } from "../state/start-lock.ts";
 import { PROTOCOL_VERSION, type Welcome } from "./contract.ts";
 import { notStarted, outdated, Silence } from "./daemon-failures.ts";
 import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
-import { DaemonLink, type DaemonWire } from "./daemon-link.ts";
+import { DaemonLink } from "./daemon-link.ts";
 import { OtherProtocol } from "./failures.ts";
 import { isProof, proofOf } from "./proof.ts";
 import { startDaemon, type DaemonProgram } from "./start-daemon.ts";
-import { Wire, type Receiver } from "./wire.ts";
+import type { Receiver } from "./wire.ts";
 import { WireClosed } from "./wire-closed.ts";
 
 /** How long the daemon may take to greet or to hand over. */
@@ -36,9 +36,10 @@ export interface LinkListener {
 }
 
 /** A daemon that answers: one to work with, or one of an older version. */
-type Found =
-  | { readonly kind: "current"; readonly link: DaemonLink }
-  | { readonly kind: "older"; readonly wire: DaemonWire };
+interface Found {
+  readonly kind: "current" | "older";
+  readonly link: DaemonLink;
+}
 
 /**
  * A connection to this user's daemon, started where none runs, and replaced where it is of an older version. Rejects
@@ -51,7 +52,7 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
   for (;;) {
     const found = await find(files, place, listener);
     if (found?.kind === "current") return found.link;
-    found?.wire.close();
+    found?.link.close();
     await ensurePrivateFolder(files.folder);
     const lock = await StartLock.tryAcquire(files.lock);
     if (lock)
@@ -70,12 +71,12 @@ async function replace(files: DaemonFiles, place: DaemonPlace, listener: LinkLis
   // Another window may have started it meanwhile.
   const found = await find(files, place, listener);
   if (found?.kind === "current") return found.link;
-  if (found) await handOver(found.wire, place.clock);
+  if (found) await handOver(found.link, place.clock);
   const { stateFolder, version, clock } = place;
   await startDaemon(place, { stateFolder, version }, files, clock);
   const started = await find(files, place, listener);
   if (started?.kind === "current") return started.link;
-  started?.wire.close();
+  started?.link.close();
   throw notStarted(sentence("it did not answer"));
 }
 
@@ -99,40 +100,41 @@ async function greet(
     throw (error as NodeJS.ErrnoException).code === "EAGAIN" ? new Silence() : error;
   });
   if (!socket) return undefined;
-  const wire: DaemonWire = new Wire(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
+  const link = new DaemonLink(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
   const nonce = randomBytes(16).toString("base64url");
   const proof = proofOf(entry.token, "window", nonce);
   let welcome: Welcome;
   try {
     const hello = { nonce, proof, protocol: PROTOCOL_VERSION, version, pid: process.pid };
-    welcome = await inTime(wire.request("hello", [hello]), clock);
+    welcome = await inTime(link.request("hello", [hello]), clock);
   } catch (error) {
-    if (error instanceof OtherProtocol && error.older === "daemon") return { kind: "older", wire };
-    wire.close();
+    if (error instanceof OtherProtocol && error.older === "daemon") return { kind: "older", link };
+    link.close();
     if (error instanceof OtherProtocol) throw outdated();
     // It ends now, or it started just now and its entry is still that of another.
     if (error instanceof WireClosed || error instanceof Refusal) return undefined;
     throw error;
   }
   if (!isProof(welcome.proof, entry.token, "daemon", nonce)) {
-    wire.close();
+    link.close();
     return undefined;
   }
-  if (isOlder(welcome.version, version)) return { kind: "older", wire };
-  return { kind: "current", link: new DaemonLink(wire, welcome.pid, clock, onAnswer) };
+  if (isOlder(welcome.version, version)) return { kind: "older", link };
+  link.follow(welcome.pid, clock, onAnswer);
+  return { kind: "current", link };
 }
 
 /** Resolves when the daemon is gone and its servers run on. */
-async function handOver(wire: DaemonWire, clock: Clock): Promise<void> {
+async function handOver(link: DaemonLink, clock: Clock): Promise<void> {
   try {
-    await inTime(wire.request("handOver", []), clock);
+    await inTime(link.request("handOver", []), clock);
   } catch (error) {
     if (!(error instanceof WireClosed)) {
-      wire.close();
+      link.close();
       throw error;
     }
   }
-  await inTime(wire.closed, clock);
+  await inTime(link.closed, clock);
 }
 
 /**
