@@ -127,7 +127,6 @@ const bundles = [
     chunkNames: "chunks/[name]-[hash]",
   },
   { ...node, format: "cjs", entryPoints: ["src/daemon/main.ts"], outfile: "dist/daemon.cjs" },
-  { ...node, format: "cjs", entryPoints: ["src/opencode/watchdog/main.ts"], outfile: "dist/watchdog.cjs" },
   { ...node, format: "cjs", entryPoints: ["src/tokens/worker.ts"], outfile: "dist/tokenizer.cjs" },
   {
     // Runs inside the OpenCode server, from wherever its configuration says: it brings along all that it needs.

@@ -4,7 +4,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
-import { isAlive, isSame, startOf } from "../state/processes.ts";
+import { isLiving, startOf } from "../state/processes.ts";
 
 const ENTRY_VERSION = 1;
 /** Called so wherever the plugin of another version may look for it. */
@@ -69,11 +69,6 @@ export async function removeStale(stateFolder: string): Promise<void> {
     if (!(await isLiving(entry))) await rm(path, { force: true });
   };
   await Promise.all((await readFiles(stateFolder)).map(removeIfStale));
-}
-
-/** Whether the process that wrote the entry runs. Windows tells no more than that some process has its ID. */
-async function isLiving({ pid, processStart }: EndpointEntry): Promise<boolean> {
-  return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
 interface EntryFile {

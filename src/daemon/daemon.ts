@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import { messageOf, Refusal } from "../engine/errors.ts";
+import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
+import { OwnServers } from "../opencode/own-servers.ts";
 import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
@@ -38,8 +40,11 @@ export interface DaemonOptions {
 export class Daemon implements FolderHost {
   private readonly startedAt = systemClock.now();
   private readonly tokens: ThreadTokenCounter;
+  private readonly ownServers: OwnServers;
   private readonly folders: Folders;
   private readonly lifetime: Lifetime;
+  private readonly sweep: Disposable;
+  private swept: Promise<void> | undefined;
   private server: DaemonServer | undefined;
   private ending: Promise<void> | undefined;
   readonly onDidLog;
@@ -52,19 +57,21 @@ export class Daemon implements FolderHost {
     const bundle = (name: string): string => join(bundles, name);
     this.onDidLog = log.onLine;
     this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
-    this.folders = new Folders(
-      {
-        stateFolder,
-        home,
-        bundle,
-        tokens: this.tokens,
-        starts: new Limit(STARTS_AT_ONCE),
-        clock: systemClock,
-        logger: log,
-      },
+    this.ownServers = new OwnServers({ stateFolder, graceMs, clock: systemClock, logger: log });
+    this.folders = new Folders({
+      stateFolder,
+      home,
+      bundle,
+      ownServers: this.ownServers,
+      tokens: this.tokens,
+      starts: new Limit(STARTS_AT_ONCE),
       graceMs,
-    );
+      clock: systemClock,
+      logger: log,
+    });
     this.lifetime = new Lifetime(systemClock, graceMs, () => void this.end("nobody needs it"));
+    // By then the windows that the last daemon served have joined what is theirs.
+    this.sweep = systemClock.after(graceMs, () => void (this.swept = this.sweepServers()));
     this.folders.onDidChangeCount((folders) => this.lifetime.follow({ folders }));
   }
 
@@ -110,6 +117,14 @@ export class Daemon implements FolderHost {
     this.log.error(message, error);
   }
 
+  private async sweepServers(): Promise<void> {
+    try {
+      await this.ownServers.sweep();
+    } catch (error) {
+      this.log.warn(`The servers that an earlier daemon left could not be ended: ${messageOf(error)}`);
+    }
+  }
+
   /** Takes no command any more, and leaves the servers that are in use to whoever comes next. */
   private end(why: string): Promise<void> {
     this.ending ??= this.leave(why);
@@ -120,7 +135,8 @@ export class Daemon implements FolderHost {
     this.log.info(`The daemon ends: ${why}.`);
     this.lifetime.dispose();
     this.tokens.dispose();
-    await this.folders.leave();
+    this.sweep.dispose();
+    await Promise.all([this.ownServers.leave(), this.folders.leave(), this.swept]);
     const { stateFolder } = this.options;
     await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
       this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),

@@ -9,7 +9,7 @@ import type { TokenCounter } from "../engine/token-counter.ts";
 import type { Transcript } from "../engine/transcript.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
-import { readServerState, serverStateFile } from "../opencode/server-files.ts";
+import type { OwnServers } from "../opencode/own-servers.ts";
 import type {
   Environment,
   FolderCalls,
@@ -18,6 +18,7 @@ import type {
   FolderSettings,
   FolderSnapshot,
   OpenFolder,
+  ServerStatus,
 } from "../rpc/contract.ts";
 import { memoryOf } from "../state/processes.ts";
 import { Connecting } from "./connecting.ts";
@@ -33,8 +34,11 @@ export interface Shared {
   readonly home: string;
   /** The absolute path of a bundle, by its name. */
   readonly bundle: (name: string) => string;
+  readonly ownServers: OwnServers;
   readonly tokens: TokenCounter;
   readonly starts: Limit;
+  /** How long a folder without windows is kept, in milliseconds: a reload of a window takes a moment. */
+  readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -122,12 +126,10 @@ export class Folder implements FolderService, Disposable {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** In bytes; undefined where no server was started for it, or the system does not tell. */
-  async serverMemory(): Promise<number | undefined> {
-    const { state } = this.connection;
-    if (state.kind !== "connected" || !state.own) return undefined;
-    const server = await readServerState(serverStateFile(this.shared.stateFolder, this.directory));
-    return server && memoryOf(server.pid);
+  /** The process that was started for it; undefined: there is none. */
+  async server(): Promise<ServerStatus | undefined> {
+    const { serverPid: pid } = this.connection;
+    return pid === undefined ? undefined : { pid, memory: await memoryOf(pid) };
   }
 
   snapshot(): FolderSnapshot {
@@ -207,25 +209,23 @@ export class Folder implements FolderService, Disposable {
   }
 
   private createConnection(): OpenCodeConnection {
-    const { stateFolder, bundle, clock, logger } = this.shared;
+    const { ownServers, graceMs, clock, logger } = this.shared;
     const { directory } = this;
     const env = (): Environment => this.env;
     const connection = this.own(
       createOpenCodeConnection({
         directory,
-        stateFolder,
+        ownServers,
         settings: () => this.settings.server,
         password: async () => this.settings.password,
-        watchdogScript: bundle("watchdog.cjs"),
-        execPath: process.execPath,
         get env() {
           return env();
         },
         serverEnv: async (env) => {
-          if (!this.settings.agentTools) return env;
+          const { agentTools, engine } = this.settings;
           // Tasks of the lowest level may have subagents too. A user's tasks are one level deep, whatever agents may.
-          const subagentDepth = Math.max(this.settings.engine.maxDepth, 1) + 1;
-          return this.plugin().serverEnv(env, { subagentDepth });
+          const subagentDepth = Math.max(engine.maxDepth, 1) + 1;
+          return this.plugin().serverEnv(env, { tools: agentTools, subagentDepth, graceMs });
         },
         clock,
         logger,

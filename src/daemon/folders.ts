@@ -28,11 +28,7 @@ export class Folders {
   /** Tells how many folders there are. */
   readonly onDidChangeCount: Event<number>;
 
-  constructor(
-    private readonly shared: Shared,
-    /** How long a folder without windows is kept, in milliseconds: a reload of a window takes a moment. */
-    private readonly graceMs: number,
-  ) {
+  constructor(private readonly shared: Shared) {
     this.changes = new Emitter((error) => shared.logger.error("A listener to the folders failed.", error));
     this.onDidChangeCount = this.changes.event;
   }
@@ -69,7 +65,7 @@ export class Folders {
         directory: folder.directory,
         windows: windows.size,
         tasks: folder.active(),
-        memory: await folder.serverMemory(),
+        server: await folder.server(),
       })),
     );
   }
@@ -142,7 +138,7 @@ export class Folders {
     folder.setWatched([...windows.values()].some(({ watched }) => watched));
     held.left?.abort();
     held.left = undefined;
-    if (windows.size === 0) void this.keepUntilLeft(held, this.graceMs, held.keepWorkingMs);
+    if (windows.size === 0) void this.keepUntilLeft(held, this.shared.graceMs, held.keepWorkingMs);
   }
 
   /**
@@ -166,7 +162,7 @@ export class Folders {
       if (signal.aborted) return;
       if (!isAtWork) break;
       // Of a task that has just ended, its parent is to know.
-      const isOver = aloneMs >= keepMs + (folder.isTelling() ? this.graceMs : 0);
+      const isOver = aloneMs >= keepMs + (folder.isTelling() ? this.shared.graceMs : 0);
       if (!isOver) continue;
       logger.warn(`Work in ${folder.directory} ends: no window had it open for as long as work may go on.`);
       break;

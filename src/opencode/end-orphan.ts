@@ -7,10 +7,9 @@ const END_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 50;
 
 /**
- * Ends a server whose watchdog was killed, with what it started: nobody else does, and two servers must not share the
- * folder. It is signalled only where the system tells that it is the one that the watchdog started, and never called: its
- * port may be another program's.
- * @param path of the state file that it left
+ * Ends a server that nobody uses any more, with what it started. It is signalled only where the system tells that it is the
+ * one that the state file is about, and never called: its port may be another program's.
+ * @param path of the state file
  */
 export async function endOrphan(path: string): Promise<void> {
   const state = await readServerState(path);

@@ -1,4 +1,4 @@
-import type { EventSubscribeData } from "@opencode-ai/sdk/v2/types";
+import type { EventSubscribeData, InstanceDisposeData } from "@opencode-ai/sdk/v2/types";
 import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
@@ -14,9 +14,12 @@ import { failures } from "./failures.ts";
 import { folderLoaded } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import { describeServerError } from "./server-error.ts";
+import { limited } from "./time-limit.ts";
 
 /** How long a server may take to say that it is well, before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;
+
+const UNLOAD_TIMEOUT_MS = 10_000;
 
 export interface LinkListener {
   /** The server is well, but takes its time to load the folder. */
@@ -29,7 +32,6 @@ export interface LinkListener {
   /** The server cannot be used, and trying again is no use. */
   onFailed(failure: ConnectionFailure): void;
   onStopped(): void;
-  onLost(): void;
 }
 
 /** A server in use: its client and its event stream, kept up over restarts. Tells nothing after `dispose`. */
@@ -64,7 +66,6 @@ export class Link implements Disposable {
       onRestarted: () => this.stream.hurry(),
       onFailed: (failure) => listener.onFailed(failure),
       onStopped: () => listener.onStopped(),
-      onLost: () => listener.onLost(),
     });
   }
 
@@ -76,6 +77,10 @@ export class Link implements Disposable {
   /** How the server is reached now. */
   get access(): ServerAccess | undefined {
     return this.current?.access;
+  }
+
+  get serverPid(): number | undefined {
+    return this.attachment.pid;
   }
 
   setWatched(watched: boolean): void {
@@ -94,8 +99,19 @@ export class Link implements Disposable {
 
   /** As {@link dispose}; see {@link Attachment.finish}. */
   finish(): void {
+    if (this.attachment.own) this.unload();
     this.stream.dispose();
     this.attachment.finish();
+  }
+
+  /** What a server keeps for a folder (language servers, MCP servers) it keeps until it is told. */
+  private unload(): void {
+    const { client } = this;
+    if (!client) return;
+    const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
+    limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", route, signal))
+      // It goes with the server at the latest.
+      .catch(() => undefined);
   }
 
   private async ready(signal: AbortSignal): Promise<void> {
@@ -106,7 +122,7 @@ export class Link implements Disposable {
     signal.throwIfAborted();
     const failure = healthFailure(health, access.url);
     if (failure) {
-      // A server of ours may just have crashed: its watchdog says where it runs next, or that it is no more.
+      // A server of ours may just have crashed: where it runs next, or that it is no more, is told soon.
       const isFinal = failure.code !== "unreachable" && (!own || failure.code === "too-old");
       if (isFinal) this.listener.onFailed(failure);
       throw new ConnectionError(failure);

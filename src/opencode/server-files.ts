@@ -1,64 +1,44 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import type { ServerAccess } from "./access.ts";
-import { DEFAULT_USERNAME } from "./access.ts";
 import { writePrivateFile } from "../state/private-files.ts";
-import { privateSocket } from "../state/private-socket.ts";
 
-const STATE_VERSION = 1;
+const STATE_VERSION = 2;
 
-/** Where the server of one folder is described, locked, logged and reached. */
+/** Where a server is described and logged. */
 export interface ServerFiles {
   /** What runs: see {@link ServerState}. */
   readonly state: string;
-  /** Exists while somebody starts the watchdog. */
-  readonly lock: string;
+  /** What the server says. */
   readonly log: string;
-  /** Unix socket or named pipe of the watchdog. */
-  readonly socket: string;
 }
 
-/** `directory` must be the real path of the folder, so that every way to it leads to the same server. */
-export async function serverFiles(stateFolder: string, directory: string): Promise<ServerFiles> {
-  const key = hash(directory);
+/** @param key of the server's program */
+export function serverFiles(stateFolder: string, key: string): ServerFiles {
   const file = (extension: string) => join(stateFolder, `server-${key}.${extension}`);
-  const socket =
-    process.platform === "win32"
-      ? `\\\\.\\pipe\\opencode-async-agents-${hash(stateFolder)}-${key}`
-      : await privateSocket(stateFolder, `server-${key}.sock`);
-  return { state: serverStateFile(stateFolder, directory), lock: file("lock"), log: file("log"), socket };
+  return { state: file("json"), log: file("log") };
 }
 
-export function serverStateFile(stateFolder: string, directory: string): string {
-  return join(stateFolder, `server-${hash(directory)}.json`);
-}
-
-function hash(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+/** The keys of the programs whose servers are described by files of these names. */
+export function serverKeys(names: readonly string[]): string[] {
+  return names.flatMap((name) => /^server-([0-9a-f]+)\.json$/.exec(name)?.[1] ?? []);
 }
 
 const serverState = z.object({
   v: z.literal(STATE_VERSION),
   url: z.string(),
   password: z.string(),
-  /** Made up for this start: who can name it has read this file. */
-  run: z.string(),
   /** The server's process. */
   pid: z.number(),
   /** When that process started; see `startOf`. */
   processStart: z.optional(z.string()),
-  watchdogPid: z.number(),
-  socket: z.string(),
-  /** OpenCode's. */
-  version: z.string(),
-  directory: z.string(),
+  /** OpenCode's. Undefined: the server has not answered yet, so another program may have its port. */
+  version: z.optional(z.string()),
   /** Milliseconds since 1970. */
   startedAt: z.number(),
 });
 
-/** A server that a watchdog keeps running. */
+/** A server that this product started. */
 export type ServerState = z.infer<typeof serverState>;
 
 export async function writeServerState(path: string, state: Omit<ServerState, "v">): Promise<void> {
@@ -74,8 +54,4 @@ export async function readServerState(path: string): Promise<ServerState | undef
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-}
-
-export function accessOf({ url, password }: ServerState): ServerAccess {
-  return { url, username: DEFAULT_USERNAME, password };
 }

@@ -197,14 +197,20 @@ export interface LogLine {
   readonly message: string;
 }
 
+export interface ServerStatus {
+  readonly pid: number;
+  /** In bytes; undefined where the system does not tell. */
+  readonly memory?: number | undefined;
+}
+
 export interface DaemonStatus {
   readonly folders: readonly {
     readonly directory: string;
     readonly windows: number;
     /** Tasks at work or queued, the oldest first. */
     readonly tasks: readonly Task[];
-    /** Of the server that was started for it, in bytes; undefined where there is none, or the system does not tell. */
-    readonly memory?: number | undefined;
+    /** The process that was started for it, with folders of the same program; undefined where there is none. */
+    readonly server?: ServerStatus | undefined;
   }[];
   readonly pid: number;
   /** Milliseconds since 1970. */

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
@@ -23,6 +23,14 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** Ends a process and its descendants on Windows, which knows no process groups; its own tool does it. */
+export function endTree(pid: number): void {
+  spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
+    "error",
+    () => process.kill(pid),
+  );
+}
+
 /**
  * When the process started, as the system counts it: with its ID, this tells it from every other process, also from
  * one that is given the same ID later. Undefined: it does not run, or the system does not say (Windows).
@@ -36,9 +44,21 @@ export async function startOf(pid: number): Promise<string | undefined> {
   }
 }
 
+/** A process as a file tells of it. */
+export interface DescribedProcess {
+  readonly pid: number;
+  /** See {@link startOf}. */
+  readonly processStart?: string | undefined;
+}
+
 /** Whether the process that `start` was recorded of still runs. False where the system does not say. */
 export async function isSame(pid: number, start: string | undefined): Promise<boolean> {
   return start !== undefined && (await startOf(pid)) === start;
+}
+
+/** As {@link isSame}; where the system does not say (Windows), whether any process has the ID. */
+export async function isLiving({ pid, processStart }: DescribedProcess): Promise<boolean> {
+  return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
 async function startOnLinux(pid: number): Promise<string | undefined> {

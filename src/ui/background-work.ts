@@ -10,8 +10,20 @@ export function stoppable({ folders }: Pick<DaemonStatus, "folders">): readonly 
   return folders.filter(({ tasks, windows }) => tasks.length > 0 || windows === 0);
 }
 
-/** `2 tasks, the oldest for 5 m`, `open in no window`, `412 MB`. */
-export function workWords({ windows, tasks, memory }: FolderWork, now: number): readonly Text[] {
+/** The folders that use the same server, this one among them. */
+export function sharers({ server }: FolderWork, { folders }: Pick<DaemonStatus, "folders">): FolderWork[] {
+  return folders.filter((folder) => folder.server?.pid === server?.pid);
+}
+
+/**
+ * `2 tasks, the oldest for 5 m`, `open in no window`, `412 MB, shared by 2 folders`.
+ * @param shared by how many folders its server is used
+ */
+export function workWords(
+  { windows, tasks, server }: FolderWork,
+  shared: number,
+  now: number,
+): readonly Text[] {
   const age = formatDuration(now - Math.min(now, ...tasks.map(({ createdAt }) => createdAt)));
   return [
     tasks.length === 0
@@ -24,8 +36,13 @@ export function workWords({ windows, tasks, memory }: FolderWork, now: number): 
       : windows === 1
         ? sentence("open in 1 window")
         : sentence("open in {0} windows", windows),
-    ...(memory === undefined ? [] : [sentence("{0} MB", Math.round(memory / 1_000_000))]),
+    ...(server?.memory === undefined ? [] : [memoryWords(Math.round(server.memory / 1_000_000), shared)]),
   ];
+}
+
+function memoryWords(megabytes: number, shared: number): Text {
+  if (shared === 1) return sentence("{0} MB", megabytes);
+  return sentence("{0} MB, shared by {1} folders", megabytes, shared);
 }
 
 /** What is lost when these folders are stopped, as sentences. */
@@ -50,7 +67,16 @@ export function lossWords(folders: readonly FolderWork[]): readonly Text[] {
     ...(left === 0
       ? []
       : left === 1
-        ? [sentence("A folder that no window has open is closed: its OpenCode server ends.")]
-        : [sentence("{0} folders that no window has open are closed: their OpenCode servers end.", left)]),
+        ? [
+            sentence(
+              "A folder that no window has open is closed: its OpenCode server ends, unless another folder uses it.",
+            ),
+          ]
+        : [
+            sentence(
+              "{0} folders that no window has open are closed: their OpenCode servers end, unless other folders use them.",
+              left,
+            ),
+          ]),
   ];
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /** What runs for a desk, by what it is. */
-export type Kind = "server" | "daemon" | "watchdog" | "other";
+export type Kind = "server" | "daemon" | "other";
 
 export interface DeskProcess {
   readonly pid: number;
@@ -28,7 +28,6 @@ export function killAll(processes: readonly DeskProcess[]): void {
 
 function kindOf(command: string): Kind {
   if (command.includes("daemon.cjs")) return "daemon";
-  if (command.includes("watchdog.cjs")) return "watchdog";
   return command.includes("\0serve\0") ? "server" : "other";
 }
 

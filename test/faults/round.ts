@@ -69,12 +69,10 @@ const COMBINATIONS: readonly (readonly Victim[])[] = [
   ["server"],
   ["daemon"],
   ["window"],
-  ["watchdog"],
   ["server", "daemon"],
   ["server", "window"],
   ["daemon", "window"],
   ["server", "daemon", "window"],
-  ["server", "daemon", "window", "watchdog"],
 ];
 
 export async function runRound(model: ScriptedModel, seed: number): Promise<Outcome> {
@@ -162,8 +160,7 @@ class Round {
   private async strike({ after, victims, reopenAfter }: Strike): Promise<void> {
     await delay(after);
     const processes = deskProcesses(this.home).filter(({ kind }) => victims.includes(kind as Victim));
-    if (processes.some(({ kind }) => kind === "server" || kind === "watchdog"))
-      this.serverDeaths.push(Date.now());
+    if (processes.some(({ kind }) => kind === "server")) this.serverDeaths.push(Date.now());
     killAll(processes);
     this.kills += processes.length;
     if (victims.includes("window")) {

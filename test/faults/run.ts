@@ -1,5 +1,5 @@
 /**
- * `npm run faults -- --rounds 100 --seed 1 --parallel 2`: kills the daemon, the server, its watchdog and the window at
+ * `npm run faults -- --rounds 100 --seed 1 --parallel 2`: kills the daemon, the server and the window at
  * random moments, lets a user go on each time, and counts what did not come right. A round depends on its seed alone,
  * as far as processes can; the seed of a failed one is shown, `--rounds 1 --seed S` repeats it.
  */

@@ -5,7 +5,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import { TaskEngine } from "../../src/engine/engine.ts";
 import { ServerFailure, type AgentServer, type Logger } from "../../src/engine/ports.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
-import { createSession, notices, openWindow, realClock } from "../support/engine.ts";
+import { createSession, notices, openWindow, realClock, noOwnServers } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { remembered } from "../support/remembered.ts";
 import { roughTokens } from "../support/rough-tokens.ts";
@@ -52,8 +52,7 @@ describe("connecting to a server whose answers fail", () => {
       directory: server.directory,
       settings: () => ({ url: server.url, startTimeoutMs: 60_000 }),
       password: async () => server.password,
-      watchdogScript: "",
-      execPath: process.execPath,
+      ownServers: noOwnServers,
       env: server.env,
       clock: realClock,
       logger,

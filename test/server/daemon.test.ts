@@ -141,16 +141,25 @@ describe("the daemon", function () {
     await until("a look at whether something works", () => /is open/.test(desk.log()));
     model.release("done");
     await until("the end of the daemon", () => !isAlive(daemon), 20_000);
-    await until("the end of the server", () => !isAlive(server.pid) && !isAlive(server.watchdogPid), 10_000);
+    await until("the end of the server", () => !isAlive(server.pid), 10_000);
     assert.match(desk.log(), /running → completed/);
     assert.equal(desk.daemonPid(), undefined);
+  });
+
+  it("[BKG-3] leaves no server either where it is killed and nobody starts the next one", async () => {
+    const window = await open({}, { graceMs: 1_000 });
+    await asked((await window.folder.calls.launch(input({ text: "never", gate: "never at all" }))).id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    window.close();
+    process.kill(daemon, "SIGKILL");
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0));
   });
 
   it("stays where its server is being replaced as the last window closes, until it knows what became of the work", async () => {
     const window = await open({}, { graceMs: 300 });
     const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never again" }));
     await asked(id);
-    process.kill(desk.server()?.watchdogPid ?? 0, "SIGKILL");
+    process.kill(desk.server()?.pid ?? 0, "SIGKILL");
     await until("the loss", () => window.folder.connection() === "connecting");
     window.close();
     await until("the word of it", () => /running → error/.test(desk.log()), 60_000);
@@ -226,7 +235,8 @@ describe("the daemon", function () {
       folders.map(({ directory, windows, tasks }) => [directory, windows, tasks.map(({ id }) => id)]),
       [[desk.directory, 1, [working.id, queued.id]]],
     );
-    const [{ memory = 0 } = {}] = folders;
+    const { pid = 0, memory = 0 } = folders[0]?.server ?? {};
+    assert.equal(pid, desk.server()?.pid);
     assert.ok(process.platform !== "linux" || memory > 50_000_000, String(memory));
 
     await window.client.stop([desk.directory, "/nowhere"]);

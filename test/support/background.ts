@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { defaultStateFolder } from "../../src/state/private-files.ts";
 import { hermeticEnv } from "./opencode.ts";
@@ -9,9 +10,16 @@ import { until } from "./wait.ts";
  * Ends the daemon that works in this home and the servers that it started there, which outlive the windows, and waits
  * until they are gone.
  */
-export async function endBackground(home: string): Promise<void> {
+export async function endBackground(
+  home: string,
+  env: Readonly<Record<string, string | undefined>> = hermeticEnv(home),
+): Promise<void> {
   const { platform } = process;
-  const stateFolder = defaultStateFolder({ platform, env: hermeticEnv(home), home });
+  await endAll(defaultStateFolder({ platform, env, home }));
+}
+
+/** As {@link endBackground}, for what tells of itself in this folder. */
+export async function endAll(stateFolder: string): Promise<void> {
   const asked = new Set<number>();
   await until(
     "the end of what goes on in the background",
@@ -28,14 +36,11 @@ export async function endBackground(home: string): Promise<void> {
   );
 }
 
-/** The daemon and the watchdogs of servers; a server itself where its watchdog is gone. */
+/** The daemon, which would start its servers again; where it is gone, the servers that it left. */
 function processesOf(stateFolder: string): readonly number[] {
-  return filesOf(stateFolder)
-    .filter((name) => /^(daemon|server-.+)\.json$/.test(name))
-    .map((name) => readPids(join(stateFolder, name)))
-    .flatMap(
-      ({ pid, watchdogPid }) => [watchdogPid, pid].find((each) => each !== undefined && isAlive(each)) ?? [],
-    );
+  const daemon = pidIn(join(stateFolder, "daemon.json"));
+  if (daemon.length > 0) return daemon;
+  return serverKeys(filesOf(stateFolder)).flatMap((key) => pidIn(serverFiles(stateFolder, key).state));
 }
 
 function filesOf(folder: string): readonly string[] {
@@ -47,11 +52,13 @@ function filesOf(folder: string): readonly string[] {
   }
 }
 
-function readPids(file: string): { readonly pid?: number; readonly watchdogPid?: number } {
+/** The process that the file tells of, if it runs. */
+function pidIn(file: string): readonly number[] {
   try {
-    return JSON.parse(readFileSync(file, "utf8")) as ReturnType<typeof readPids>;
+    const { pid } = JSON.parse(readFileSync(file, "utf8")) as { readonly pid: number };
+    return isAlive(pid) ? [pid] : [];
   } catch {
     // It was removed just now.
-    return {};
+    return [];
   }
 }

@@ -1,16 +1,15 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serverStateFile } from "../../src/opencode/server-files.ts";
+import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
 import { basicAuthorization } from "./opencode.ts";
 
 export interface RunningServer {
   readonly url: string;
   readonly password: string;
   readonly pid: number;
-  readonly watchdogPid: number;
 }
 
-/** What the files of a user's private state folder tell of the daemon, and of the server of one folder. */
+/** What the files of a user's private state folder tell of the daemon, and of the server. */
 export class DaemonState {
   constructor(
     readonly stateFolder: string,
@@ -23,12 +22,15 @@ export class DaemonState {
     return readJson<{ pid: number }>(join(this.stateFolder, "daemon.json"))?.pid;
   }
 
-  /** The server of the folder; undefined: there is none. */
+  /** The server, where there is one at the most; undefined: there is none. */
   server(): RunningServer | undefined {
-    return readJson<RunningServer>(serverStateFile(this.stateFolder, this.directory));
+    const files = existsSync(this.stateFolder) ? readdirSync(this.stateFolder) : [];
+    const [key, ...others] = serverKeys(files);
+    if (others.length > 0) throw new Error("There are several servers.");
+    return key === undefined ? undefined : readJson<RunningServer>(serverFiles(this.stateFolder, key).state);
   }
 
-  /** Calls the server of the folder. */
+  /** Calls the server. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const server = this.server();
     if (!server) throw new Error("There is no server.");

@@ -14,13 +14,12 @@ import {
   type FolderSnapshot,
 } from "../../src/rpc/contract.ts";
 import { DaemonClient } from "../../src/rpc/daemon-client.ts";
-import { isAlive } from "../../src/state/processes.ts";
+import { endAll } from "./background.ts";
 import { DaemonState } from "./daemon-state.ts";
 import { realClock } from "./engine.ts";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
-import { until } from "./wait.ts";
 
 /** A folder as one window follows it. */
 export interface WatchedFolder extends FolderClient {
@@ -137,9 +136,7 @@ export class DaemonDesk extends DaemonState {
   /** Closes all windows, and ends what is left of the daemon and its server. */
   async close(): Promise<void> {
     for (const window of this.windows) window.close();
-    const left = [this.daemonPid(), this.server()?.watchdogPid].filter((pid) => pid !== undefined);
-    for (const pid of left) if (isAlive(pid)) process.kill(pid, "SIGTERM");
-    await until("the end of the daemon and its server", () => !left.some(isAlive), 15_000);
+    await endAll(this.stateFolder);
   }
 
   private async from<T>(ask: (client: DaemonClient) => Promise<T>): Promise<T> {
@@ -251,7 +248,6 @@ async function buildDaemon(plugins: Plugin[] = []): Promise<string> {
     });
   await Promise.all([
     program("daemon/main.ts", "daemon.cjs"),
-    program("opencode/watchdog/main.ts", "watchdog.cjs"),
     program("tokens/worker.ts", "tokenizer.cjs"),
     build({
       ...common,

@@ -6,7 +6,7 @@ import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { createOpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
 
@@ -28,6 +28,13 @@ export interface EngineWindow {
   /** Ends it as closing or reloading the window does. */
   dispose(): void;
 }
+
+/** For connections to a server by its address. */
+export const noOwnServers: ConnectionOptions["ownServers"] = {
+  adopt: () => Promise.reject(new Error("No server may be started here.")),
+  start: () => Promise.reject(new Error("No server may be started here.")),
+  stop: () => Promise.reject(new Error("No server may be started here.")),
+};
 
 /** Opens a window on the server and waits until it knows all tasks. */
 export async function openWindow(
@@ -56,8 +63,7 @@ export async function openWindow(
     directory: server.directory,
     settings: () => ({ url: server.url, path: undefined, startTimeoutMs: 60_000 }),
     password: async () => Promise.resolve(server.password),
-    watchdogScript: "",
-    execPath: process.execPath,
+    ownServers: noOwnServers,
     env: server.env,
     callTimeoutMs,
     clock: realClock,
@@ -110,7 +116,7 @@ export async function openWindow(
 }
 
 /** The task once it has ended. */
-export async function ended(window: EngineWindow, taskID: string, timeout = 20_000): Promise<Task> {
+export async function ended(window: EngineWindow, taskID: string, timeout = 45_000): Promise<Task> {
   const [task] = await window.engine.wait([taskID], { timeout });
   if (!task || task.status === "running" || task.status === "resumed")
     throw new Error(

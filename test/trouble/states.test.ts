@@ -11,7 +11,7 @@ import {
   startOpenCode,
 } from "../support/opencode.ts";
 import { defaultStateFolder } from "../../src/state/private-files.ts";
-import { fakeServer } from "../server/watchdog-support.ts";
+import { fakeServer } from "../server/desk.ts";
 import { startStranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
@@ -229,7 +229,7 @@ function pathWithoutOpenCode(): string {
     .join(":");
 }
 
-/** The daemon, watchdogs and OpenCode servers that run in this home, by what they were started with. */
+/** The daemon and the OpenCode servers that run in this home, by what they were started with. */
 function backgroundProcesses(home: string): string[] {
   const read = (pid: string, file: string): string => {
     try {
@@ -241,10 +241,10 @@ function backgroundProcesses(home: string): string[] {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid) && read(pid, "environ").includes(`HOME=${home}\0`))
     .map((pid) => read(pid, "cmdline").replaceAll("\0", " "))
-    .filter((command) => /daemon\.cjs|watchdog\.cjs| serve /.test(command));
+    .filter((command) => /daemon\.cjs| serve /.test(command));
 }
 
-/** What the daemon and watchdogs write where they are started. */
+/** What the daemon and the servers write. */
 function logs(home: string): string[] {
   const folder = defaultStateFolder({ platform: "linux", env: hermeticEnv(home), home });
   if (!existsSync(folder)) return [];

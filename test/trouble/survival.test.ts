@@ -89,11 +89,7 @@ describe("what a running task survives", () => {
     assert.equal(openCodeProcesses(home).length, 1);
     await workbench.close();
     assert.equal(openCodeProcesses(home).length, 1, "within the grace period the server stays");
-    await until(
-      "the end of the daemon, the server and its watchdog",
-      () => processesOf(home).length === 0,
-      150_000,
-    );
+    await until("the end of the daemon and the server", () => processesOf(home).length === 0, 150_000);
   });
 });
 

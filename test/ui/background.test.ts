@@ -219,7 +219,7 @@ describe("work that is not to outlive the window, in a real editor", () => {
     assert.ok(server && isAlive(daemon));
 
     await closeWindow(workbench);
-    const processes = { daemon, server: server.pid, watchdog: server.watchdogPid };
+    const processes = { daemon, server: server.pid };
     for (const [name, pid] of Object.entries(processes))
       await until(`the end of the ${name}`, () => !isAlive(pid), 30_000);
     assert.match(state.log(), /Work in .* ends: no window had it open/);

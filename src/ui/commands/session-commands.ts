@@ -1,8 +1,12 @@
 import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
+import type { DaemonClient } from "../../rpc/daemon-client.ts";
+import { sharers } from "../background-work.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Folder } from "../folders/folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -64,9 +68,10 @@ export const cancelConnecting: Command = {
 };
 
 export const stopServer: Command = {
-  async run({ folders }, argument) {
-    const { known, connector } = requireFolder(folders);
-    const running = atWork(known).length;
+  async run({ folders, daemon }, argument) {
+    const folder = requireFolder(folders);
+    const { known, connector } = folder;
+    const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
@@ -79,6 +84,15 @@ export const stopServer: Command = {
     return true;
   },
 };
+
+/** How many tasks of other folders would end with the folder's server, as they use it too. */
+async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
+  const [status, directory] = await Promise.all([daemon.status(), realpath(uri.fsPath)]);
+  const folder = status.folders.find((each) => each.directory === directory);
+  if (!folder?.server) return 0;
+  const others = sharers(folder, status).filter((each) => each !== folder);
+  return others.flatMap(({ tasks }) => tasks).filter(({ queued }) => !queued).length;
+}
 
 export const refresh: Command = {
   run: async ({ folders }) => requireFolder(folders).connector.refresh(),

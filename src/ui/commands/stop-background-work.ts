@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import { lossWords, stoppable, workWords, type FolderWork } from "../background-work.ts";
+import type { DaemonStatus } from "../../rpc/contract.ts";
+import { lossWords, sharers, stoppable, workWords, type FolderWork } from "../background-work.ts";
 import { showIfLong } from "../long-work.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
@@ -12,9 +13,9 @@ export const stopBackgroundWork: Command = {
   async run(context, argument) {
     const daemon = await context.daemon();
     // Else there is nothing to stop, and nobody is started to say so.
-    const work = (await daemon.isStarted()) ? stoppable(await daemon.status()) : [];
+    const status = (await daemon.isStarted()) ? await daemon.status() : { folders: [] };
     const asks = argument === undefined;
-    const chosen = asks ? await choose(work) : named(argument, work);
+    const chosen = asks ? await choose(status) : named(argument, stoppable(status));
     if (!chosen || chosen.length === 0) return [];
     if (asks && !(await confirm(chosen))) return [];
     const directories = chosen.map(({ directory }) => directory);
@@ -24,7 +25,8 @@ export const stopBackgroundWork: Command = {
 };
 
 /** Undefined: none, or there is nothing to choose from, which is said. */
-async function choose(work: readonly FolderWork[]): Promise<readonly FolderWork[] | undefined> {
+async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly FolderWork[] | undefined> {
+  const work = stoppable(status);
   if (work.length === 0) {
     void vscode.window.showInformationMessage(vscode.l10n.t("Nothing works in the background."));
     return undefined;
@@ -33,7 +35,7 @@ async function choose(work: readonly FolderWork[]): Promise<readonly FolderWork[
   const items = work.map((folder) => ({
     label: withoutIcons(title(basename(folder.directory))),
     description: withoutIcons(title(folder.directory)),
-    detail: workWords(folder, now).map(translate).join(" · "),
+    detail: workWords(folder, sharers(folder, status).length, now).map(translate).join(" · "),
     folder,
   }));
   const picked = await vscode.window.showQuickPick(items, {

@@ -18,7 +18,8 @@ import {
   sweepDrafts,
   writePrivateFile,
 } from "../../../src/state/private-files.ts";
-import { readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
+import { readServerState } from "../../../src/opencode/server-files.ts";
+import { privateSocket } from "../../../src/state/private-socket.ts";
 import { StartLock } from "../../../src/state/start-lock.ts";
 import { isSame, signalGroup, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -151,19 +152,17 @@ describe("Private files", () => {
   it("keep the socket's path short enough, in a folder that nobody else can have made", async function () {
     if (process.platform === "win32") return this.skip();
     const folder = tempDir();
-    const short = await serverFiles(folder, "/work");
-    assert.equal(dirname(short.socket), folder);
-    assert.notEqual(short.state, (await serverFiles(folder, "/work2")).state);
+    assert.equal(await privateSocket(folder, "short.sock"), join(folder, "short.sock"));
     const deep = join(folder, "state".repeat(20));
-    const all = await Promise.all(["/1", "/2", "/3"].map((directory) => serverFiles(deep, directory)));
-    const [made = "", ...others] = new Set(all.map(({ socket }) => dirname(socket)));
+    const all = await Promise.all(["1", "2", "3"].map((name) => privateSocket(deep, `${name}.sock`)));
+    const [made = "", ...others] = new Set(all.map((socket) => dirname(socket)));
     assert.deepEqual(others, [], "one folder for all");
     try {
-      assert.ok(Buffer.byteLength(all[0]?.socket ?? "") < 104);
+      assert.ok(Buffer.byteLength(all[0] ?? "") < 104);
       assert.equal(statSync(made).mode & 0o777, 0o700);
-      const elsewhere = await serverFiles(join(folder, "other".repeat(20)), "/1");
-      assert.notEqual(dirname(elsewhere.socket), made, "its name cannot be foreseen");
-      rmdirSync(dirname(elsewhere.socket));
+      const elsewhere = await privateSocket(join(folder, "other".repeat(20)), "1.sock");
+      assert.notEqual(dirname(elsewhere), made, "its name cannot be foreseen");
+      rmdirSync(dirname(elsewhere));
     } finally {
       rmdirSync(made);
     }
@@ -172,7 +171,7 @@ describe("Private files", () => {
   it("are not believed when they hold something else", async () => {
     const path = join(tempDir(), "state.json");
     assert.equal(await readServerState(path), undefined);
-    for (const text of ["", "{", "{}", '{"v":2}']) {
+    for (const text of ["", "{", "{}", '{"v":1}']) {
       writeFileSync(path, text);
       assert.equal(await readServerState(path), undefined);
     }

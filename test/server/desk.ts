@@ -1,29 +1,15 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
 import type { ConnectionFailure } from "../../src/engine/connection.ts";
 import { ConnectionError } from "../../src/engine/connection.ts";
 import type { Clock, Logger } from "../../src/engine/ports.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { ConnectionOptions, OpenCodeConnection, ServerSettings } from "../../src/opencode/connection.ts";
-import { isAlive } from "../../src/state/processes.ts";
+import { OwnServers } from "../../src/opencode/own-servers.ts";
+import { keyOf } from "../../src/opencode/server-program.ts";
+import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
-
-let bundle: Promise<string> | undefined;
-
-/** The watchdog as one file, built once. */
-export function watchdogBundle(): Promise<string> {
-  return (bundle ??= buildWatchdog());
-}
-
-async function buildWatchdog(): Promise<string> {
-  const outfile = join(tempDir("watchdog"), "watchdog.cjs");
-  const entryPoints = [join(import.meta.dirname, "../../src/opencode/watchdog/main.ts")];
-  await build({ entryPoints, outfile, bundle: true, platform: "node", format: "cjs", target: "node20" });
-  return outfile;
-}
 
 export const realClock: Clock = {
   now: () => Date.now(),
@@ -35,29 +21,42 @@ export const realClock: Clock = {
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** What the windows of one user share: a folder to work in, a folder for state, a home, an executable. */
+/** What the folders of one user share: a folder for state, a home, an executable, and the servers of a daemon. */
 export class Desk {
+  /** The folder of those that name none. */
   readonly directory = tempDir("work");
   readonly stateFolder = tempDir("state");
-  private readonly windows: OpenCodeConnection[] = [];
+  private readonly connections: OpenCodeConnection[] = [];
+  private current: OwnServers;
   /** The environment of its windows. */
   readonly env: Readonly<Record<string, string | undefined>>;
 
   private constructor(
-    private readonly watchdogScript: string,
     private readonly binary: string,
     env: Readonly<Record<string, string>>,
     readonly graceMs: number,
   ) {
     this.env = { ...process.env, ...hermeticEnv(hermeticHome()), ...env };
+    this.current = this.createServers();
   }
 
-  static async open({ binary = openCodeBinary(), graceMs = 1_000, env = {} } = {}): Promise<Desk> {
-    return new Desk(await watchdogBundle(), binary, env, graceMs);
+  static open({ binary = openCodeBinary(), graceMs = 1_000, env = {} } = {}): Desk {
+    return new Desk(binary, env, graceMs);
   }
 
-  /** One more window on the folder. */
-  window(
+  /** Those of the daemon that runs now. */
+  get servers(): OwnServers {
+    return this.current;
+  }
+
+  /** The daemon hands over to the next one. */
+  async nextDaemon(): Promise<void> {
+    await this.leave();
+    this.current = this.createServers();
+  }
+
+  /** One more connection, as each folder of the daemon has one. */
+  connection(
     settings: Partial<ServerSettings> = {},
     options: Partial<ConnectionOptions> = {},
   ): OpenCodeConnection {
@@ -65,40 +64,48 @@ export class Desk {
       directory: this.directory,
       settings: () => ({ url: undefined, path: this.binary, startTimeoutMs: 30_000, ...settings }),
       password: () => Promise.resolve(undefined),
-      watchdogScript: this.watchdogScript,
-      execPath: process.execPath,
+      ownServers: this.servers,
       env: this.env,
-      stateFolder: this.stateFolder,
-      graceMs: this.graceMs,
       clock: realClock,
       logger: silentLogger,
       ...options,
     });
-    this.windows.push(connection);
+    this.connections.push(connection);
     return connection;
   }
 
-  /** The server's state file; undefined if there is none. */
-  state(): { url: string; password: string; pid: number; watchdogPid: number; socket: string } | undefined {
-    const name = this.files().find((file) => file.endsWith(".json"));
-    return name && JSON.parse(readFileSync(join(this.stateFolder, name), "utf8"));
+  /** What tells of the server; undefined if nothing does. */
+  state(): { url: string; password: string; pid: number } | undefined {
+    const [key] = serverKeys(this.files());
+    return key && JSON.parse(readFileSync(join(this.stateFolder, `server-${key}.json`), "utf8"));
+  }
+
+  /** Where the server of its folder is described. */
+  statePath(): string {
+    return serverFiles(this.stateFolder, keyOf({ executable: this.binary, env: this.env })).state;
   }
 
   files(): string[] {
     return readdirSync(this.stateFolder);
   }
 
-  /** Closes all windows and waits until nothing runs any more. */
+  /** Leaves all servers, and waits until nothing runs any more. */
   async close(): Promise<void> {
-    const state = this.state();
-    for (const window of this.windows) window.dispose();
-    if (state) await until("the end of the server", () => isGone(state), this.graceMs + 10_000);
+    for (const connection of this.connections) connection.finish();
+    await this.nextDaemon();
+    await this.servers.sweep();
   }
-}
 
-/** Whether neither server nor watchdog runs. */
-export function isGone(state: { pid: number; watchdogPid: number }): boolean {
-  return !isAlive(state.pid) && !isAlive(state.watchdogPid);
+  private createServers(): OwnServers {
+    const { stateFolder, graceMs } = this;
+    return new OwnServers({ stateFolder, graceMs, clock: realClock, logger: silentLogger });
+  }
+
+  private async leave(): Promise<void> {
+    const left = this.current.leave();
+    for (const connection of this.connections.splice(0)) connection.dispose();
+    await left;
+  }
 }
 
 /** The failure that the promise rejects with. */
@@ -113,4 +120,4 @@ export async function failureOf(promise: Promise<unknown>): Promise<ConnectionFa
 }
 
 /** A program that looks like `opencode serve`, for what the real one does too slowly or never. */
-export const fakeServer = join(dirname(import.meta.filename), "watchdog-fake-server.mjs");
+export const fakeServer = join(dirname(import.meta.filename), "fake-server.mjs");
