@@ -1,13 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import type { Server, Socket } from "node:net";
-import { dirname, join } from "node:path";
-import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
-import { privateSocket } from "../state/private-socket.ts";
-
-const isWindows = process.platform === "win32";
+import type { Socket } from "node:net";
+import { join } from "node:path";
 
 /** The daemon of this user, as it describes itself. */
 export interface DaemonEntry {
@@ -29,18 +23,13 @@ export class DaemonFiles {
     readonly folder: string,
   ) {}
 
-  private get entry(): string {
+  get entry(): string {
     return join(this.folder, "daemon.json");
   }
 
   /** Exists while a window starts the daemon. */
   get lock(): string {
     return join(this.folder, "daemon.lock");
-  }
-
-  /** Exists while a daemon finds out whether it is the only one, and becomes the one that is described. */
-  get entryLock(): string {
-    return join(this.folder, "daemon.json.lock");
   }
 
   get log(): string {
@@ -58,51 +47,6 @@ export class DaemonFiles {
     }
     return parseEntry(text);
   }
-
-  async write(entry: DaemonEntry): Promise<void> {
-    await ensurePrivateFolder(this.folder);
-    await writePrivateFile(this.entry, JSON.stringify(entry));
-  }
-
-  /** As the daemon ends. What another one wrote meanwhile stays. */
-  remove({ socket, token }: DaemonEntry): void {
-    if (existsSync(this.entry) && parseEntry(readFileSync(this.entry, "utf8"))?.token === token)
-      rmSync(this.entry);
-    if (isWindows || dirname(socket) === this.folder) return;
-    rmSync(socket, { force: true });
-    try {
-      rmdirSync(dirname(socket));
-    } catch {
-      // It holds a file of somebody else's, or is gone already.
-    }
-  }
-
-  /** Where a daemon that starts now listens. */
-  async socket(): Promise<string> {
-    await ensurePrivateFolder(this.folder);
-    // Never the same twice, so that nobody can wait there for a daemon to end and then pose as it.
-    if (isWindows) return `\\\\.\\pipe\\opencode-async-agents-${randomBytes(16).toString("hex")}`;
-    return privateSocket(this.folder, "daemon.sock");
-  }
-}
-
-/**
- * Listens where nobody else does. False: somebody answers there already. What a crash left there is removed; so of those
- * who share a path, one does this at a time.
- */
-export async function listenExclusively(server: Server, path: string): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await listen(server, path);
-      return true;
-    } catch (error) {
-      if (codeOf(error) !== "EADDRINUSE" || attempt === 3) throw error;
-    }
-    const socket = await connectTo(path);
-    socket?.destroy();
-    if (socket) return false;
-    if (!isWindows) await rm(path, { force: true });
-  }
 }
 
 /** Undefined: nobody listens there. */
@@ -118,17 +62,8 @@ export function connectTo(path: string): Promise<Socket | undefined> {
   });
 }
 
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
-function parseEntry(text: string): DaemonEntry | undefined {
+/** Undefined: no version that this one knows wrote that. */
+export function parseEntry(text: string): DaemonEntry | undefined {
   try {
     const entry = JSON.parse(text) as Partial<DaemonEntry>;
     const { socket, token, pid } = entry;
@@ -139,6 +74,6 @@ function parseEntry(text: string): DaemonEntry | undefined {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }

@@ -9,7 +9,8 @@ import { ensurePrivateFolder } from "../state/private-files.ts";
 import { startOf } from "../state/processes.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { PROTOCOL_VERSION } from "./contract.ts";
-import { connectTo, DaemonFiles, listenExclusively, type DaemonEntry } from "./daemon-files.ts";
+import { listenExclusively, removeEntry, socketFor, writeEntry } from "./daemon-entry.ts";
+import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
 import type { FolderHost } from "./folder-host.ts";
 import { ServedWindow } from "./served-window.ts";
 
@@ -54,7 +55,8 @@ export class DaemonServer implements Disposable {
     const files = new DaemonFiles(options.stateFolder);
     await ensurePrivateFolder(files.folder);
     for (;;) {
-      const lock = await StartLock.tryAcquire(files.entryLock);
+      // While a daemon finds out whether it is the only one, and becomes the one that is described.
+      const lock = await StartLock.tryAcquire(`${files.entry}.lock`);
       try {
         if (await isServed(files)) return undefined;
         if (lock) return await DaemonServer.listen(options, files);
@@ -70,7 +72,7 @@ export class DaemonServer implements Disposable {
     files: DaemonFiles,
   ): Promise<DaemonServer | undefined> {
     const entry: DaemonEntry = {
-      socket: await files.socket(),
+      socket: await socketFor(files),
       token: randomBytes(32).toString("base64url"),
       pid: process.pid,
       processStart: await startOf(process.pid),
@@ -81,7 +83,7 @@ export class DaemonServer implements Disposable {
     if (!(await listenExclusively(daemon.server, entry.socket))) return undefined;
     daemon.server.on("error", (error) => options.logger.error("The daemon's socket failed.", error));
     try {
-      await files.write(entry);
+      await writeEntry(files, entry);
     } catch (error) {
       daemon.dispose();
       throw error;
@@ -97,7 +99,7 @@ export class DaemonServer implements Disposable {
   /** Leaves all windows, and is not found any more. */
   dispose(): void {
     try {
-      this.files.remove(this.entry);
+      removeEntry(this.files, this.entry);
     } catch (error) {
       // Windows pass over an entry where nobody answers.
       this.options.logger.warn(`The daemon's entry could not be removed: ${messageOf(error)}`);

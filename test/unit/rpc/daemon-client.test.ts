@@ -10,7 +10,8 @@ import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
 import { PROTOCOL_VERSION, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
-import { DaemonFiles, listenExclusively } from "../../../src/rpc/daemon-files.ts";
+import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
+import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
 import { EXIT_ALREADY_SERVED } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
@@ -261,7 +262,7 @@ describe("A window's way to the daemon", () => {
 
   it("lets callers cancel who wait for the connection", async () => {
     const listener = createServer();
-    await new DaemonFiles(stateFolder).write(entry({ socket: join(stateFolder, "daemon.sock") }));
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket: join(stateFolder, "daemon.sock") }));
     assert.ok(await listenExclusively(listener, join(stateFolder, "daemon.sock")));
     held.push({ dispose: () => listener.close() });
     const abort = new AbortController();
@@ -298,7 +299,7 @@ describe("A window's way to the daemon", () => {
 
   it("says to update the extension where the daemon is of a newer protocol", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await new DaemonFiles(stateFolder).write(entry({ socket, version: "2.0.0", protocol: 2 }));
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, version: "2.0.0", protocol: 2 }));
     const newer = createServer((connection) => {
       new Wire(connection, {
         answer: () => Promise.reject(new OtherProtocol("window")),
@@ -345,7 +346,7 @@ describe("A window's way to the daemon", () => {
 
   it("has a daemon of an older protocol hand over", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await new DaemonFiles(stateFolder).write(entry({ socket, protocol: 0 }));
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, protocol: 0 }));
     const asked: string[] = [];
     const older = createServer((connection) => {
       new Wire(connection, {
@@ -408,7 +409,7 @@ describe("A window's way to the daemon", () => {
 
   it("says that the daemon is silent which does not greet, and goes on once it does", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await new DaemonFiles(stateFolder).write(entry({ socket }));
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket }));
     let connections = 0;
     const silent = createServer((connection) => {
       connections++;

@@ -13,12 +13,8 @@ import {
   type FolderChange,
   type WindowNotifications,
 } from "../../../src/rpc/contract.ts";
-import {
-  connectTo,
-  DaemonFiles,
-  listenExclusively,
-  type DaemonEntry,
-} from "../../../src/rpc/daemon-files.ts";
+import { listenExclusively, removeEntry, socketFor, writeEntry } from "../../../src/rpc/daemon-entry.ts";
+import { connectTo, DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
 import { isProof, proofOf } from "../../../src/rpc/proof.ts";
@@ -88,7 +84,7 @@ describe("The daemon's server", () => {
   it("leaves the description of a daemon that came after it", async () => {
     const { server, entry, stateFolder } = await serve();
     const other = { ...entry, token: "another" };
-    await new DaemonFiles(stateFolder).write(other);
+    await writeEntry(new DaemonFiles(stateFolder), other);
     server.dispose();
     assert.deepEqual(await new DaemonFiles(stateFolder).read(), other);
   });
@@ -350,24 +346,24 @@ describe("The daemon's socket", () => {
 
   it("is in a private folder of its own where its path would be too long", async () => {
     const files = new DaemonFiles(longFolder());
-    const socket = await files.socket();
+    const socket = await socketFor(files);
     try {
       assert.ok(Buffer.byteLength(socket) <= 100);
       assert.equal(statSync(dirname(socket)).mode & 0o777, 0o700);
-      assert.equal(await files.socket(), socket);
+      assert.equal(await socketFor(files), socket);
     } finally {
-      files.remove(entryAt(socket));
+      removeEntry(files, entryAt(socket));
     }
     assert.ok(!existsSync(dirname(socket)));
   });
 
   it("leaves that folder if others could write there", async () => {
     const files = new DaemonFiles(longFolder());
-    const socket = await files.socket();
+    const socket = await socketFor(files);
     chmodSync(dirname(socket), 0o777);
-    const other = await files.socket();
+    const other = await socketFor(files);
     assert.notEqual(other, socket);
-    for (const each of [socket, other]) files.remove(entryAt(each));
+    for (const each of [socket, other]) removeEntry(files, entryAt(each));
   });
 
   it("is taken over from a daemon that crashed, and not from one that answers", async () => {
