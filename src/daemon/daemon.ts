@@ -3,6 +3,7 @@ import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import { ServerEvents } from "../opencode/server-events.ts";
 import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
@@ -65,6 +66,7 @@ export class Daemon implements FolderHost {
       ownServers: this.ownServers,
       tokens: this.tokens,
       starts: new Limit(STARTS_AT_ONCE),
+      events: new ServerEvents(systemClock),
       graceMs,
       clock: systemClock,
       logger: log,

@@ -10,6 +10,7 @@ import type { Transcript } from "../engine/transcript.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
+import type { ServerEvents } from "../opencode/server-events.ts";
 import type {
   Environment,
   FolderCalls,
@@ -39,6 +40,7 @@ export interface Shared {
   readonly starts: Limit;
   /** How long a folder without windows is kept, in milliseconds: a reload of a window takes a moment. */
   readonly graceMs: number;
+  readonly events: ServerEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -209,7 +211,7 @@ export class Folder implements FolderService, Disposable {
   }
 
   private createConnection(): OpenCodeConnection {
-    const { ownServers, graceMs, clock, logger } = this.shared;
+    const { ownServers, events, graceMs, clock, logger } = this.shared;
     const { directory } = this;
     const env = (): Environment => this.env;
     const connection = this.own(
@@ -227,6 +229,7 @@ export class Folder implements FolderService, Disposable {
           const subagentDepth = Math.max(engine.maxDepth, 1) + 1;
           return this.plugin().serverEnv(env, { tools: agentTools, subagentDepth, graceMs });
         },
+        events,
         clock,
         logger,
       }),

@@ -23,6 +23,7 @@ import { Link } from "./link.ts";
 import { findOpenCode } from "./find-opencode.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import type { Environment } from "./server-program.ts";
+import type { ServerEvents } from "./server-events.ts";
 import { findServerByUrl } from "./url-server.ts";
 
 /** How often the stream of a server of ours may break before it was open, until whoever waits for it is told. */
@@ -53,6 +54,8 @@ export interface ConnectionOptions {
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
   /** How long a call may take, in milliseconds; a minute if left out. */
   readonly callTimeoutMs?: number | undefined;
+  /** Shared by all connections, so that each server has one stream. */
+  readonly events: ServerEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -248,11 +251,11 @@ class Connection implements OpenCodeConnection {
   }
 
   private open(attachment: Attachment, directory: string): void {
-    const { clock, logger } = this.options;
+    const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger);
     // A server of ours may crash as it is joined; it is started again.
     let bearable = attachment.own ? BEARABLE_CUTS : 0;
-    const link = new Link(attachment, directory, clock, {
+    const link = new Link(attachment, directory, events, clock, {
       onLoading: () => {
         logger.info(english(PREPARING));
         if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { attachCommand } from "../../src/opencode/attach-command.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { noOwnServers } from "../support/engine.ts";
@@ -22,6 +23,7 @@ describe("the command by which a terminal joins a session", () => {
       password: async () => password,
       ownServers: noOwnServers,
       env: {},
+      events: new ServerEvents(realClock),
       clock: realClock,
       logger: silentLogger,
     });

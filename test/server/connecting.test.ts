@@ -5,6 +5,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import { TaskEngine } from "../../src/engine/engine.ts";
 import { ServerFailure, type AgentServer, type Logger } from "../../src/engine/ports.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { createSession, notices, openWindow, realClock, noOwnServers } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { remembered } from "../support/remembered.ts";
@@ -54,6 +55,7 @@ describe("connecting to a server whose answers fail", () => {
       password: async () => server.password,
       ownServers: noOwnServers,
       env: server.env,
+      events: new ServerEvents(realClock),
       clock: realClock,
       logger,
     });

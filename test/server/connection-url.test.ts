@@ -9,6 +9,7 @@ import type { ServerEvent } from "../../src/engine/server-model.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { collectGarbage } from "../support/collect-garbage.ts";
 import { createSession, openWindow, noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
@@ -46,6 +47,7 @@ describe("Connection to a server that runs already", function () {
       password: () => Promise.resolve(password),
       ownServers: noOwnServers,
       env,
+      events: new ServerEvents(options.clock ?? realClock),
       clock: realClock,
       logger: silentLogger,
       ...options,

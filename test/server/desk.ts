@@ -8,6 +8,7 @@ import type { ConnectionOptions, OpenCodeConnection, ServerSettings } from "../.
 import { OwnServers } from "../../src/opencode/own-servers.ts";
 import { keyOf } from "../../src/opencode/server-program.ts";
 import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 
@@ -66,6 +67,7 @@ export class Desk {
       password: () => Promise.resolve(undefined),
       ownServers: this.servers,
       env: this.env,
+      events: new ServerEvents(options.clock ?? realClock),
       clock: realClock,
       logger: silentLogger,
       ...options,

@@ -7,6 +7,7 @@ import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
 import { createOpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
 
@@ -66,6 +67,7 @@ export async function openWindow(
     ownServers: noOwnServers,
     env: server.env,
     callTimeoutMs,
+    events: new ServerEvents(realClock),
     clock: realClock,
     logger,
   });
