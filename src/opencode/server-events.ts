@@ -111,7 +111,7 @@ class ServerStream {
     this.silence.start();
     const decoder = new TextDecoder();
     let rest = "";
-    for await (const bytes of body) {
+    for await (const bytes of body as AsyncIterable<Uint8Array>) {
       // Half events are signs of life too.
       this.silence.touch();
       const text = decoder.decode(bytes, { stream: true });
