@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import type { ServerEvent } from "../../src/engine/server-model.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
+import { noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy, type HaltingProxy } from "../support/halting-proxy.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { realClock, silentLogger } from "./watchdog-support.ts";
+import { realClock, silentLogger } from "./desk.ts";
 
 describe("Two folders on one server", function () {
   this.timeout(60_000);
@@ -29,10 +30,8 @@ describe("Two folders on one server", function () {
         directory: tempDir("work"),
         settings: () => ({ url: proxy.url, startTimeoutMs: 1_000 }),
         password: () => Promise.resolve(opencode.password),
-        watchdogScript: "",
-        execPath: process.execPath,
+        ownServers: noOwnServers,
         env: {},
-        stateFolder: tempDir("state"),
         events,
         clock: realClock,
         logger: silentLogger,
