@@ -25,6 +25,8 @@ const themes = {
 export type Theme = keyof typeof themes;
 
 export interface WorkbenchOptions {
+  /** The folder of the installed extensions; left out: this one is there as it is packaged. */
+  readonly extensions?: string;
   readonly settings?: Settings;
   /** Added to the environment of the extension host. */
   readonly env?: NodeJS.ProcessEnv;
@@ -56,7 +58,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   const settings = { "workbench.colorTheme": themes[theme].name, ...options.settings };
   const server = await startVsCodeServer({
     userDirectory,
-    extensionsDirectory: installedExtension(),
+    extensionsDirectory: options.extensions ?? installedExtension(),
     settings,
     workspaceTrust: options.trust === false,
     reconnectionGrace: options.reconnectionGrace,
