@@ -13,6 +13,7 @@ import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "./clock.ts";
 import { Folders } from "./folders.ts";
+import { handOver, takeOver } from "./handed-over.ts";
 import { Lifetime } from "./lifetime.ts";
 import { Limit } from "./limit.ts";
 import { LogFile } from "./log-file.ts";
@@ -23,6 +24,8 @@ const GRACE_MS = 60_000;
 const ANSWER_MS = 100;
 /** How many servers are started at once. */
 const STARTS_AT_ONCE = 2;
+
+const LOST_WORK = "What works without a window could not be handed from one daemon to the next.";
 
 export interface DaemonOptions {
   /** A folder of this user alone. */
@@ -94,6 +97,7 @@ export class Daemon implements FolderHost {
     daemon.server = server;
     server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
     log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
+    await daemon.resume();
     return daemon;
   }
 
@@ -111,12 +115,21 @@ export class Daemon implements FolderHost {
     return this.folders.stop(directories);
   }
 
-  handOver(why = "another one takes over"): Promise<void> {
-    return this.end(why);
+  handOver(): Promise<void> {
+    return this.end("another one takes over", handOver);
   }
 
   noteFailure(...[message, error]: Parameters<Logger["error"]>): void {
     this.log.error(message, error);
+  }
+
+  private async resume(): Promise<void> {
+    try {
+      for (const folder of await takeOver(this.options.stateFolder))
+        this.folders.resume(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
+    } catch (error) {
+      this.noteFailure(LOST_WORK, error);
+    }
   }
 
   private async sweepServers(): Promise<void> {
@@ -127,19 +140,23 @@ export class Daemon implements FolderHost {
     }
   }
 
-  /** Takes no command any more, and leaves the servers that are in use to whoever comes next. */
-  private end(why: string): Promise<void> {
-    this.ending ??= this.leave(why);
+  /**
+   * Takes no command any more, and leaves the servers that are in use to whoever comes next.
+   * @param handOn where it is known that one comes
+   */
+  end(why: string, handOn?: typeof handOver): Promise<void> {
+    this.ending ??= this.leave(why, handOn);
     return this.ending;
   }
 
-  private async leave(why: string): Promise<void> {
+  private async leave(why: string, handOn?: typeof handOver): Promise<void> {
     this.log.info(`The daemon ends: ${why}.`);
     this.lifetime.dispose();
     this.tokens.dispose();
     this.sweep.dispose();
-    await Promise.all([this.ownServers.leave(), this.folders.leave(), this.swept]);
+    const [working] = await Promise.all([this.folders.leave(), this.ownServers.leave(), this.swept]);
     const { stateFolder } = this.options;
+    await handOn?.(stateFolder, working).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
     await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
       this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
     );

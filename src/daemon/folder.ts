@@ -134,6 +134,12 @@ export class Folder implements FolderService, Disposable {
     return pid === undefined ? undefined : { pid, memory: await memoryOf(pid) };
   }
 
+  /** As the last window opened it. */
+  opened(): OpenFolder {
+    const { directory, settings, env } = this;
+    return { directory, settings, env };
+  }
+
   snapshot(): FolderSnapshot {
     return this.told.snapshot();
   }

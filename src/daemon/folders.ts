@@ -88,8 +88,25 @@ export class Folders {
     if (failed) throw failed.reason;
   }
 
-  /** Leaves all folders; their servers stay for whoever comes within their grace period. */
-  async leave(): Promise<void> {
+  /** Goes on with the work that another daemon left in a folder, without a window. */
+  async resume(left: OpenFolder): Promise<void> {
+    const held = await this.hold(left);
+    // A window may have been quicker.
+    if (held.windows.size > 0) return;
+    this.followWindows(held);
+    await held.folder.calls.join();
+  }
+
+  /**
+   * Leaves all folders; their servers stay for whoever comes within their grace period. Resolves to those in which work is
+   * to go on without a window.
+   */
+  async leave(): Promise<readonly OpenFolder[]> {
+    const working = [...this.held.values()]
+      .filter(
+        ({ folder, windows }) => windows.size === 0 && (folder.active().length > 0 || folder.isTelling()),
+      )
+      .map(({ folder }) => folder.opened());
     const left = await Promise.allSettled(this.folders.values());
     this.folders.clear();
     this.held.clear();
@@ -101,6 +118,7 @@ export class Folders {
       }),
     );
     this.changes.fire(0);
+    return working;
   }
 
   private hold(opened: OpenFolder): Promise<Held> {

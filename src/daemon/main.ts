@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   });
   if (!daemon) return exit(EXIT_ALREADY_SERVED);
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
-    process.on(signal, () => void daemon.handOver(signal));
+    process.on(signal, () => void daemon.end(signal));
   process.on("unhandledRejection", (error) => daemon.noteFailure("A promise was rejected.", error));
   process.on("uncaughtException", (error) => {
     daemon.noteFailure("The daemon ends, as something went wrong.", error);

@@ -377,8 +377,12 @@ describe("the agent tools inside OpenCode", () => {
   const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const file = readdirSync(stateFolder()).find((name) => /^server-.*\.json$/.test(name)) ?? assert.fail();
     const { url, password } = JSON.parse(readFileSync(join(stateFolder(), file), "utf8"));
-    const authorization = `Basic ${btoa(`opencode:${password}`)}`;
-    return fetch(url + path, { ...init, headers: { authorization, "content-type": "application/json" } });
+    const headers = {
+      authorization: `Basic ${btoa(`opencode:${password}`)}`,
+      "content-type": "application/json",
+      "x-opencode-directory": encodeURIComponent(folder()),
+    };
+    return fetch(url + path, { ...init, headers });
   };
   const post = (path: string, body: unknown): Promise<Response> =>
     request(path, { method: "POST", body: JSON.stringify(body) });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -13,6 +15,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
 /** Half a second where the machine does nothing else. */
@@ -223,6 +226,26 @@ describe("the daemon", function () {
       requests.map(({ aborted }) => aborted),
       [false],
     );
+  });
+
+  it("[BKG-6] hands over what works and is queued in a folder that no window has open", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const launch = (gate: string) =>
+      window.folder.calls.launch(input({ text: `${gate} is done.`, gate: `${gate} handed on` }));
+    const [working, queued] = [await launch("First"), await launch("Second")];
+    await asked(working.id);
+    const server = desk.server();
+    window.close();
+
+    const newer = desk.window({}, {}, await newerRelease(), tempDir("elsewhere"));
+    await newer.folder.calls.connect();
+    assert.equal(existsSync(join(desk.stateFolder, "handed-over.json")), false);
+    model.release("First handed on");
+    await asked(queued.id);
+    model.release("Second handed on");
+    await until("the notices", async () => (await notices(desk, parent)).length === 2);
+    assert.equal(desk.server()?.pid, server?.pid);
+    newer.close();
   });
 
   it("[BKG-7] stops the work of a folder: what a window has open stays, what none has open ends with its server", async () => {

@@ -30,12 +30,13 @@ export class DaemonState {
     return key === undefined ? undefined : readJson<RunningServer>(serverFiles(this.stateFolder, key).state);
   }
 
-  /** Calls the server. */
+  /** Calls the server for the folder. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const server = this.server();
     if (!server) throw new Error("There is no server.");
     const headers = new Headers(init.headers);
     headers.set("authorization", basicAuthorization(server.password));
+    headers.set("x-opencode-directory", encodeURIComponent(this.directory));
     return fetch(server.url + path, { ...init, headers });
   }
 

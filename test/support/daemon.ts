@@ -92,12 +92,13 @@ export class DaemonDesk extends DaemonState {
     engine: Partial<EngineSettings> = {},
     settings: Partial<FolderSettings> = {},
     release = this.release,
+    directory = this.directory,
   ): DaemonWindow {
     const log: string[] = [];
     const client = this.client(release, (line) => void log.push(line));
     const folder = follow(
       client.open({
-        directory: this.directory,
+        directory,
         env: this.env,
         settings: {
           engine: {
