@@ -91,7 +91,7 @@ export class Connecting implements Disposable {
   /** Gives up connecting, for all who wait for it. A server that others use stays. */
   async cancel(): Promise<void> {
     this.giveUp();
-    // Nobody need have waited: a lost watchdog is replaced by itself.
+    // Nobody need have waited: a server that crashed is started again by itself.
     if (this.options.connection.state.kind === "connecting") await this.options.connection.disconnect();
   }
 

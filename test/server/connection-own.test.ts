@@ -49,7 +49,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await fetch(`${state?.url}/session`)).status, 401);
 
     first.dispose();
-    await until("no lease but one", () => isAlive(state?.pid ?? 0));
+    await until("no user but one", () => isAlive(state?.pid ?? 0));
     assert.equal((await second.server.sessions()).length, 1);
   });
 
