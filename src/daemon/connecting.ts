@@ -17,6 +17,8 @@ export interface ConnectingOptions {
   readonly session: Pick<ActiveSession, "refresh">;
   /** Shared by all folders: each start takes much of the machine. */
   readonly starts: Limit;
+  /** Whether a server that runs is joined by itself: loading a folder that nobody uses would cost the server. */
+  readonly joins: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -67,8 +69,9 @@ export class Connecting implements Disposable {
       : { kind: "connecting", detail: "" };
   }
 
-  /** Joins a server that runs already, if this folder has one. Starts none; never rejects. */
+  /** Joins a server that runs already, if the folder uses one. Starts none; never rejects. */
   async join(): Promise<void> {
+    if (!this.options.joins()) return;
     try {
       if (await this.options.connection.adopt()) await this.reading;
     } catch (error) {

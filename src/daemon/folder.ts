@@ -87,7 +87,17 @@ export class Folder implements FolderService, Disposable {
     );
     this.engine = engine;
     const session = this.own(new ActiveSession(engine, server, logger));
-    const connecting = this.own(new Connecting({ connection, engine, session, starts, clock, logger }));
+    const joins = (): boolean => this.settings.server.url !== undefined || state.isUsed;
+    const connecting = this.own(
+      new Connecting({ connection, engine, session, starts, joins, clock, logger }),
+    );
+    this.own(
+      connection.onDidChangeState(({ kind }) => {
+        // What is left on purpose is not joined by itself; what is lost is.
+        if (kind === "connected") state.setUsed(true);
+        else if (kind === "disconnected") state.setUsed(false);
+      }),
+    );
     this.connecting = connecting;
     this.tools = this.own(
       new ToolService({

@@ -14,12 +14,17 @@ import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
 
-const keptFile = z.extend(keptTasks, { v: z.literal(FILE_VERSION) });
+const keptFile = z.extend(keptTasks, { v: z.literal(FILE_VERSION), isUsed: z.optional(z.boolean()) });
+
+interface Kept extends KeptTasks {
+  /** Whether the folder was connected to a server of ours, and has not left it. */
+  readonly isUsed?: boolean | undefined;
+}
 
 /** What of a folder outlives the daemon, in a file of the private state folder. */
 export class StateFile implements TombstoneStore {
   /** What is to be written; undefined: the file says all. */
-  private unwritten: KeptTasks | undefined;
+  private unwritten: Kept | undefined;
   private writing: Promise<void> = Promise.resolve();
   private readonly burials: Emitter<Tombstone>;
   /** A task whose session is gone. */
@@ -27,7 +32,7 @@ export class StateFile implements TombstoneStore {
 
   private constructor(
     private readonly path: string,
-    private kept: KeptTasks,
+    private kept: Kept,
     private readonly logger: Logger,
   ) {
     this.burials = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
@@ -44,6 +49,7 @@ export class StateFile implements TombstoneStore {
   /** Before anything is loaded. */
   takeOver({ tombstones, unsettled }: KeptTasks): void {
     this.keep({
+      ...this.kept,
       tombstones: this.kept.tombstones.reduce(withTombstone, tombstones),
       unsettled: [...new Map([...unsettled, ...this.kept.unsettled].map((task) => [task.id, task])).values()],
     });
@@ -67,12 +73,20 @@ export class StateFile implements TombstoneStore {
     this.keep({ ...this.kept, unsettled: records });
   }
 
+  get isUsed(): boolean {
+    return this.kept.isUsed ?? false;
+  }
+
+  setUsed(isUsed: boolean): void {
+    if (isUsed !== this.isUsed) this.keep({ ...this.kept, isUsed });
+  }
+
   /** Resolves when everything is written, as far as that can be. */
   written(): Promise<void> {
     return this.writing;
   }
 
-  private keep(kept: KeptTasks): void {
+  private keep(kept: Kept): void {
     this.kept = kept;
     const isDue = this.unwritten !== undefined;
     this.unwritten = kept;
@@ -91,7 +105,7 @@ export class StateFile implements TombstoneStore {
   }
 }
 
-async function read(path: string, logger: Logger): Promise<KeptTasks> {
+async function read(path: string, logger: Logger): Promise<Kept> {
   try {
     return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
   } catch (error) {

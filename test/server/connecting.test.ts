@@ -87,7 +87,15 @@ describe("connecting to a server whose answers fail", () => {
     });
     const session = new ActiveSession(engine, failing, logger);
     const starts = new Limit(1);
-    const connecting = new Connecting({ connection, engine, session, starts, clock: realClock, logger });
+    const connecting = new Connecting({
+      connection,
+      engine,
+      session,
+      starts,
+      joins: () => true,
+      clock: realClock,
+      logger,
+    });
     const told: string[] = [];
     connecting.onDidChange(() => told.push(connecting.state.kind));
     await assert.rejects(connecting.connect(), /It broke/);

@@ -93,4 +93,13 @@ describe("one daemon for windows on three folders", function () {
       assert.equal((await window.folder.calls.output(task, { block: true })).task.status, "completed");
     }
   });
+
+  it("joins by itself no folder that nobody uses, though a server runs that it could share", async () => {
+    const { folder, close } = (folders[0]?.desk.elsewhere() ?? assert.fail()).window();
+    await folder.calls.join();
+    assert.equal(folder.connection(), "disconnected");
+    await folder.calls.connect();
+    assert.equal(folder.connection(), "connected");
+    close();
+  });
 });

@@ -48,6 +48,7 @@ describe("connecting many folders", () => {
         engine: { connect: async () => undefined, disconnect: () => undefined },
         session: { refresh: async () => undefined },
         starts,
+        joins: () => false,
         clock: realClock,
         logger: strictLogger,
       });

@@ -42,6 +42,15 @@ describe("what the daemon keeps of a folder", () => {
     assert.deepEqual(warnings, []);
   });
 
+  it("says whether the folder is used", async () => {
+    const state = await open();
+    assert.equal(state.isUsed, false);
+    state.setUsed(true);
+    state.takeOver({ tombstones: [GONE], unsettled: [] });
+    await state.written();
+    assert.equal((await open()).isUsed, true);
+  });
+
   it("takes over what an earlier version kept elsewhere, and knows better itself", async () => {
     const state = await open();
     state.save([GONE]);
