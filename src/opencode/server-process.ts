@@ -177,7 +177,7 @@ export class ServerProcess {
   private async answers(giveUp: AbortSignal): Promise<{ version: string } | { failure: Text }> {
     const { url } = this.state;
     // Until the process itself says that the port is its own, the password may not be sent there.
-    while (/ server listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
+    while (!this.hasExited && / server listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
       await delay(OUTPUT_LOOK_MS, undefined, { signal: giveUp });
     const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
     if (health.kind === "healthy") return health;
