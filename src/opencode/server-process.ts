@@ -146,9 +146,9 @@ export class ServerProcess {
     await this.forget();
   }
 
-  /** Removes what tells of it. */
+  /** Removes what tells of it, where that can be: whoever reads it looks whether that very process runs. */
   async forget(): Promise<void> {
-    await rm(this.files.state, { force: true });
+    await rm(this.files.state, { force: true }).catch(() => undefined);
   }
 
   /** Resolves once the server answers an authenticated call, or to why it never will. */
