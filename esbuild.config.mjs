@@ -15,14 +15,57 @@ const common = {
   metafile: true,
 };
 
+/**
+ * What `src/rpc` uses of vscode-jsonrpc: its entries bring along all transports and names, and being in CommonJS, nothing
+ * of them can be dropped.
+ */
+const jsonRpcParts = {
+  "/node/main.js": `
+    import ril from "./ril.js";
+    import { ReadableStreamMessageReader } from "../common/messageReader.js";
+    import { WriteableStreamMessageWriter } from "../common/messageWriter.js";
+    export { createMessageConnection } from "../common/connection.js";
+    export { CancellationTokenSource } from "../common/cancellation.js";
+    export { ErrorCodes, ResponseError } from "../common/messages.js";
+    ril.install();
+    const { stream } = ril();
+    export class SocketMessageReader extends ReadableStreamMessageReader {
+      constructor(socket) {
+        super(stream.asReadableStream(socket));
+      }
+    }
+    export class SocketMessageWriter extends WriteableStreamMessageWriter {
+      constructor(socket) {
+        super(stream.asWritableStream(socket));
+      }
+    }`,
+  "/common/api.js": `
+    export { Disposable } from "./disposable.js";
+    export { AbstractMessageBuffer } from "./messageBuffer.js";
+    export { default as RAL } from "./ral.js";`,
+};
+const jsonRpc = {
+  name: "json-rpc",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/](node[\\/]main|common[\\/]api)\.js$/ }, ({ path }) => ({
+      contents: jsonRpcParts[path.replaceAll("\\", "/").match(/\/(node|common)\/\w+\.js$/)[0]],
+      loader: "js",
+      resolveDir: dirname(path),
+    })),
+};
+
 /** Code that runs in Node. */
 const node = {
   ...common,
+  plugins: [jsonRpc],
   platform: "node",
   target: "node20",
   // The SDK's packages name an ESM build first; taking it lets unused exports be dropped.
   mainFields: ["module", "main"],
 };
+
+/** What of the source a window may load, as far as it imports anything dynamically. */
+const OF_WINDOW = /^(?:(?:extension|folder)|(?:ui|rpc|tools)[\\/].+)\.ts$/;
 
 /**
  * Puts what is imported dynamically into two chunks: what works on folders, which every window needs, and what a person
@@ -42,7 +85,7 @@ const laterChunks = {
     };
     // The whole of the source is read first, as a chunk is made of what all of it imports.
     setup.onStart(() => {
-      const sources = readdirSync("src", { recursive: true }).filter((file) => file.endsWith(".ts"));
+      const sources = readdirSync("src", { recursive: true }).filter((file) => OF_WINDOW.test(file));
       for (const file of sources.map((path) => join("src", path)))
         for (const [, path] of readFileSync(file, "utf8").matchAll(dynamicImport))
           nameOf(resolve(dirname(file), path));
@@ -71,15 +114,19 @@ const bundles = [
   {
     // What is not needed at the start is in a chunk that is loaded when it is.
     ...node,
-    plugins: [laterChunks],
+    plugins: [jsonRpc, laterChunks],
     format: "esm",
     splitting: true,
     external: ["vscode"],
+    // For what packages in CommonJS take from Node.
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",
   },
-  { ...node, format: "cjs", entryPoints: ["src/opencode/watchdog/main.ts"], outfile: "dist/watchdog.cjs" },
+  { ...node, format: "cjs", entryPoints: ["src/daemon/main.ts"], outfile: "dist/daemon.cjs" },
   { ...node, format: "cjs", entryPoints: ["src/tokens/worker.ts"], outfile: "dist/tokenizer.cjs" },
   {
     // Runs inside the OpenCode server, from wherever its configuration says: it brings along all that it needs.
@@ -193,7 +240,7 @@ function manifestOf(folder) {
 function noticeOf(folder) {
   const { name, version, license } = manifestOf(folder);
   const texts = readdirSync(folder)
-    .filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+    .filter((file) => /^(licen[cs]e|copying|notice|thirdpartynotices)/i.test(file))
     .sort()
     .map((file) => readFileSync(join(folder, file), "utf8").trim());
   if (texts.length === 0) {

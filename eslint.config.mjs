@@ -14,8 +14,14 @@ const PARTS = {
   tokens: { parts: ["engine"], packages: ["node:", "js-tiktoken"] },
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
-  plugin: { parts: ["bridge", "state", "tools"], packages: ["node:", "zod"] },
-  ui: { parts: ["engine", "protocol", "tools"], packages: ["node:", "vscode", "diff"] },
+  plugin: { parts: ["bridge", "rpc", "state", "tools"], packages: ["node:", "zod"] },
+  rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
+  /** Joins what works on folders into a process of its own. */
+  daemon: {
+    parts: ["bridge", "engine", "opencode", "rpc", "state", "tokens", "tools"],
+    packages: ["node:", "zod"],
+  },
+  ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 

@@ -1,16 +1,20 @@
 import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
+import { defaultStateFolder } from "./state/private-files.ts";
+import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import type { Review } from "./ui/changes/review.ts";
+import { systemClock } from "./ui/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
+import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
-import { Engines } from "./ui/folders/engines.ts";
+import { AllTasks } from "./ui/folders/all-tasks.ts";
 import type { Folder } from "./ui/folders/folder.ts";
 import { Folders, type OpenFolder } from "./ui/folders/folders.ts";
 import { routedCommands } from "./ui/folders/routed-commands.ts";
@@ -28,6 +32,7 @@ import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
+import { isWanted, type News } from "./ui/while-away.ts";
 
 /**
  * Builds what the person sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
@@ -43,17 +48,18 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const logger = channelLogger(channel);
   const settings = new Settings();
   const folders = own(new Folders(vscode.workspace, logger));
-  const engine = own(new Engines(folders, logger));
-  const tasks = routedCommands(folders, engine);
+  const known = own(new AllTasks(folders, logger));
+  const tasks = routedCommands(folders, known);
 
   const list = own(new ListOptions(context.workspaceState));
   const keys = new ContextKeys();
-  const view = own(new TaskView(engine, folders, list, keys));
+  const trouble = own(new DaemonTrouble(logger));
+  const view = own(new TaskView(known, folders, list, keys, trouble));
   const documents = own(new TextDocuments());
   const panels = own(
     new OutputPanels(
       context.extensionUri,
-      createOutputSource(engine, folders),
+      createOutputSource(known, folders),
       createOutputActions(tasks, folders, logger),
       documents,
       logger,
@@ -61,24 +67,25 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   own(panels.registerSerializer());
   const isShown = (id: string): boolean => panels.isShown(id);
+  const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
     new Notifications({
-      engine,
+      known,
       tasks,
       logger,
       notifyUser: () => settings.notifyUser(),
       showOutput: (id) => panels.show(id),
-      showTasks: () => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`),
+      showTasks,
       isShown,
     }),
   );
-  const firstSteps = own(new FirstSteps(context.globalState, keys, engine, folders, isShown));
-  own(new StatusBar(engine, folders, TASK_VIEW));
+  const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
+  own(new StatusBar(known, folders, TASK_VIEW));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
   const openReview = async (): Promise<Review> => {
     const { Review } = await import("./ui/changes/review.ts");
-    return own(new Review({ engine, folders, state: context.workspaceState, keys, textChanges, logger }));
+    return own(new Review({ known, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
   let opening: Promise<Review> | undefined;
   const review = (): Promise<Review> => (opening ??= openReview());
@@ -89,9 +96,24 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     }),
   );
 
+  const { env, execPath, platform } = process;
+  const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
+  const openDaemon = async (): Promise<DaemonClient> => {
+    const { DaemonClient } = await import("./rpc/daemon-client.ts");
+    const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
+    const { version } = context.extension.packageJSON as { readonly version: string };
+    const client = own(
+      new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
+    );
+    trouble.follow(client);
+    return client;
+  };
+  let openingDaemon: Promise<DaemonClient> | undefined;
+  const daemon = (): Promise<DaemonClient> => (openingDaemon ??= openDaemon());
+
   const commandContext: CommandContext = {
     folders,
-    engine,
+    known,
     tasks,
     panels,
     promptEditors: own(new PromptEditors(context.workspaceState, keys)),
@@ -101,12 +123,13 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     openText: (name, text) => documents.open(name, text),
     review,
     showLog: () => channel.show(),
+    daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
       const { findOpenCode } = await import("./opencode/find-opencode.ts");
       return findOpenCode({
         configuredPath: settings.server().path ?? "",
-        env: process.env,
+        env,
         home: homedir(),
       });
     },
@@ -124,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, known: engine, commands: tasks, logger, onDidLaunch }, settings));
+  own(new AgentTools({ folders, known, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("asyncagents.textEditor", editor !== undefined);
@@ -147,8 +170,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
     // As it is now: what works on the folder is about to end.
-    const atWork = folder.engine.active();
-    const { state } = folder.connection;
+    const atWork = folder.known.active();
+    const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;
     if (atWork.length > 0)
       void import("./ui/folders/tell-closed.ts").then(({ tellClosed }) =>
@@ -156,9 +179,16 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       );
   };
 
+  const tellNews = (folderName: string, news: News): boolean => {
+    if (!isWanted(news, settings.notifyUser())) return false;
+    const about = folders.all.length > 1 ? folderName : undefined;
+    void import("./ui/tell-news.ts").then(({ tellNews }) => tellNews({ folderName: about, showTasks }, news));
+    return true;
+  };
+
   const start = async (): Promise<void> => {
-    const { folderOpener } = await import("./folder.ts");
-    const openFolder = folderOpener({ context, view, logger });
+    const [{ folderOpener }, client] = await Promise.all([import("./folder.ts"), daemon()]);
+    const openFolder = folderOpener({ context, view, daemon: client, tellNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);
@@ -174,7 +204,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
 
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
-  own(engine.onDidChange((change) => taskChanges.fire(change)));
+  own(known.onDidChange((change) => taskChanges.fire(change)));
   const sessionChanges = own(new vscode.EventEmitter<string | undefined>());
   const tellSession = (): void => sessionChanges.fire(folders.current?.session.id);
   own(folders.onDidChangeCurrent(tellSession));

@@ -1,43 +1,35 @@
-import { homedir } from "node:os";
-import * as vscode from "vscode";
-import { ToolService } from "./bridge/tool-service.ts";
-import { WindowRole } from "./bridge/window-role.ts";
-import { ActiveSession } from "./engine/active-session.ts";
-import { TaskEngine } from "./engine/engine.ts";
+import { realpath } from "node:fs/promises";
+import type * as vscode from "vscode";
+import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
-import { createOpenCodeConnection } from "./opencode/connection.ts";
-import { PluginConfig } from "./opencode/plugin-config.ts";
-import { defaultStateFolder } from "./state/private-files.ts";
-import { ThreadTokenCounter } from "./tokens/token-counter.ts";
+import type { Environment, FolderClient } from "./rpc/contract.ts";
+import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./ui/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
-import type { OpenFolder } from "./ui/folders/folders.ts";
+import { folderSettings } from "./ui/folders/folder-settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
-import { Limit } from "./ui/folders/limit.ts";
+import type { OpenFolder } from "./ui/folders/folders.ts";
+import { FolderMirror } from "./ui/mirror/folder-mirror.ts";
+import { WindowSession } from "./ui/mirror/window-session.ts";
 import { PasswordStore } from "./ui/passwords.ts";
 import { Settings } from "./ui/settings.ts";
-
-/** How many servers are started at once. */
-const STARTS_AT_ONCE = 2;
+import { WhileAway, type News } from "./ui/while-away.ts";
 
 /** What the window gives to its folders. */
 export interface FolderHost {
   readonly context: vscode.ExtensionContext;
   readonly view: WatchedView;
+  readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
+  /** Tells what happened in a folder while no window had it open; returns false where nobody wants to know. */
+  readonly tellNews: (folderName: string, news: News) => boolean;
   readonly logger: Logger;
 }
 
-/** Builds the parts that work on one folder, and joins them; what can be shared by all folders is. */
-export function folderOpener({ context, view, logger }: FolderHost): OpenFolder {
+/** Builds the parts of one folder that this window has, and joins them to the daemon. */
+export function folderOpener(host: FolderHost): OpenFolder {
+  const { context, view, daemon, logger } = host;
   const { env } = process;
-  const home = homedir();
-  const clock = systemClock;
-  const stateFolder = defaultStateFolder({ platform: process.platform, env, home });
-  const bundle = (name: string): string => vscode.Uri.joinPath(context.extensionUri, "dist", name).fsPath;
   const passwords = new PasswordStore(context.secrets);
-  const tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock });
-  context.subscriptions.push(tokens);
-  const starts = new Limit(STARTS_AT_ONCE);
 
   return ({ uri, name, index }) => {
     const parts: { dispose(): unknown }[] = [];
@@ -46,91 +38,43 @@ export function folderOpener({ context, view, logger }: FolderHost): OpenFolder 
       return part;
     };
 
-    const directory = uri.fsPath;
     const settings = new Settings(uri);
     const state = new FolderState(context.workspaceState, uri, index === 0);
-    const places = { directory, env, home };
-    const agentToolsConfig = new PluginConfig({
-      bundle: bundle("opencode-plugin.js"),
-      stateFolder,
-      places,
-      logger,
-    });
-    const connection = own(
-      createOpenCodeConnection({
-        directory,
-        stateFolder,
-        settings: () => settings.server(),
-        password: async (url) => passwords.get(url),
-        watchdogScript: bundle("watchdog.cjs"),
-        execPath: process.execPath,
-        env,
-        serverEnv: async () => {
-          if (!settings.agentToolsEnabled()) return env;
-          // Tasks of the lowest level may have subagents too. A user's tasks are one level deep, whatever agents may.
-          return agentToolsConfig.serverEnv(env, {
-            subagentDepth: Math.max(settings.engine().maxDepth, 1) + 1,
-          });
-        },
-        clock,
-        logger,
-      }),
-    );
-    const { server } = connection;
-    const engine = own(
-      new TaskEngine({
-        server,
-        clock,
-        logger,
-        random: Math.random,
-        tombstones: state,
-        tokens,
-        settings: () => settings.engine(),
-      }),
-    );
-    const session = own(new ActiveSession(engine, server, logger, state.pickedSession));
-    const role = own(new WindowRole({ engine, stateFolder, directory, clock, logger }));
+    const settingsNow = () => folderSettings(settings, passwords, () => view.visible);
+    const openClient = async (): Promise<FolderClient> => {
+      const directory = await realpath(uri.fsPath);
+      const kept = state.keptTasks;
+      const client = daemon.open({ directory, settings: await settingsNow(), env: withoutGaps(env), kept });
+      if (kept)
+        client.onDidChange((changes) => {
+          for (const change of changes)
+            if (change.type === "reset") state.leaveTasks(change.snapshot.tombstones);
+        });
+      return client;
+    };
+    const mirror = own(new FolderMirror(openClient, systemClock, logger));
+    const { known } = mirror;
+    const configure = async (): Promise<void> => mirror.configure(await settingsNow());
+    const ensureSession = async (): Promise<string> => mirror.calls.ensureSession();
+    const session = own(new WindowSession(known, ensureSession, logger, state.pickedSession));
     const connector = own(
-      new Connector({
-        connection,
-        engine,
-        session,
-        windows: role,
-        passwords,
-        settings,
-        view,
-        name,
-        starts,
-        logger,
-      }),
+      new Connector({ mirror, daemon, passwords, settings, configure, view, name, logger }),
     );
-    const toolService = own(
-      new ToolService({
-        connection: connector,
-        isEnabled: () => settings.agentToolsEnabled(),
-        known: engine,
-        commands: role.commands,
-        directory,
-        stateFolder,
-        clock,
-        logger,
-      }),
-    );
-
-    const followAttention = (): void => connection.setWatched(view.visible || engine.active().length > 0);
-    followAttention();
-    own(view.onDidChangeVisibility(followAttention));
-    own(engine.onDidChange(followAttention));
-    own(connection.onDidConnect(() => void agentToolsConfig.refreshPlugin()));
+    const tell = (news: News): boolean => host.tellNews(name, news);
+    const whileAway = own(new WhileAway({ known, state, clock: systemClock, tell }));
+    const configureSoon = (): void => {
+      configure().catch((error: unknown) =>
+        logger.warn(`The settings were not sent to the background process: ${messageOf(error)}`),
+      );
+    };
+    own(view.onDidChangeVisibility(configureSoon));
+    own(settings.onDidChangeAny(configureSoon));
     own(session.onDidChange(() => (state.pickedSession = session.isPicked ? session.id : undefined)));
-    own(settings.onDidChange("agentTools", () => toolService.update()));
-    own(settings.onDidChange("maxConcurrentTasks", () => void engine.settingsChanged()));
-    own(settings.onDidChange("budget", () => void engine.settingsChanged()));
     own(
       settings.onDidChange("server", () => {
-        connector
-          .reconnect(view.visible)
-          .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
+        configure()
+          .then(() => connector.reconnect(view.visible))
+          .catch((error: unknown) => logger.warn(`Not connected: ${messageOf(error)}`));
       }),
     );
 
@@ -138,15 +82,25 @@ export function folderOpener({ context, view, logger }: FolderHost): OpenFolder 
       uri,
       name,
       settings,
-      connection,
       connector,
-      engine,
-      tasks: role.commands,
+      known,
+      get calls() {
+        return mirror.calls;
+      },
+      open: () => mirror.open(),
+      openTranscript: (id) => mirror.openTranscript(id),
       session,
-      agentToolsConfig,
+      whileAway,
       dispose: () => {
-        for (const part of parts) part.dispose();
+        // What was seen is noted before the rest ends.
+        for (const part of parts.reverse()) part.dispose();
       },
     };
   };
+}
+
+function withoutGaps(env: NodeJS.ProcessEnv): Environment {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 }

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 
 /*
- * What OpenCode's plugin asks of a window: one HTTP POST per call, with the window's token as bearer. The answer is
+ * What OpenCode's plugin asks of an endpoint: one HTTP POST per call, with the endpoint's token as bearer. The answer is
  * streamed as JSON lines: empty ones keep the connection alive, the last one is the reply.
  */
 

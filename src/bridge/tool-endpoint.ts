@@ -11,8 +11,8 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH, toolCall } from "./tool-call.ts";
 import type { ToolCall, ToolReply } from "./tool-call.ts";
-import { publishEntry } from "./window-entries.ts";
-import type { PublishedEntry } from "./window-entries.ts";
+import { publishEntry } from "./endpoint-entries.ts";
+import type { PublishedEntry } from "./endpoint-entries.ts";
 
 /** Every call holds a connection until it is answered, and agents wait with many at a time. */
 const MAX_CALLS = 256;
@@ -28,7 +28,7 @@ export interface ToolEndpointOptions {
   readonly stateFolder: string;
   /** The real paths of the folders whose agents are served. */
   readonly directories: readonly string[];
-  /** The address of the OpenCode server that this window is connected to. */
+  /** The address of the OpenCode server whose agents are served. */
   readonly server: string;
   /**
    * Carries a call out. The message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once nobody
@@ -44,7 +44,7 @@ export interface ToolEndpointOptions {
 }
 
 /**
- * Where the OpenCode plugin calls the tools of this window. It answers those only who know the token, which is in an
+ * Where the OpenCode plugin calls the tools. It answers those only who know the token, which is in an
  * entry that this user alone can read, and no web page in any case.
  */
 export class ToolEndpoint implements Disposable {
@@ -83,7 +83,7 @@ export class ToolEndpoint implements Disposable {
     if (this.disposed) this.close();
   }
 
-  /** Is not found any more, and breaks the calls that wait, so that their plugins turn to another window at once. */
+  /** Is not found any more, and breaks the calls that wait, so that their plugins look for another endpoint at once. */
   dispose(): void {
     this.disposed = true;
     if (this.port !== undefined) this.close();
@@ -94,7 +94,7 @@ export class ToolEndpoint implements Disposable {
       this.entry?.withdraw();
     } catch (error) {
       // Plugins pass over an entry where nobody answers.
-      this.options.logger.warn(`This window's entry for plugins could not be removed: ${messageOf(error)}`);
+      this.options.logger.warn(`An entry for plugins could not be removed: ${messageOf(error)}`);
     }
     this.server.close();
     this.server.closeAllConnections();
@@ -146,7 +146,7 @@ export class ToolEndpoint implements Disposable {
     if (url !== TOOL_CALL_PATH) throw new Denial(404, "There is nothing at this path.");
     if (method !== "POST") throw new Denial(405, "Use POST.");
     if (!timingSafeEqual(digest(headers.authorization ?? ""), this.credentials))
-      throw new Denial(401, "Send the token of this window's entry as a bearer token.");
+      throw new Denial(401, "Send the token of this endpoint's entry as a bearer token.");
     if (mediaType(headers["content-type"]) !== "application/json")
       throw new Denial(415, "Send the call as application/json.");
     if (Number(headers["content-length"]) > MAX_CALL_BYTES) throw tooLarge();
@@ -178,7 +178,7 @@ export class ToolEndpoint implements Disposable {
 }
 
 const UNEXPECTED =
-  "The call failed inside VS Code; see with asyncagents_list what was done, and tell the user that the log of Async Agents says more.";
+  "The call failed inside Async Agents; see with asyncagents_list what was done, and tell the user that the log of Async Agents says more.";
 
 /** Why a request is not taken: a sentence for whoever writes a client. */
 class Denial extends Error {

@@ -9,13 +9,13 @@ import type { KnownTasks, ToolResult } from "../tools/tool.ts";
 import type { ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
-/** The window's connection, as far as its tools need it. */
+/** The folder's connection, as far as its tools need it. */
 export interface ToolConnection {
   /** Connected only once the tasks were read. */
   readonly state: ConnectionState;
   readonly onDidChange: Event<void>;
   /** Resolves once connected and up to date. */
-  ensureConnected(): Promise<void>;
+  connect(): Promise<void>;
 }
 
 export interface ToolServiceOptions {
@@ -26,7 +26,7 @@ export interface ToolServiceOptions {
   readonly commands: TaskCommands;
   /** The folder that the agents work in. */
   readonly directory: string;
-  /** Where OpenCode's plugin looks for windows. */
+  /** Where OpenCode's plugin looks for endpoints. */
   readonly stateFolder: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ interface Served {
   endpoint?: ToolEndpoint;
 }
 
-/** Serves the tools to the agents inside the OpenCode server that the window is connected to. */
+/** Serves the tools to the agents inside the OpenCode server that the folder is connected to. */
 export class ToolService implements Disposable {
   private served: Served | undefined;
   private readonly subscription: Disposable;
@@ -85,7 +85,7 @@ export class ToolService implements Disposable {
     // Not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
-      import("./window-entries.ts"),
+      import("./endpoint-entries.ts"),
     ]);
     try {
       const directories = [await realpath(directory)];
@@ -100,7 +100,7 @@ export class ToolService implements Disposable {
       this.close();
     }
     await removeStale(stateFolder).catch((error: unknown) =>
-      logger.warn(`Windows that are gone may still be listed: ${messageOf(error)}`),
+      logger.warn(`Endpoints that are gone may still be listed: ${messageOf(error)}`),
     );
   }
 
@@ -113,12 +113,7 @@ export class ToolService implements Disposable {
     const { connection, known, commands, clock } = this.options;
     const { runOf } = await import("../tools/runs.ts");
     const run = runOf(call.tool);
-    if (!run)
-      throw new Refusal(
-        "unavailable",
-        `This window's version of Async Agents has no tool ${call.tool}; restart the OpenCode server.`,
-      );
-    await connection.ensureConnected().catch(refuse);
+    await connection.connect().catch(refuse);
     const { sessionID, messageID, callID, waitedMs, permitted } = call;
     const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });

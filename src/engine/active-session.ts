@@ -2,6 +2,7 @@ import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { isNotice, NOTICE_MARK } from "./notices.ts";
 import type { AgentServer, Logger } from "./ports.ts";
+import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
 import type { Message, MessageInfo, Part, Session } from "./server-model.ts";
 
 /** How many of the sessions touched last are looked into for the newest thing a person wrote. */
@@ -72,10 +73,7 @@ export class ActiveSession implements Disposable {
 
   /** The sessions that can be active, the one touched last first. */
   roots(): readonly Session[] {
-    return this.source
-      .sessions()
-      .filter(isRoot)
-      .sort((a, b) => b.updated - a.updated);
+    return rootsOf(this.source.sessions());
   }
 
   /** Fixes the choice; undefined follows the conversation again. */
@@ -135,21 +133,15 @@ export class ActiveSession implements Disposable {
   }
 
   private announce(): void {
-    const candidates = [this.picked, this.latest, this.last].map((each) => each && this.source.session(each));
-    const id = (candidates.find(isRoot) ?? this.roots()[0])?.id;
+    const id = firstRoot(
+      [this.picked, this.latest, this.last],
+      (each) => this.source.session(each),
+      () => this.source.sessions(),
+    );
     if (id === this.last) return;
     this.last = id;
     this.changes.fire(id);
   }
-}
-
-function isRoot(session: Session | "" | undefined): session is Session {
-  return (
-    !!session &&
-    session.parentID === undefined &&
-    session.archived === undefined &&
-    session.task.kind !== "task"
-  );
 }
 
 function lastWritten(messages: readonly Message[]): number {

@@ -47,8 +47,7 @@ export class BudgetGuard implements Disposable {
     private readonly clock: Clock,
     private readonly logger: Logger,
     private readonly budget: () => Budget,
-    /** Whether this process is connected and the one that writes. */
-    private readonly canAct: () => boolean,
+    private readonly isConnected: () => boolean,
     /** Called with a task whose ceiling is nearly used: once for each ceiling, of a batch with one of its tasks. */
     private readonly warn: (entry: Entry) => void,
     private readonly stop: (entry: Entry, error: TaskError) => Promise<unknown>,
@@ -58,7 +57,7 @@ export class BudgetGuard implements Disposable {
 
   /**
    * The connection is there and the registry up to date, or the ceilings are others.
-   * @param isNews whether to warn of what is near a ceiling already: a window that was just loaded did so before
+   * @param isNews whether to warn of what is near a ceiling already: an engine that was just started did so before
    */
   connect(isNews: boolean): void {
     this.connected = true;
@@ -167,7 +166,7 @@ export class BudgetGuard implements Disposable {
   }
 
   private end(entry: Entry, use: CeilingUse): void {
-    if (!this.canAct() || this.stopping.has(entry)) return;
+    if (!this.isConnected() || this.stopping.has(entry)) return;
     this.stopping.add(entry);
     this.stop(entry, exceeded(use))
       .catch((error: unknown) => {

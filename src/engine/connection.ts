@@ -15,7 +15,11 @@ export interface ConnectionFailure {
     | "wrong-password"
     | "too-old"
     | "bad-url"
-    | "gave-up";
+    | "gave-up"
+    /** The process in which tasks are looked after does not start, or cannot be used. */
+    | "daemon-failed"
+    /** Another editor's version of this product is newer. */
+    | "outdated";
   readonly message: Text;
   /** What the person can do, as a sentence. */
   readonly remedy: Text;

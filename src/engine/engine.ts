@@ -6,6 +6,7 @@ import type { Budget } from "./ceiling.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import { Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { ForkBuilder, ForkRequest, ForkSettings, ForkStart } from "./fork/builder.ts";
+import { noSuchBatch } from "./find-task.ts";
 import { ForkHandOver } from "./fork/hand-over.ts";
 import type { ForkPreview } from "./fork/preview.ts";
 import { freshID, type Random } from "./ids.ts";
@@ -45,7 +46,7 @@ import {
   type Task,
   type TaskRecord,
 } from "./task.ts";
-import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
+import { isAtWork, type Child, type Subagent, type SubagentChange } from "./subagent.ts";
 import { Subagents } from "./subagents.ts";
 import type { TakenSince } from "./taken-since.ts";
 import type { TokenCounter } from "./token-counter.ts";
@@ -142,7 +143,7 @@ export class TaskEngine implements Disposable {
   private guard: BudgetGuard | undefined;
   private readonly warnings: Emitter<Task>;
   private readonly refusals: Emitter<RefusedSubagent>;
-  /** Whether this window knew its tasks before. */
+  /** Whether this engine knew its tasks before. */
   private tookUp = false;
   private readonly forks: () => Promise<ForkBuilder>;
   private readonly prompts: HandOver;
@@ -153,7 +154,6 @@ export class TaskEngine implements Disposable {
   private attempt = 0;
   /** Events that came during a connect; undefined at other times. */
   private early: ServerEvent[] | undefined;
-  private writing = true;
   private readonly subscriptions: readonly Disposable[];
   readonly catalog: Catalog;
   readonly onDidChange: Event<TaskChange>;
@@ -173,9 +173,8 @@ export class TaskEngine implements Disposable {
     this.registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
     this.subagents = new Subagents(this.registry, server, clock, logger, () => settings().stallWarning);
     this.requests = new Requests(logger);
-    const isWriting = (): boolean => this.writing;
-    const canAct = (): boolean => this.canAct();
-    this.notices = new Notices(this.registry, server, this.catalog, clock, logger, canAct);
+    const isConnected = (): boolean => this.connected;
+    this.notices = new Notices(this.registry, server, this.catalog, clock, logger, isConnected);
     const limit = (): number => settings().maxConcurrentTasks;
     this.queue = new LaunchQueue(this.registry, server, clock, logger, limit);
     this.work = new WorkTime(
@@ -189,7 +188,7 @@ export class TaskEngine implements Disposable {
     this.onDidWarn = this.warnings.event;
     this.refusals = new Emitter((error) => logger.error("A listener to refusals failed.", error));
     this.onDidRefuseSubagent = this.refusals.event;
-    // Most windows never fork: what it takes is loaded by the first one.
+    // Most engines never fork: what it takes is loaded by the first one.
     let forks: Promise<ForkBuilder> | undefined;
     this.forks = () => (forks ??= this.loadForks());
     const end = (entry: Entry, event: TaskEvent): Promise<void> => this.end(entry, event);
@@ -209,16 +208,7 @@ export class TaskEngine implements Disposable {
         this.pump();
       },
     );
-    this.turns = new TurnWatcher(
-      this.registry,
-      server,
-      clock,
-      logger,
-      settings,
-      this.prompts,
-      isWriting,
-      end,
-    );
+    this.turns = new TurnWatcher(this.registry, server, clock, logger, settings, this.prompts, end);
     this.transcripts = new LiveTranscripts(server, logger);
     this.onDidChange = this.registry.onDidChange;
     this.onDidChangeSession = this.registry.onDidChangeSession;
@@ -264,18 +254,6 @@ export class TaskEngine implements Disposable {
     this.connected = true;
     this.subagents.catchUp();
     await Promise.all([this.takeUp(), this.transcripts.reload()]);
-  }
-
-  /**
-   * Of several processes on one server and folder one writes: it ends turns, tells parents and starts what waits. The
-   * others only follow.
-   */
-  async setWriting(writing: boolean): Promise<void> {
-    if (writing === this.writing) return;
-    // What the process before wrote last may not have been told yet: first everything is read, then written.
-    if (writing && this.connected) await this.connect();
-    this.writing = writing;
-    if (this.connected) await this.takeUp();
   }
 
   /** The connection is lost: what needs it rests until the next {@link connect}. */
@@ -371,8 +349,7 @@ export class TaskEngine implements Disposable {
 
   /** Undefined: no such task. */
   get(taskID: string): Task | undefined {
-    const entry = this.registry.entry(taskID);
-    return entry && this.registry.snapshot(entry);
+    return this.registry.task(taskID);
   }
 
   /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
@@ -382,6 +359,29 @@ export class TaskEngine implements Disposable {
 
   sessions(): readonly Session[] {
     return this.registry.sessions();
+  }
+
+  /** Every task of the folder, cleared ones too. */
+  allTasks(): readonly Task[] {
+    return this.registry.all().map((entry) => this.registry.snapshot(entry));
+  }
+
+  allSubagents(): readonly Subagent[] {
+    return this.subagents.all();
+  }
+
+  /** What any session of the folder waits for, the oldest first. */
+  allRequests(): readonly PendingRequest[] {
+    return this.requests.all();
+  }
+
+  subagent(sessionID: string): Subagent | undefined {
+    return this.subagents.get(sessionID);
+  }
+
+  /** Whether no task is queued or at work, and every parent knows how its tasks ended. */
+  isSettled(): boolean {
+    return this.registry.isSettled();
   }
 
   /**
@@ -552,11 +552,7 @@ export class TaskEngine implements Disposable {
   /** The tasks of a batch, oldest first, of one parent if given. Throws a {@link Refusal} where there are none. */
   batch(batchID: string, parentSessionID?: string): readonly Task[] {
     const entries = this.registry.batch(batchID.trim(), parentSessionID);
-    if (entries.length === 0)
-      throw new Refusal(
-        "unknown-batch",
-        sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
-      );
+    if (entries.length === 0) throw noSuchBatch(batchID);
     return entries.map((entry) => this.registry.snapshot(entry));
   }
 
@@ -741,7 +737,7 @@ export class TaskEngine implements Disposable {
       clock,
       logger,
       () => settings().budget,
-      () => this.canAct(),
+      () => this.connected,
       (entry) => this.warnings.fire(this.registry.snapshot(entry)),
       (entry, error) =>
         this.stopTurn(
@@ -782,24 +778,20 @@ export class TaskEngine implements Disposable {
     for (const event of early) this.handle(event);
   }
 
-  /** Does what was left undone, where this process is the one to do it. */
+  /** Does what was left undone. */
   private async takeUp(): Promise<void> {
     const guard = await this.loadGuard();
     if (!this.connected) return;
     guard?.connect(this.tookUp);
     this.tookUp = true;
-    if (this.writing) await this.loseMissing();
+    await this.loseMissing();
     if (!this.connected) return;
     await Promise.all([this.turns.connect(), this.notices.deliverPending(), this.stopLateStarts()]);
     this.pump();
   }
 
   private pump(): void {
-    if (this.canAct()) this.queue.pump();
-  }
-
-  private canAct(): boolean {
-    return this.connected && this.writing;
+    if (this.connected) this.queue.pump();
   }
 
   private accept(event: ServerEvent): void {
@@ -931,7 +923,7 @@ export class TaskEngine implements Disposable {
   private lost(entry: Entry): TaskRecord {
     const { record } = entry;
     const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
-    // When it was deleted each process sees at another time; the notice is the same.
+    // When it was deleted an earlier process may have seen at another time; the notice is the same.
     return this.ended(
       entry,
       event,
@@ -1002,9 +994,9 @@ export class TaskEngine implements Disposable {
     }
   }
 
-  /** Where there are ceilings, a window that is loaded later is not to take the wait for work. */
+  /** Where there are ceilings, an engine that is started later is not to take the wait for work. */
   private async noteWaited(entry: Entry, waited: number): Promise<void> {
-    if (!this.guard || !this.canAct()) return;
+    if (!this.guard || !this.connected) return;
     const { id, startedAt } = entry.record;
     try {
       await entry.serial.run(async () => {

@@ -3,6 +3,7 @@ import { messageOf } from "./errors.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { Serial } from "./serial.ts";
 import { sessionOf, type Message, type MessageInfo, type Part, type SessionEvent } from "./server-model.ts";
+import { TranscriptMessages } from "./transcript-messages.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
 /**
@@ -95,8 +96,7 @@ export class LiveTranscripts implements Disposable {
 }
 
 class LiveTranscript implements Transcript {
-  private infos: MessageInfo[] = [];
-  private readonly parts = new Map<string, Map<string, Part>>();
+  private readonly content = new TranscriptMessages();
   /** Events that came before the conversation was read; undefined afterwards. */
   private early: SessionEvent[] | undefined = [];
   /** One after the other: what came during a read must not be undone by an older one that answers later. */
@@ -114,11 +114,11 @@ class LiveTranscript implements Transcript {
   }
 
   get messages(): readonly Message[] {
-    return this.infos.map((info) => ({ info, parts: [...(this.parts.get(info.id)?.values() ?? [])] }));
+    return this.content.all();
   }
 
   has(messageID: string): boolean {
-    return this.infos.some(({ id }) => id === messageID);
+    return this.content.has(messageID);
   }
 
   /** From here until {@link load}, events are kept and not shown. */
@@ -134,15 +134,14 @@ class LiveTranscript implements Transcript {
   }
 
   load(messages: readonly Message[], withStreamedText: (part: Part) => Part): void {
-    this.infos = messages.map(({ info }) => info);
-    this.parts.clear();
-    for (const { info, parts } of messages)
-      this.parts.set(info.id, new Map(parts.map((part) => [part.id, part])));
-    // Whole states only: the deltas among them are in the text that was streamed so far.
-    for (const event of this.early ?? []) if (event.type !== "part-delta") this.apply(event);
+    this.content.apply({ type: "reset", messages });
+    for (const event of this.early ?? []) {
+      const change = changeOf(event);
+      // Whole states only: the deltas among them are in the text that was streamed so far.
+      if (change && change.type !== "text") this.content.apply(change);
+    }
     this.early = undefined;
-    for (const parts of this.parts.values())
-      for (const [id, part] of parts) parts.set(id, withStreamedText(part));
+    this.content.changeParts(withStreamedText);
     this.changes.fire({ type: "reset", messages: this.messages });
   }
 
@@ -152,56 +151,31 @@ class LiveTranscript implements Transcript {
       this.early.push(event);
       return;
     }
-    const change = this.apply(event);
-    if (change) this.changes.fire(change);
+    const change = changeOf(event);
+    if (change && this.content.apply(change)) this.changes.fire(change);
   }
 
   dispose(): void {
     this.onDispose();
     this.changes.dispose();
   }
+}
 
-  private apply(event: SessionEvent): TranscriptChange | undefined {
-    switch (event.type) {
-      case "message-changed": {
-        const { info } = event;
-        const position = this.infos.findLastIndex(({ id }) => id === info.id);
-        if (position === -1) this.infos.push(info);
-        else this.infos[position] = info;
-        return { type: "message", info };
-      }
-      case "message-removed": {
-        this.infos = this.infos.filter(({ id }) => id !== event.messageID);
-        this.parts.delete(event.messageID);
-        return { type: "message-removed", messageID: event.messageID };
-      }
-      case "part-changed": {
-        const { part } = event;
-        this.partsOf(part.messageID).set(part.id, part);
-        return { type: "part", part };
-      }
-      case "part-removed":
-        this.partsOf(event.messageID).delete(event.partID);
-        return { type: "part-removed", messageID: event.messageID, partID: event.partID };
-      case "part-delta": {
-        if (event.field !== "text") return undefined;
-        const parts = this.partsOf(event.messageID);
-        const part = parts.get(event.partID);
-        if (!part || !("text" in part)) return undefined;
-        parts.set(part.id, { ...part, text: part.text + event.delta });
-        return { type: "text", messageID: event.messageID, partID: event.partID, delta: event.delta };
-      }
-      default:
-        return undefined;
-    }
-  }
-
-  private partsOf(messageID: string): Map<string, Part> {
-    let parts = this.parts.get(messageID);
-    if (!parts) {
-      parts = new Map<string, Part>();
-      this.parts.set(messageID, parts);
-    }
-    return parts;
+/** What an event changes in the conversation of its session; undefined: nothing. */
+function changeOf(event: SessionEvent): TranscriptChange | undefined {
+  switch (event.type) {
+    case "message-changed":
+      return { type: "message", info: event.info };
+    case "message-removed":
+      return { type: "message-removed", messageID: event.messageID };
+    case "part-changed":
+      return { type: "part", part: event.part };
+    case "part-removed":
+      return { type: "part-removed", messageID: event.messageID, partID: event.partID };
+    case "part-delta":
+      if (event.field !== "text") return undefined;
+      return { type: "text", messageID: event.messageID, partID: event.partID, delta: event.delta };
+    default:
+      return undefined;
   }
 }

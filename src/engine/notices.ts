@@ -61,8 +61,7 @@ export class Notices implements Disposable {
     private readonly catalog: Catalog,
     private readonly clock: Clock,
     private readonly logger: Logger,
-    /** Whether this process is connected and the one that writes. */
-    private readonly canAct: () => boolean,
+    private readonly isConnected: () => boolean,
   ) {}
 
   /**
@@ -78,14 +77,14 @@ export class Notices implements Disposable {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
-      if (!this.canAct() || !this.registry.holds(entry)) return;
+      if (!this.isConnected() || !this.registry.holds(entry)) return;
       try {
         if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID, { answer });
         if (outcome) await this.registry.record(entry, { ...entry.record, notice: outcome });
-        else if (this.canAct()) await this.registry.flush(entry);
+        else if (this.isConnected()) await this.registry.flush(entry);
       } catch (error) {
         this.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
@@ -97,7 +96,7 @@ export class Notices implements Disposable {
 
   /** Delivers the notice a moment later: with the session of a task that of its parent may be deleted as well. */
   deliverSoon(entry: Entry): void {
-    if (this.canAct()) this.deliverIn(entry, FIRST_RETRY_MS);
+    if (this.isConnected()) this.deliverIn(entry, FIRST_RETRY_MS);
   }
 
   /**
@@ -129,7 +128,7 @@ export class Notices implements Disposable {
   private async isMissing({ record }: Entry): Promise<boolean> {
     const { notice, parentSessionID } = record;
     if (notice.state !== "delivered" || this.clock.now() - notice.at > RECENT_MS) return false;
-    if (!this.canAct() || !this.registry.session(parentSessionID)) return false;
+    if (!this.isConnected() || !this.registry.session(parentSessionID)) return false;
     try {
       return !hasArrived(await this.server.message(parentSessionID, notice.messageID));
     } catch {
@@ -325,7 +324,8 @@ export class Notices implements Disposable {
   private async noteFailure(entry: Entry, lastError: string): Promise<void> {
     const { notice } = entry.record;
     const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
-    if (this.canAct()) this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
+    if (this.isConnected())
+      this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
     if (notice.state !== "pending") return;
     // Kept in memory first: where the server is out of reach, storing it fails as well.
     await this.registry

@@ -1,14 +1,18 @@
 import type { Unstored } from "./arrival.ts";
 import type { CeilingUse } from "./ceiling.ts";
-import { Refusal, unknownTask } from "./errors.ts";
+import type { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
+import { findTask, noSuchTask, withTombstone, type Tombstone } from "./find-task.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
-import { sentence, type Text } from "./sentence.ts";
+import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { AgentError, Session } from "./server-model.ts";
 import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
+import { descendants, Tree } from "./tree.ts";
+
+export type { Tombstone };
 
 /** A task as the engine holds it. */
 export interface Entry {
@@ -43,13 +47,6 @@ export interface UnreadableTask {
   readonly reason: Text;
 }
 
-/** What is remembered of a task whose session is gone. */
-export interface Tombstone {
-  readonly id: string;
-  readonly description: string;
-  readonly parentSessionID: string;
-}
-
 /** Where what the server does not tell of tasks any more outlives the process. */
 export interface TombstoneStore {
   load(): readonly Tombstone[];
@@ -59,13 +56,9 @@ export interface TombstoneStore {
   saveUnsettled(records: readonly TaskRecord[]): void;
 }
 
-const TOMBSTONES_KEPT = 1_000;
-
 /** Every session of the folder and the tasks among them, kept equal to the server's. */
 export class TaskRegistry {
-  private readonly sessionsByID = new Map<string, Session>();
-  /** IDs of sessions by the parent that the server links them to. */
-  private readonly linked = new Groups<string, string>();
+  private readonly tree = new Tree<Session>(({ parentID }) => parentID);
   private readonly entries = new Map<string, Entry>();
   /** Tasks by the parent that their records name. */
   private readonly tasksOf = new Groups<string, Entry>();
@@ -112,11 +105,11 @@ export class TaskRegistry {
   }
 
   session(id: string): Session | undefined {
-    return this.sessionsByID.get(id);
+    return this.tree.get(id);
   }
 
   sessions(): readonly Session[] {
-    return [...this.sessionsByID.values()];
+    return this.tree.all();
   }
 
   entry(id: string): Entry | undefined {
@@ -145,13 +138,18 @@ export class TaskRegistry {
     );
   }
 
+  /** Whether no task that is known is queued or at work, nor has a parent that is still to be notified. */
+  isSettled(): boolean {
+    return ![...this.unsettled.keys()].some((id) => this.entries.has(id) || this.lostEntries.has(id));
+  }
+
   active(): readonly Entry[] {
     return [...this.activeEntries];
   }
 
   /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
   childrenOf(parentSessionID: string): readonly Entry[] {
-    if (this.sessionsByID.get(parentSessionID)?.archived !== undefined) return [];
+    if (this.tree.get(parentSessionID)?.archived !== undefined) return [];
     return [...this.tasksOf.of(parentSessionID)]
       .filter(({ record }) => record.clearedAt === undefined)
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
@@ -183,7 +181,7 @@ export class TaskRegistry {
 
   parentOf(sessionID: string): string | undefined {
     // A fork that the server could not link is below the parent in its record alone.
-    return this.sessionsByID.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
+    return this.tree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
   /** The IDs of the sessions above this one, nearest first. */
@@ -197,18 +195,12 @@ export class TaskRegistry {
 
   /** The sessions that the server links to this one as their parent. */
   linkedTo(parentID: string): readonly Session[] {
-    return [...this.linked.of(parentID)].flatMap((id) => this.sessionsByID.get(id) ?? []);
+    return this.tree.below(parentID);
   }
 
   /** Every session below another one, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
-    // A map, as broken metadata can make a session its own ancestor.
-    const found = new Map(this.sessionsBelow(sessionID).map((session) => [session.id, session]));
-    for (const id of found.keys())
-      for (const session of this.sessionsBelow(id))
-        if (!found.has(session.id)) found.set(session.id, session);
-    found.delete(sessionID);
-    return [...found.values()];
+    return descendants(sessionID, (id) => this.sessionsBelow(id));
   }
 
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
@@ -219,27 +211,15 @@ export class TaskRegistry {
 
   /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
   find(reference: string, parentSessionID?: string): Entry {
-    const wanted = reference.trim();
-    if (wanted === "")
-      throw new Refusal("unknown-task", sentence("The task ID is empty; give the ID that the list shows."));
-    const candidates = this.all().filter(
-      ({ record }) => parentSessionID === undefined || record.parentSessionID === parentSessionID,
-    );
-    const exact = candidates.find(({ record }) => record.id === wanted);
-    if (exact) return exact;
-    const matches = candidates.filter(
-      ({ record }) => record.id.startsWith(wanted) || record.id.endsWith(wanted),
-    );
-    const [match] = matches;
-    if (!match) throw this.unknown(wanted, parentSessionID);
-    if (matches.length > 1) {
-      const ids = matches.slice(0, 5).map(({ record }) => shortID(record.id));
-      throw new Refusal(
-        "ambiguous-task",
-        sentence("Several tasks match {0}: {1}; give more of the ID.", wanted, ids.join(", ")),
-      );
-    }
-    return match;
+    const records = this.all().map(({ record }) => record);
+    const { id } = findTask(records, this.tombstones, reference, parentSessionID);
+    return this.entries.get(id) as Entry;
+  }
+
+  /** Undefined: no such task. */
+  task(id: string): Task | undefined {
+    const entry = this.entries.get(id);
+    return entry && this.snapshot(entry);
   }
 
   /** The task as it is now; the same object until something changes. */
@@ -259,20 +239,10 @@ export class TaskRegistry {
 
   /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
   adopt(session: Session): Entry | undefined {
-    this.keepSession(session);
+    this.tree.keep(session);
     const entry = this.adoptTask(session);
     this.sessionChanges.fire(session.id);
     return entry;
-  }
-
-  private keepSession(session: Session): void {
-    const { id, parentID } = session;
-    const before = this.sessionsByID.get(id)?.parentID;
-    if (before !== parentID) {
-      if (before !== undefined) this.linked.delete(before, id);
-      if (parentID !== undefined) this.linked.add(parentID, id);
-    }
-    this.sessionsByID.set(id, session);
   }
 
   private adoptTask(session: Session): Entry | undefined {
@@ -327,7 +297,7 @@ export class TaskRegistry {
   forget(sessionID: string): Entry | undefined {
     const entry = this.entries.get(sessionID);
     if (entry && isActive(entry.record)) this.losses.fire(entry);
-    this.forgetSession(sessionID);
+    this.tree.forget(sessionID);
     if (entry) {
       this.bury(entry.record);
       if (this.unsettled.has(sessionID)) this.lostEntries.set(sessionID, entry);
@@ -415,21 +385,7 @@ export class TaskRegistry {
 
   /** Why there is no task of this ID: it never was, or its session is gone. */
   unknown(wanted: string, parentSessionID?: string): Refusal {
-    const gone = this.tombstones.find(
-      (tombstone) =>
-        (parentSessionID === undefined || tombstone.parentSessionID === parentSessionID) &&
-        (tombstone.id.startsWith(wanted) || tombstone.id.endsWith(wanted)),
-    );
-    return gone
-      ? new Refusal(
-          "session-gone",
-          sentence(
-            'The session of task {0} "{1}" no longer exists; start a new asyncagents_task instead.',
-            shortID(gone.id),
-            gone.description,
-          ),
-        )
-      : unknownTask(wanted);
+    return noSuchTask(this.tombstones, wanted, parentSessionID);
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
@@ -437,15 +393,8 @@ export class TaskRegistry {
     return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
   }
 
-  private forgetSession(id: string): void {
-    const parentID = this.sessionsByID.get(id)?.parentID;
-    if (parentID !== undefined) this.linked.delete(parentID, id);
-    this.sessionsByID.delete(id);
-  }
-
-  private bury({ id, description, parentSessionID }: TaskRecord): void {
-    const others = this.tombstones.filter((tombstone) => tombstone.id !== id);
-    this.tombstones = [...others, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
+  private bury(record: TaskRecord): void {
+    this.tombstones = withTombstone(this.tombstones, record);
     this.tombstoneStore.save(this.tombstones);
   }
 

@@ -1,10 +1,10 @@
-import { messageOf, Refusal } from "./errors.ts";
+import { messageOf, type Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
+import { noSuchSubagent } from "./find-task.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Clock, Logger } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
-import { sentence } from "./sentence.ts";
 import {
   sessionOf,
   type AgentError,
@@ -68,6 +68,10 @@ export class Subagents implements Disposable {
     return this.held.get(sessionID)?.snapshot;
   }
 
+  all(): readonly Subagent[] {
+    return [...this.held.values()].map(({ snapshot }) => snapshot);
+  }
+
   /** Those directly below a session, in no order. */
   childrenOf(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
@@ -75,13 +79,7 @@ export class Subagents implements Disposable {
 
   /** Why there is no subagent of this ID. */
   unknown(sessionID: string): Refusal {
-    return new Refusal(
-      "unknown-session",
-      sentence(
-        "There is no subagent {0} any more; refresh the view to see what there is.",
-        shortID(sessionID),
-      ),
-    );
+    return noSuchSubagent(sessionID);
   }
 
   isEmpty(): boolean {

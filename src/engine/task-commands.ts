@@ -1,6 +1,6 @@
 import type { TaskEngine } from "./engine.ts";
 
-/** What changes tasks, or stops what works below them, whichever window carries it out. */
+/** What changes tasks, or stops what works below them. */
 export type TaskCommands = Pick<
   TaskEngine,
   | "launch"

@@ -1,6 +1,5 @@
-import { spent, type TaskRegistry } from "./registry.ts";
 import type { Session } from "./server-model.ts";
-import { isActive, type TokenUsage } from "./task.ts";
+import { isActive, type Task, type TokenUsage } from "./task.ts";
 
 /** What tasks took together, everything below them included. */
 export interface Totals {
@@ -13,28 +12,37 @@ export interface Totals {
   readonly duration: number;
 }
 
+type Spender = Pick<Session, "id" | "cost" | "tokens">;
+
+/** The sessions of a folder, and the tasks among them. */
+export interface SpendingSource {
+  session(id: string): Spender | undefined;
+  descendantsOf(sessionID: string): readonly Spender[];
+  task(id: string): Task | undefined;
+}
+
 /** Sums over the tasks and their descendants; a session that is reached twice counts once. */
-export function totals(registry: TaskRegistry, taskIDs: readonly string[], now: number): Totals {
-  const sessions = new Map<string, Session>();
+export function totals(source: SpendingSource, taskIDs: readonly string[], now: number): Totals {
+  const sessions = new Map<string, Spender>();
   for (const id of taskIDs) {
-    const session = registry.session(id);
+    const session = source.session(id);
     if (session) sessions.set(id, session);
-    for (const below of registry.descendantsOf(id)) sessions.set(below.id, below);
+    for (const below of source.descendantsOf(id)) sessions.set(below.id, below);
   }
   let [cost, toolCalls, tasks] = [0, 0, 0];
   let [start, end] = [Infinity, 0];
   const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
   for (const session of sessions.values()) {
-    const entry = registry.entry(session.id);
-    const taken = entry ? spent(entry) : session;
+    const task = source.task(session.id);
+    // What a task took is not all that its session shows: that may have begun with what another one took.
+    const taken = task ?? session;
     cost += taken.cost;
     for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += taken.tokens[kind];
-    if (!entry) continue;
-    const { record, progress } = entry;
+    if (!task) continue;
     tasks++;
-    toolCalls += record.toolCalls + (progress?.snapshot().toolCalls ?? 0);
-    start = Math.min(start, record.createdAt);
-    end = Math.max(end, isActive(record) ? now : (record.endedAt ?? record.createdAt));
+    toolCalls += task.toolCalls + (task.progress?.toolCalls ?? 0);
+    start = Math.min(start, task.createdAt);
+    end = Math.max(end, isActive(task) ? now : (task.endedAt ?? task.createdAt));
   }
   return { tasks, cost, tokens, toolCalls, duration: tasks === 0 ? 0 : end - start };
 }

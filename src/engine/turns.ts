@@ -89,8 +89,6 @@ export class TurnWatcher implements Disposable {
     private readonly logger: Logger,
     private readonly settings: () => TurnSettings,
     private readonly prompts: HandOver,
-    /** Whether this process may write: another one may be the one that ends turns. */
-    private readonly isWriting: () => boolean,
     /** Carries out what a turn's end means; called with the task's queue held. */
     private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
   ) {}
@@ -141,7 +139,6 @@ export class TurnWatcher implements Disposable {
     await Promise.all(
       active.filter(({ record }) => !isQueued(record)).map((entry) => this.rebuildProgress(entry)),
     );
-    if (!this.isWriting()) return;
     await this.poll(active);
     this.schedule(FIRST_POLL_MS);
   }
@@ -174,7 +171,7 @@ export class TurnWatcher implements Disposable {
   private schedule(delay: number): void {
     this.timer?.dispose();
     this.timer = undefined;
-    if (!this.connected || !this.isWriting() || this.registry.active().length === 0) return;
+    if (!this.connected || this.registry.active().length === 0) return;
     this.timer = this.clock.after(delay, () => {
       this.timer = undefined;
       const active = this.registry.active();
@@ -222,7 +219,7 @@ export class TurnWatcher implements Disposable {
 
   /** Reads how the turn stands, once however often it is asked before the answer, and ends the task where it has ended. */
   private settle(entry: Entry, source: "hint" | "poll"): void {
-    if (!this.isWriting() || this.queued.has(entry)) return;
+    if (!this.connected || this.queued.has(entry)) return;
     this.queued.add(entry);
     entry.serial
       .run(async () => {
@@ -231,7 +228,7 @@ export class TurnWatcher implements Disposable {
         if (!isActive(record)) return;
         const turn = await currentTurn(this.server, record);
         const event = await this.interpret(entry, turn, source);
-        // Another window may have written meanwhile; then its record stands.
+        // It may have been written meanwhile; then that record stands.
         if (event && entry.record === record) await this.end(entry, event);
       })
       .catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { Refusal } from "./errors.ts";
-import type { CancelSignal, Disposable } from "./event.ts";
+import type { CancelSignal, Disposable, Event } from "./event.ts";
 import type { Clock } from "./ports.ts";
-import type { TaskRegistry } from "./registry.ts";
+import type { TaskChange } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import { isActive, type Task } from "./task.ts";
 
@@ -13,19 +13,25 @@ export interface WaitOptions {
   readonly signal?: CancelSignal | undefined;
 }
 
+/** What tells of tasks as they change. */
+export interface TaskSource {
+  task(id: string): Task | undefined;
+  readonly onDidChange: Event<TaskChange>;
+}
+
 /**
  * Resolves when the tasks have ended, or the time is up; woken by the change itself. A task that is gone has ended.
  * Rejects at once when the caller cancels.
  */
 export function waitForEnd(
-  registry: TaskRegistry,
+  source: TaskSource,
   clock: Clock,
   ids: readonly string[],
   { mode = "all", timeout, signal }: WaitOptions,
 ): Promise<void> {
   const hasEnded = (id: string): boolean => {
-    const entry = registry.entry(id);
-    return !entry || !isActive(entry.record);
+    const task = source.task(id);
+    return !task || !isActive(task);
   };
   const isOver = (): boolean =>
     mode === "all" ? ids.every(hasEnded) : ids.length === 0 || ids.some(hasEnded);
@@ -43,7 +49,7 @@ export function waitForEnd(
     if (signal?.aborted) return cancel();
     if (isOver() || timeout === 0) return resolve();
 
-    held.push(registry.onDidChange(({ id }) => void (ids.includes(id) && isOver() && settle(resolve))));
+    held.push(source.onDidChange(({ id }) => void (ids.includes(id) && isOver() && settle(resolve))));
     if (timeout !== undefined) held.push(clock.after(timeout, () => settle(resolve)));
     if (signal) {
       signal.addEventListener("abort", cancel);

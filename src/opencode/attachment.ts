@@ -6,6 +6,8 @@ import type { ServerAccess } from "./access.ts";
 export interface Attachment {
   /** Whether this product started it. */
   readonly own: boolean;
+  /** The process of one that this product started, while it runs. */
+  readonly pid?: number | undefined;
   /**
    * How to reach it now. Nothing may be sent to a server before this resolves, nor after its connection broke until it is
    * asked again: another program may have its port. Rejects with a `ConnectionError` if there is no server.
@@ -16,6 +18,8 @@ export interface Attachment {
   /** Tells from now on what happens to the server, until it is left. */
   watch(listener: AttachmentListener): void;
   leave(): void;
+  /** As {@link leave}, for good: a server that this product started ends, unless somebody else uses it. */
+  finish(): void;
 }
 
 /** What can happen to a server while it is used. */
@@ -28,8 +32,6 @@ export interface AttachmentListener {
   onFailed(failure: ConnectionFailure): void;
   /** Somebody ended it on purpose. */
   onStopped(): void;
-  /** Its watchdog is gone, so nobody looks after it. */
-  onLost(): void;
 }
 
 /** What finding a server needs from who wants it. */

@@ -25,22 +25,15 @@ export interface ServerAnswer {
  */
 export interface ServerClient {
   request(method: Method, request: ServerRequest, signal: AbortSignal): Promise<ServerAnswer>;
-  /** Opens a stream of events; `onError` is told why, if it does not open or breaks. */
-  events(request: ServerRequest, onError: (error: unknown) => void): Promise<AsyncIterable<unknown>>;
 }
 
-/** A client whose calls all concern one folder. `fetch` replaces the global one. */
-export function createClient(
-  access: ServerAccess,
-  directory: string,
-  fetch?: (request: Request) => Promise<Response>,
-): ServerClient {
+/** A client whose calls all concern one folder. */
+export function createClient(access: ServerAccess, directory: string): ServerClient {
   const client = createSdkClient({
     baseUrl: access.url,
     headers: { ...authorizationHeader(access), "x-opencode-directory": encodeURIComponent(directory) },
     // The password is for this server alone.
     redirect: "error",
-    ...(fetch && { fetch: fetch as typeof globalThis.fetch }),
   });
   // The header chooses the folder, but only the parameter keeps the sessions of others out of the list. The server
   // decodes it twice.
@@ -54,16 +47,13 @@ export function createClient(
         ...(method === "GET" ? inFolder(request) : request),
         method,
         signal,
-        fetch: (async (sent: Request) =>
-          endingWith(signal, await globalThis.fetch(sent))) as typeof globalThis.fetch,
+        fetch: (async (sent: Request) => endingWith(signal, await fetch(sent))) as typeof fetch,
       }),
-    events: async (request, onError) =>
-      (await client.sse.get({ ...inFolder(request), sseMaxRetryAttempts: 1, onSseError: onError })).stream,
   };
 }
 
 /** Node's `fetch` can forget its signal once the head of the answer is there: the body would keep its connection. */
-function endingWith(signal: AbortSignal, response: Response): Response {
+export function endingWith(signal: AbortSignal, response: Response): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;
   const body = response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal });

@@ -31,7 +31,7 @@ export interface ConfigChange {
   /** Links followed. */
   readonly path: string;
   /** Undefined: there is no such file yet. */
-  readonly before: string | undefined;
+  readonly before?: string | undefined;
   readonly after: string;
 }
 

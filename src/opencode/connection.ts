@@ -20,22 +20,23 @@ import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
-import { adoptOwnServer, startOwnServer, stopOwnServer } from "./own-server.ts";
-import type { OwnServerOptions } from "./own-server.ts";
-import { defaultStateFolder } from "../state/private-files.ts";
+import { findOpenCode } from "./find-opencode.ts";
+import type { OwnServers, Wanted } from "./own-servers.ts";
+import type { Environment } from "./server-program.ts";
+import type { ServerEvents } from "./server-events.ts";
 import { findServerByUrl } from "./url-server.ts";
 
-/** How long a server without any host is kept, so that a reload of the window does not end its tasks. */
-const DEFAULT_GRACE_MS = 60_000;
+/** How often the stream of a server of ours may break before it was open, until whoever waits for it is told. */
+const BEARABLE_CUTS = 3;
+/** Why there can be no server to join, which is said only to who wants one. */
+const ABSENT: readonly ConnectionFailure["code"][] = ["unreachable", "not-found", "bad-path"];
 const PREPARING = sentence("OpenCode is preparing its plugins; the first time this can take a minute…");
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerSettings {
   /** Address of a server that somebody else runs; without it one is run for the folder. */
-  readonly url: string | undefined;
+  readonly url?: string | undefined;
   /** OpenCode's executable; without it, it is searched for. */
-  readonly path: string | undefined;
+  readonly path?: string | undefined;
   readonly startTimeoutMs: number;
 }
 
@@ -46,27 +47,26 @@ export interface ConnectionOptions {
   readonly settings: () => ServerSettings;
   /** The password that a person entered for this URL. */
   readonly password: (url: string) => Promise<string | undefined>;
-  /** The watchdog's bundle. */
-  readonly watchdogScript: string;
-  /** The editor's executable, which runs the bundle. */
-  readonly execPath: string;
-  /** Whole environment of a server that is started. */
+  readonly ownServers: Pick<OwnServers, "adopt" | "start" | "stop">;
+  /** Whole environment of a server that is started; read anew at each start. */
   readonly env: Environment;
   /** What becomes of it for a server that is started now; the same if left out. */
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
-  /** Where servers are described; the user's own folder for state if left out. */
-  readonly stateFolder?: string | undefined;
-  /** How long a server outlives the last host, in milliseconds. */
-  readonly graceMs?: number | undefined;
   /** How long a call may take, in milliseconds; a minute if left out. */
   readonly callTimeoutMs?: number | undefined;
+  /** Shared by all connections, so that each server has one stream. */
+  readonly events: ServerEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export interface OpenCodeConnection extends ServerConnection, Disposable {
+  /** The process of a server that this product started, while it is used. */
+  readonly serverPid: number | undefined;
   /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
   setWatched(watched: boolean): void;
+  /** As `dispose`, for good: a server that this product started ends, unless somebody else uses it. */
+  finish(): void;
 }
 
 export function createOpenCodeConnection(options: ConnectionOptions): OpenCodeConnection {
@@ -89,6 +89,8 @@ class Connection implements OpenCodeConnection {
   private current: ConnectionState = { kind: "disconnected" };
   private link: Link | undefined;
   private attempt: Attempt | undefined;
+  /** The server of ours that was looked for last. */
+  private wanted: Wanted | undefined;
   private watched = false;
   /** Why the stream was cut last. */
   private cutFailure: ConnectionFailure = failures.lost();
@@ -112,6 +114,10 @@ class Connection implements OpenCodeConnection {
 
   get onDidConnect() {
     return this.connects.event;
+  }
+
+  get serverPid(): number | undefined {
+    return this.link?.serverPid;
   }
 
   setWatched(watched: boolean): void {
@@ -146,16 +152,21 @@ class Connection implements OpenCodeConnection {
 
   async stopServer(): Promise<void> {
     await this.disconnect();
-    if (!this.options.settings().url) await stopOwnServer(await this.ownServer());
+    if (this.wanted && !this.options.settings().url) await this.options.ownServers.stop(this.wanted);
   }
 
   async attachCommand(sessionID: string): Promise<ProgramCall> {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
     const { env, settings } = this.options;
-    const { findOpenCode } = await import("./find-opencode.ts");
     const executable = await findOpenCode({ configuredPath: settings().path ?? "", env, home: homedir() });
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
+  }
+
+  finish(): void {
+    this.link?.finish();
+    this.link = undefined;
+    this.dispose();
   }
 
   dispose(): void {
@@ -216,45 +227,41 @@ class Connection implements OpenCodeConnection {
       // Whoever gave the attempt up has set the state, and the next one may have begun.
       if (signal.aborted) throw cancelled();
       const failure = this.failureOf(error);
-      const isJustAbsent = how === "adopt" && failure.code === "unreachable";
+      const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
       this.drop(isJustAbsent ? { kind: "disconnected" } : { kind: "failed", failure });
       throw new ConnectionError(failure);
     }
   }
 
   private async find(how: Attempt["how"], search: Search): Promise<Attachment | undefined> {
-    const { url } = this.options.settings();
-    if (url) return findServerByUrl({ url, password: this.options.password, env: this.options.env }, search);
-    const own = await this.ownServer();
-    return how === "adopt" ? adoptOwnServer(own, search) : startOwnServer(own, search);
+    const { settings, password, env, ownServers } = this.options;
+    const { url } = settings();
+    if (url) return findServerByUrl({ url, password, env }, search);
+    search.onProgress(sentence("Looking for OpenCode…"));
+    this.wanted = await this.ownServer();
+    search.signal.throwIfAborted();
+    return how === "adopt" ? ownServers.adopt(this.wanted, search) : ownServers.start(this.wanted, search);
   }
 
-  private async ownServer(): Promise<OwnServerOptions> {
-    const { settings, env, serverEnv, directory, stateFolder, graceMs, execPath, watchdogScript } =
-      this.options;
+  private async ownServer(): Promise<Wanted> {
+    const { settings, env, serverEnv } = this.options;
     const { path, startTimeoutMs } = settings();
-    const home = homedir();
-    return {
-      directory: await realpath(directory),
-      stateFolder: stateFolder ?? defaultStateFolder({ platform: process.platform, env, home }),
-      configuredPath: path ?? "",
-      startTimeoutMs,
-      graceMs: graceMs ?? DEFAULT_GRACE_MS,
-      home,
-      watchdog: { execPath, script: watchdogScript, env },
-      serverEnv: async () => serverEnv?.(env) ?? env,
-    };
+    const executable = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
+    return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
   }
 
   private open(attachment: Attachment, directory: string): void {
-    const { clock, logger } = this.options;
+    const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger);
-    const link = new Link(attachment, directory, clock, {
+    // A server of ours may crash as it is joined; it is started again.
+    let bearable = attachment.own ? BEARABLE_CUTS : 0;
+    const link = new Link(attachment, directory, events, clock, {
       onLoading: () => {
         logger.info(english(PREPARING));
         if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });
       },
       onOpen: ({ url, version }) => {
+        bearable = 0;
         logger.info(`Connected to OpenCode ${version} at ${url}.`);
         this.setState({ kind: "connected", url, version, own: attachment.own });
         this.connects.fire();
@@ -265,23 +272,16 @@ class Connection implements OpenCodeConnection {
       },
       onCut: (cut, failure) => {
         this.cutFailure = failure;
+        if (!isOfFolder(failure) && bearable-- > 0)
+          return this.setState({ kind: "connecting", detail: cut.reason });
         logger.warn(`${english(cut.reason)} Attempt ${cut.attempt} follows.`);
         this.setState({ kind: "reconnecting", ...cut });
       },
       onFailed: (failure) => this.drop({ kind: "failed", failure }),
       onStopped: () => this.drop({ kind: "disconnected" }),
-      onLost: () => this.replaceLost(),
     });
     link.setWatched(this.watched);
     this.link = link;
-  }
-
-  /** The watchdog was killed, and its server needs a new one. */
-  private replaceLost(): void {
-    this.options.logger.warn("The watchdog of the OpenCode server is gone.");
-    this.drop({ kind: "failed", failure: failures.lost() });
-    // The state tells how it went.
-    if (!this.attempt) this.begin("start").result.catch(() => {});
   }
 
   /** How the present way to a connection ends: resolves once connected, rejects once that is put off or given up. */
@@ -315,4 +315,9 @@ class Connection implements OpenCodeConnection {
     this.current = state;
     this.states.fire(state);
   }
+}
+
+/** Whether the server runs and cannot work in the folder, which trying again does not change. */
+function isOfFolder({ code }: ConnectionFailure): boolean {
+  return code === "start-failed" || code === "start-timeout";
 }

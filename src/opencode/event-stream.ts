@@ -1,29 +1,17 @@
+import { once } from "node:events";
 import { textOf } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import { SilenceTimer } from "./silence-timer.ts";
+import type { Follower, Following } from "./server-events.ts";
 
-/** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
-const SILENCE_LIMIT_MS = 25_000;
-/** The first event comes at once; a swallowed request is given up after this. */
-const OPEN_TIMEOUT_MS = 10_000;
 const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
-
-/**
- * Opens the server's event stream through the given `fetch`. Tells `onError` why, if the stream fails to open or
- * breaks; a clean end just ends it.
- */
-export type Subscribe = (
-  fetch: (request: Request) => Promise<Response>,
-  onError: (error: unknown) => void,
-) => Promise<AsyncIterable<unknown>>;
 
 export interface StreamCut {
   /** A sentence for people. */
   readonly reason: Text;
-  /** What `ready` or `subscribe`, or its `fetch`, failed with. */
+  /** What `ready` or the stream failed with. */
   readonly error?: unknown;
   readonly attempt: number;
   /** Milliseconds since 1970. */
@@ -33,9 +21,9 @@ export interface StreamCut {
 export interface EventStreamOptions {
   /** Resolves when the stream can be asked for, however long that takes; ends with the signal. */
   readonly ready: (signal: AbortSignal) => Promise<void>;
-  readonly subscribe: Subscribe;
+  readonly follow: (follower: Follower) => Following;
   readonly clock: Clock;
-  /** The stream is open (again): its first event came. Whatever happened while it was not is lost. */
+  /** Events flow (again). Whatever happened while they did not is lost. */
   readonly onOpen: () => void;
   readonly onPayload: (payload: unknown) => void;
   /** The stream broke, or did not open. */
@@ -47,30 +35,31 @@ export interface EventStreamOptions {
 /** One attempt at the stream, from opening it until it ends. */
 interface Attempt {
   readonly abort: AbortController;
+  openedAt?: number;
+  error?: unknown;
   /** Why it ended, once somebody knows better than the stream itself. */
   reason?: Text;
   /** The next one follows without a pause. */
   reopen?: true;
 }
 
-/** The server's event stream, reopened whenever it breaks or falls silent, until disposed. */
+/** The events of one folder, followed anew whenever their stream breaks or falls silent, until disposed. */
 export class EventStream implements Disposable {
   private disposed = false;
   private current: Attempt | undefined;
   private failedAttempts = 0;
   private wake: (() => void) | undefined;
-  private readonly silence: SilenceTimer;
+  private following: Following | undefined;
+  private watched = false;
 
   constructor(private readonly options: EventStreamOptions) {
-    this.silence = new SilenceTimer(options.clock, SILENCE_LIMIT_MS, () =>
-      this.cut(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
-    );
     void this.run();
   }
 
-  /** Whether silence is watched for: it costs a timer, so only while somebody relies on the events. */
+  /** See {@link Following.setWatched}. */
   setWatched(watched: boolean): void {
-    this.silence.setWatched(watched);
+    this.watched = watched;
+    this.following?.setWatched(watched);
   }
 
   /** Opens the stream anew, at once. */
@@ -98,7 +87,6 @@ export class EventStream implements Disposable {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    this.silence.dispose();
     this.current?.abort.abort();
     this.wake?.();
   }
@@ -108,16 +96,17 @@ export class EventStream implements Disposable {
     while (!this.disposed) {
       const attempt: Attempt = { abort: new AbortController() };
       this.current = attempt;
-      const { error, openFor } = await this.follow(attempt);
+      await this.follow(attempt);
       this.current = undefined;
       if (this.disposed) return;
       if (attempt.reopen) continue;
       // A stream that opens only to break again is not well: the pauses between its attempts grow as well.
-      if (openFor > MAX_DELAY_MS) this.failedAttempts = 0;
+      if (clock.now() - (attempt.openedAt ?? Infinity) > MAX_DELAY_MS) this.failedAttempts = 0;
       const delay = retryDelay(this.failedAttempts++, random());
       const paused = this.pause(delay);
+      const { error, reason = describe(error) } = attempt;
       onCut({
-        reason: attempt.reason ?? describe(error),
+        reason,
         error,
         attempt: this.failedAttempts,
         nextAttemptAt: clock.now() + delay,
@@ -127,55 +116,34 @@ export class EventStream implements Disposable {
   }
 
   /** Resolves when the stream has ended, however that came about. */
-  private async follow(attempt: Attempt): Promise<{ error: unknown; openFor: number }> {
-    const { clock, ready, subscribe, onOpen, onPayload } = this.options;
-    const { signal } = attempt.abort;
-    let openedAt: number | undefined;
-    let error: unknown;
-    let deadline: Disposable | undefined;
+  private async follow(attempt: Attempt): Promise<void> {
+    const { clock, ready, follow, onOpen, onPayload } = this.options;
+    const { abort } = attempt;
+    const { signal } = abort;
     try {
       await ready(signal);
-      deadline = clock.after(OPEN_TIMEOUT_MS, () =>
-        this.cut(sentence("OpenCode did not open its event stream.")),
-      );
-      const payloads = await subscribe(
-        (request) => this.fetch(request, signal),
-        (cause) => (error = cause),
-      );
-      for await (const payload of payloads) {
-        if (signal.aborted) break;
-        if (openedAt === undefined) {
-          openedAt = clock.now();
-          deadline.dispose();
+      this.following = follow({
+        onOpen: () => {
+          attempt.openedAt = clock.now();
           onOpen();
-        }
-        onPayload(payload);
-      }
-    } catch (cause) {
-      error = cause;
-    } finally {
-      deadline?.dispose();
-      this.silence.stop();
-      attempt.abort.abort();
-    }
-    return { error, openFor: openedAt === undefined ? 0 : clock.now() - openedAt };
-  }
-
-  /** Notes every byte: heartbeats and half events are signs of life too, and the SDK's reader drops them. */
-  private async fetch(request: Request, signal: AbortSignal): Promise<Response> {
-    const response = await fetch(request, { signal });
-    if (!response.body) return response;
-    this.silence.start();
-    const noted = response.body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform: (bytes, controller) => {
-          this.silence.touch();
-          controller.enqueue(bytes);
         },
-      }),
-    );
-    const { status, statusText, headers } = response;
-    return new Response(noted, { status, statusText, headers });
+        onPayload: (payload) => {
+          if (!signal.aborted) onPayload(payload);
+        },
+        onEnd: (error) => {
+          attempt.error = error;
+          abort.abort();
+        },
+      });
+      this.following.setWatched(this.watched);
+      if (!signal.aborted) await once(signal, "abort");
+    } catch (error) {
+      attempt.error = error;
+    } finally {
+      this.following?.dispose();
+      this.following = undefined;
+      abort.abort();
+    }
   }
 
   private pause(ms: number): Promise<void> {

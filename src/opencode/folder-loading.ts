@@ -1,10 +1,12 @@
-import type { SessionStatusData } from "@opencode-ai/sdk/v2/types";
+import type { PathGetData } from "@opencode-ai/sdk/v2/types";
 import { ConnectionError } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { unlessCancelled } from "./cancel.ts";
-import type { ServerClient } from "./client.ts";
+import type { ServerAnswer, ServerClient } from "./client.ts";
 import { failures } from "./failures.ts";
+import { fit, folderPath } from "./schemas.ts";
+import { describeServerError } from "./server-error.ts";
 
 /** A folder is loaded well within this unless its plugins have to be prepared, or the server lost the question. */
 const PATIENCE_MS = 2_000;
@@ -20,24 +22,21 @@ export interface LoadingOptions {
 }
 
 /**
- * Resolves once the server answers for the client's folder. A server that is well may still keep every such call
- * waiting until it has installed what the folder's plugins need. A refusal is an answer, and a server that went away is
- * not waited for: the next call meets the same and says why. Rejects with a `ConnectionError` if it takes too long.
+ * Resolves to the client's folder as the server writes it, once the server answers for it. A server that is well may still
+ * keep every such call waiting until it has installed what the folder's plugins need. Rejects with a `ConnectionError` if
+ * it takes too long, the server refuses (a configuration that it cannot read) or went away.
  */
-export async function folderLoaded(
+export async function loadFolder(
   client: ServerClient,
   { clock, withinMs, signal, onSlow }: LoadingOptions,
-): Promise<void> {
+): Promise<string> {
   const over = new AbortController();
   const timers: Disposable[] = [];
-  const answered = new Promise<void>((resolve, reject) => {
+  const answered = new Promise<string>((resolve, reject) => {
     // No question is cheaper: the server looks up what it has in memory.
-    const route = { url: "/session/status" } satisfies SessionStatusData;
+    const route = { url: "/path" } satisfies PathGetData;
     const ask = () => {
-      client.request("GET", route, over.signal).then(
-        () => resolve(),
-        () => resolve(),
-      );
+      client.request("GET", route, over.signal).then(directoryOf).then(resolve, reject);
     };
     const askAgain = () => {
       onSlow();
@@ -51,9 +50,15 @@ export async function folderLoaded(
     ask();
   });
   try {
-    await unlessCancelled(answered, signal);
+    return await unlessCancelled(answered, signal);
   } finally {
     for (const timer of timers) timer.dispose();
     over.abort();
   }
+}
+
+function directoryOf({ response, error, data }: ServerAnswer): string {
+  if (!response) throw new ConnectionError(failures.lost());
+  if (!response.ok) throw new ConnectionError(failures.refusesFolder(describeServerError(error)));
+  return fit(folderPath, data).directory;
 }

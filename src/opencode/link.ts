@@ -1,4 +1,4 @@
-import type { EventSubscribeData } from "@opencode-ai/sdk/v2/types";
+import type { InstanceDisposeData } from "@opencode-ai/sdk/v2/types";
 import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
@@ -11,12 +11,15 @@ import type { Attachment } from "./attachment.ts";
 import { EventStream } from "./event-stream.ts";
 import type { StreamCut } from "./event-stream.ts";
 import { failures } from "./failures.ts";
-import { folderLoaded } from "./folder-loading.ts";
+import { loadFolder } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
-import { describeServerError } from "./server-error.ts";
+import type { Follower, Following, ServerEvents } from "./server-events.ts";
+import { limited } from "./time-limit.ts";
 
 /** How long a server may take to say that it is well, before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;
+
+const UNLOAD_TIMEOUT_MS = 10_000;
 
 export interface LinkListener {
   /** The server is well, but takes its time to load the folder. */
@@ -29,25 +32,33 @@ export interface LinkListener {
   /** The server cannot be used, and trying again is no use. */
   onFailed(failure: ConnectionFailure): void;
   onStopped(): void;
-  onLost(): void;
+}
+
+/** How a server is reached. */
+interface Reached {
+  readonly access: ServerAccess;
+  readonly client: ServerClient;
+  /** The folder, as the server writes it. */
+  readonly directory: string;
 }
 
 /** A server in use: its client and its event stream, kept up over restarts. Tells nothing after `dispose`. */
 export class Link implements Disposable {
   private readonly stream: EventStream;
   /** Undefined: nobody vouches for who listens at the server's address. */
-  private current: { readonly access: ServerAccess; readonly client: ServerClient } | undefined;
+  private current: Reached | undefined;
   private version = "";
 
   constructor(
     private readonly attachment: Attachment,
     private readonly directory: string,
+    private readonly events: ServerEvents,
     private readonly clock: Clock,
     private readonly listener: LinkListener,
   ) {
     this.stream = new EventStream({
       ready: (signal) => this.ready(signal),
-      subscribe: (fetch, onError) => this.subscribe(fetch, onError),
+      follow: (follower) => this.follow(follower),
       clock,
       onOpen: () => listener.onOpen({ url: this.current?.access.url ?? "", version: this.version }),
       onPayload: (payload) => listener.onPayload(payload),
@@ -64,7 +75,6 @@ export class Link implements Disposable {
       onRestarted: () => this.stream.hurry(),
       onFailed: (failure) => listener.onFailed(failure),
       onStopped: () => listener.onStopped(),
-      onLost: () => listener.onLost(),
     });
   }
 
@@ -76,6 +86,10 @@ export class Link implements Disposable {
   /** How the server is reached now. */
   get access(): ServerAccess | undefined {
     return this.current?.access;
+  }
+
+  get serverPid(): number | undefined {
+    return this.attachment.pid;
   }
 
   setWatched(watched: boolean): void {
@@ -92,6 +106,23 @@ export class Link implements Disposable {
     this.attachment.leave();
   }
 
+  /** As {@link dispose}; see {@link Attachment.finish}. */
+  finish(): void {
+    if (this.attachment.own) this.unload();
+    this.stream.dispose();
+    this.attachment.finish();
+  }
+
+  /** What a server keeps for a folder (language servers, MCP servers) it keeps until it is told. */
+  private unload(): void {
+    const { client } = this;
+    if (!client) return;
+    const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
+    limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", route, signal))
+      // It goes with the server at the latest.
+      .catch(() => undefined);
+  }
+
   private async ready(signal: AbortSignal): Promise<void> {
     const { own, loadTimeoutMs } = this.attachment;
     this.current = undefined;
@@ -100,47 +131,26 @@ export class Link implements Disposable {
     signal.throwIfAborted();
     const failure = healthFailure(health, access.url);
     if (failure) {
-      // A server of ours may just have crashed: its watchdog says where it runs next, or that it is no more.
+      // A server of ours may just have crashed: where it runs next, or that it is no more, is told soon.
       const isFinal = failure.code !== "unreachable" && (!own || failure.code === "too-old");
       if (isFinal) this.listener.onFailed(failure);
       throw new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;
     const client = createClient(access, this.directory);
-    await folderLoaded(client, {
+    const directory = await loadFolder(client, {
       clock: this.clock,
       withinMs: loadTimeoutMs,
       signal,
       onSlow: () => this.listener.onLoading(),
     });
     signal.throwIfAborted();
-    this.current = { access, client };
+    this.current = { access, client, directory };
   }
 
-  private async subscribe(
-    fetch: (request: Request) => Promise<Response>,
-    onSseError: (error: unknown) => void,
-  ): Promise<AsyncIterable<unknown>> {
+  private follow(follower: Follower): Following {
     if (!this.current) throw new ConnectionError(failures.lost());
-    const client = createClient(this.current.access, this.directory, async (request) =>
-      accepted(await fetch(request)),
-    );
-    const route = { url: "/event" } satisfies EventSubscribeData;
-    return client.events(route, onSseError);
-  }
-}
-
-/** The SDK tells only the status; why the server refuses (a configuration that it cannot read) is in the body. */
-async function accepted(response: Response): Promise<Response> {
-  if (response.ok) return response;
-  const body = await response.text();
-  throw new ConnectionError(failures.refusesFolder(describeServerError(parsed(body))));
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body;
+    const { access, directory } = this.current;
+    return this.events.follow(access, directory, follower);
   }
 }

@@ -1,185 +1,173 @@
-import { realpath } from "node:fs/promises";
-import { ConnectionError } from "../engine/connection.ts";
+import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
+import { textOf } from "../engine/errors.ts";
+import { Emitter, type Disposable } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import { english } from "../engine/sentence.ts";
 import type { ServerAccess } from "./access.ts";
-import type { Attachment, AttachmentListener, Search } from "./attachment.ts";
+import type { Attachment, AttachmentListener } from "./attachment.ts";
 import { unlessCancelled } from "./cancel.ts";
 import { failures } from "./failures.ts";
-import { Lease } from "./lease.ts";
-import { accessOf, readServerState, serverFiles } from "./server-files.ts";
 import type { ServerFiles } from "./server-files.ts";
-import type { WatchdogProgram } from "./start-watchdog.ts";
-import type { WatchdogMessage } from "./watchdog/lease-protocol.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { ServerProgram } from "./server-program.ts";
 
 /** What loading the folder may take at least: a server's first start installs what its plugins need. */
 const MIN_LOAD_TIMEOUT_MS = 90_000;
-/** How much longer than the server a watchdog may take to say how the start went. */
-const WATCHDOG_MARGIN_MS = 15_000;
-/** How long the end of a server may take; after 5 s its watchdog kills it. */
-const STOP_TIMEOUT_MS = 10_000;
-/** A watchdog can end just as it is joined; then the next one is joined, or started. */
-const JOIN_ATTEMPTS = 3;
+/** A server that crashes more often than this within the window is not started again. */
+const MAX_CRASHES = 5;
+const CRASH_WINDOW_MS = 2 * 60_000;
+const FIRST_RESTART_DELAY_MS = 250;
 
 export interface OwnServerOptions {
-  readonly directory: string;
-  readonly stateFolder: string;
-  readonly configuredPath: string;
+  readonly program: ServerProgram;
+  readonly files: ServerFiles;
   readonly startTimeoutMs: number;
+  /** How long it outlives the last folder that may come back, in milliseconds. */
   readonly graceMs: number;
-  readonly home: string;
-  readonly watchdog: WatchdogProgram;
-  /** The environment of a server that is started now. */
-  readonly serverEnv: () => Promise<WatchdogProgram["env"]>;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
-/** Joins the server that a watchdog keeps for the folder. Undefined: there is none. */
-export async function adoptOwnServer(
-  options: OwnServerOptions,
-  search: Search,
-): Promise<Attachment | undefined> {
-  const files = await filesOf(options);
-  const lease = await Lease.open(files.socket);
-  return lease && join(lease, files, options, search);
-}
+/** A server that this product runs for all folders that want the same: started, started again when it crashes, ended. */
+export class OwnServer {
+  /** Those who use it, each with whom to tell what happens to it. */
+  private readonly users = new Map<Attachment, AttachmentListener | undefined>();
+  private readonly ending = new AbortController();
+  private readonly changes: Emitter<void>;
+  private grace: Disposable | undefined;
+  /** Undefined: it is being started, or is over. */
+  private run: ServerProcess | undefined;
+  private failure: ConnectionFailure | undefined;
+  private isLeft = false;
+  /** Resolves once it is over: its process is gone, or does not come up. */
+  readonly over: Promise<void>;
 
-/** Joins the folder's server, after starting it if there is none. Throws a `ConnectionError` if that fails. */
-export async function startOwnServer(options: OwnServerOptions, search: Search): Promise<Attachment> {
-  const files = await filesOf(options);
-  for (let attempt = 1; attempt <= JOIN_ATTEMPTS; attempt++) {
-    const lease = (await Lease.open(files.socket)) ?? (await startAnew(files, options, search));
-    const attachment = await join(lease, files, options, search);
-    if (attachment) return attachment;
-  }
-  throw new ConnectionError(failures.lost());
-}
-
-/** Ends the folder's server, if a watchdog keeps one; resolves when it is gone. */
-export async function stopOwnServer(options: OwnServerOptions): Promise<void> {
-  const lease = await Lease.open((await filesOf(options)).socket);
-  if (!lease) return;
-  lease.requestStop();
-  await within(STOP_TIMEOUT_MS, lease.closed);
-  lease.release();
-}
-
-/** Most windows join a server that runs: what starting one takes is loaded by those that do not. */
-async function startAnew(files: ServerFiles, options: OwnServerOptions, search: Search): Promise<Lease> {
-  const { startOwnServer } = await import("./start-own-server.ts");
-  return startOwnServer(files, options, search);
-}
-
-async function filesOf({ stateFolder, directory }: OwnServerOptions): Promise<ServerFiles> {
-  return serverFiles(stateFolder, await realpath(directory));
-}
-
-/** Waits until the watchdog's server is ready. Undefined: the watchdog was about to end. */
-async function join(
-  lease: Lease,
-  files: ServerFiles,
-  { startTimeoutMs }: OwnServerOptions,
-  { signal }: Search,
-): Promise<Attachment | undefined> {
-  const server = new OwnServer(lease, files, Math.max(startTimeoutMs, MIN_LOAD_TIMEOUT_MS));
-  try {
-    const access = await within(startTimeoutMs + WATCHDOG_MARGIN_MS, server.vouched(signal));
-    if (!access) throw new ConnectionError(failures.startTimeout(startTimeoutMs));
-    return server;
-  } catch (error) {
-    server.leave();
-    signal.throwIfAborted();
-    if (error instanceof Ended) return undefined;
-    throw error;
-  }
-}
-
-/** The watchdog was told to end, or is gone. */
-class Ended extends ConnectionError {
-  constructor() {
-    super(failures.lost());
-  }
-}
-
-/** A server that a watchdog owns, held by a lease. */
-class OwnServer implements Attachment {
-  readonly own = true;
-  private listener: AttachmentListener | undefined;
-  /** The watchdog's last word since it was asked. */
-  private word: WatchdogMessage | undefined;
-  private onWord: ((word: WatchdogMessage) => void) | undefined;
-
+  /** @param joined the process, where it runs already */
   constructor(
-    private readonly lease: Lease,
-    private readonly files: ServerFiles,
-    readonly loadTimeoutMs: number,
+    private readonly options: OwnServerOptions,
+    joined?: ServerProcess,
   ) {
-    void lease.closed.then(() => this.note({ type: "stopping" }));
-    lease.listen((message) => {
-      this.note(message);
-      this.pass(message);
+    this.changes = new Emitter((error) => options.logger.error("A user of the server failed.", error));
+    this.over = this.serve(joined);
+  }
+
+  /** Whether nobody can come to use it any more. */
+  get isEnding(): boolean {
+    return this.ending.signal.aborted || this.failure !== undefined;
+  }
+
+  /** For one folder. */
+  attach(): Attachment {
+    this.grace?.dispose();
+    const pid = () => this.run?.pid;
+    const attachment: Attachment = {
+      own: true,
+      get pid() {
+        return pid();
+      },
+      loadTimeoutMs: Math.max(this.options.startTimeoutMs, MIN_LOAD_TIMEOUT_MS),
+      vouched: (signal) => this.vouched(signal),
+      watch: (listener) => void (this.users.has(attachment) && this.users.set(attachment, listener)),
+      leave: () => this.release(attachment, this.run ? this.options.graceMs : 0),
+      finish: () => this.release(attachment, 0),
+    };
+    this.users.set(attachment, undefined);
+    return attachment;
+  }
+
+  /** Leaves it to the next daemon. Resolves once that is so: what was ending has ended. */
+  async leave(): Promise<void> {
+    this.isLeft = true;
+    this.grace?.dispose();
+    if (this.isEnding) await this.over;
+  }
+
+  /** Ends it, whoever uses it; resolves when it is gone. */
+  stop(why: string): Promise<void> {
+    this.options.logger.info(`The OpenCode server ends: ${why}.`);
+    this.ending.abort();
+    return this.over;
+  }
+
+  private release(attachment: Attachment, graceMs: number): void {
+    if (!this.users.delete(attachment) || this.users.size > 0 || this.isLeft) return;
+    const end = () => void this.stop("nobody uses it");
+    if (graceMs === 0) end();
+    else this.grace = this.options.clock.after(graceMs, end);
+  }
+
+  private async vouched(signal: AbortSignal): Promise<ServerAccess> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.failure) throw new ConnectionError(this.failure);
+      if (this.ending.signal.aborted) throw new ConnectionError(failures.lost());
+      const change = this.nextChange();
+      const { run } = this;
+      if (run && (await run.isRunning())) return run.access;
+      await unlessCancelled(change, signal);
+    }
+  }
+
+  private nextChange(): Promise<void> {
+    return new Promise((resolve) => {
+      const subscription = this.changes.event(() => {
+        subscription.dispose();
+        resolve();
+      });
     });
   }
 
-  watch(listener: AttachmentListener): void {
-    this.listener = listener;
-    void this.lease.closed.then(() => this.listener?.onLost());
+  private async serve(joined: ServerProcess | undefined): Promise<void> {
+    try {
+      await this.keepServing(joined);
+    } catch (error) {
+      if (!this.ending.signal.aborted)
+        this.failure = error instanceof ConnectionError ? error.failure : failures.startFailed(textOf(error));
+    }
+    this.run = undefined;
+    this.grace?.dispose();
+    const { failure } = this;
+    this.tell((listener) => (failure ? listener.onFailed(failure) : listener.onStopped()));
   }
 
-  leave(): void {
-    this.listener = undefined;
-    this.lease.release();
-  }
-
-  /** The watchdog alone knows whether the server is still the one that it started, so it is asked each time. */
-  async vouched(signal: AbortSignal): Promise<ServerAccess> {
-    this.word = undefined;
-    this.lease.ask();
-    for (;;) {
-      const word: WatchdogMessage = this.word ?? (await this.nextWord(signal));
-      if (word.type === "stopping") throw new Ended();
-      if (word.type === "failed") throw new ConnectionError(word.failure);
-      if (word.type === "ready") {
-        const state = await readServerState(this.files.state);
-        signal.throwIfAborted();
-        // Another program may listen on the pipe; the name of the run is in a file of this user's.
-        if (this.isLast(word) && state?.run === word.run) return accessOf(state);
-      }
-      if (this.isLast(word)) this.word = undefined;
+  /** Resolves when the server was ended on purpose; rejects when there can be none any more. */
+  private async keepServing(joined: ServerProcess | undefined): Promise<void> {
+    const { signal } = this.ending;
+    let run = joined ?? (await this.start());
+    for (let crashes: number[] = []; ;) {
+      this.run = run;
+      this.tell((listener) => listener.onRestarted());
+      const how = await unlessCancelled(run.exited, signal).catch(() => undefined);
+      this.run = undefined;
+      if (how === undefined) return run.stop();
+      if (this.isLeft) return;
+      const { clock, logger } = this.options;
+      this.tell((listener) => listener.onCrashed());
+      logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
+      await run.forget();
+      crashes = [...crashes.filter((at) => at > clock.now() - CRASH_WINDOW_MS), clock.now()];
+      if (crashes.length > MAX_CRASHES)
+        throw new ConnectionError(failures.gaveUp(crashes.length, await run.output()));
+      await this.pause(FIRST_RESTART_DELAY_MS * 2 ** (crashes.length - 1));
+      run = await this.start();
     }
   }
 
-  private isLast(word: WatchdogMessage): boolean {
-    return this.word === word;
+  private async start(): Promise<ServerProcess> {
+    const { program, files, startTimeoutMs: timeoutMs, logger } = this.options;
+    const { signal } = this.ending;
+    const run = await ServerProcess.start({ program, files, timeoutMs, signal });
+    logger.info(`OpenCode ${run.version} runs at ${run.access.url}, process ${run.pid}.`);
+    return run;
   }
 
-  private note(word: WatchdogMessage): void {
-    this.word = word;
-    this.onWord?.(word);
+  private pause(ms: number): Promise<void> {
+    const pause = new Promise<void>((resolve) => this.options.clock.after(ms, resolve));
+    return unlessCancelled(pause, this.ending.signal);
   }
 
-  private nextWord(signal: AbortSignal): Promise<WatchdogMessage> {
-    return unlessCancelled(new Promise((resolve) => (this.onWord = resolve)), signal);
-  }
-
-  private pass(message: WatchdogMessage): void {
-    switch (message.type) {
-      case "starting":
-        return this.listener?.onCrashed();
-      case "ready":
-        return this.listener?.onRestarted();
-      case "failed":
-        return this.listener?.onFailed(message.failure);
-      case "stopping":
-        return this.listener?.onStopped();
-    }
-  }
-}
-
-/** Undefined: it took longer. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)));
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
+  private tell(what: (listener: AttachmentListener) => void): void {
+    for (const listener of [...this.users.values()]) if (listener) what(listener);
+    this.changes.fire();
   }
 }

@@ -22,6 +22,12 @@ export interface PluginConfigOptions {
   readonly logger: Logger;
 }
 
+/** What becomes of a configuration file; nothing if `after` is `before`. */
+export interface AgentToolsPlan extends ConfigChange {
+  /** The text that names the plugin there. */
+  readonly entry: string;
+}
+
 /** Makes the plugin of the agent tools known to OpenCode. */
 export class PluginConfig {
   constructor(private readonly options: PluginConfigOptions) {}
@@ -69,7 +75,7 @@ export class PluginConfig {
    * What installing or removing would do; nothing if `after` is `before`. Undefined: there is no file to remove it from.
    * Throws a `Refusal` where a file cannot be used.
    */
-  async plan(action: "install" | "remove", scope: ConfigScope): Promise<ConfigChange | undefined> {
+  async plan(action: "install" | "remove", scope: ConfigScope): Promise<AgentToolsPlan | undefined> {
     const { stateFolder, places } = this.options;
     const paths = configFiles(scope, places);
     const files = (await Promise.all(paths.map(readConfig))).filter((file) => file !== undefined);
@@ -78,7 +84,8 @@ export class PluginConfig {
     if (text === undefined && action === "remove") return undefined;
     const edit = action === "install" ? addPlugin : removePlugin;
     const bom = text?.startsWith(BOM) ? BOM : "";
-    return { path, before: text, after: bom + edit(config(path, text ?? NEW_CONFIG), stateFolder) };
+    const after = bom + edit(config(path, text ?? NEW_CONFIG), stateFolder);
+    return { path, before: text, after, entry: this.entry };
   }
 
   /** Carries a plan out. Throws a `Refusal` if that cannot be; then nothing was changed. */

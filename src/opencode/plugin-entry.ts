@@ -28,6 +28,10 @@ export function pluginFile(stateFolder: string): string {
 
 /** What the plugin of a server that the extension starts is told beside its state folder. */
 export interface OwnServerSettings {
+  /** Whether agents get the tools. */
+  readonly tools: boolean;
+  /** How long the server stays up where no daemon runs, in milliseconds. */
+  readonly graceMs: number;
   /** How many levels of subagents OpenCode allows below a session, where the user's configuration says nothing. */
   readonly subagentDepth: number;
 }
@@ -35,8 +39,10 @@ export interface OwnServerSettings {
 /** The entry as it is written into a configuration. */
 export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): string {
   const url = pathToFileURL(pluginFile(stateFolder)).href;
-  const depth = settings ? `, "subagentDepth": ${settings.subagentDepth}` : "";
-  return `[${JSON.stringify(url)}, { "stateFolder": ${JSON.stringify(stateFolder)}${depth} }]`;
+  const options = Object.entries({ stateFolder, ...settings }).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  );
+  return `[${JSON.stringify(url)}, { ${options.join(", ")} }]`;
 }
 
 /** The same text if the plugin is named in it already. Throws a {@link Refusal} if it cannot be. */

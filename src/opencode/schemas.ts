@@ -201,6 +201,8 @@ export const questionRequests = z.array(questionRequest);
 
 export const health = z.object({ healthy: z.boolean(), version: z.string() });
 
+export const folderPath = z.object({ directory: z.string() });
+
 /** Thrown where a value does not fit its schema; the message names the field. */
 export class Misfit extends Error {
   override readonly name = "Misfit";

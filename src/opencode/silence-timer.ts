@@ -46,7 +46,8 @@ export class SilenceTimer implements Disposable {
     if (!this.running || !this.watched) return;
     const left = this.lastSign + this.limitMs - this.clock.now();
     if (left <= 0) this.onSilence();
-    else this.timer = this.clock.after(left, () => this.arm());
+    // More is left only where the machine's clock was set back.
+    else this.timer = this.clock.after(Math.min(left, this.limitMs), () => this.arm());
   }
 
   private disarm(): void {

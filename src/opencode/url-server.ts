@@ -37,5 +37,13 @@ export async function findServerByUrl(
   if (failure) throw new ConnectionError(failure);
   // Nobody can tell who listens at an address that a person set: it is the person's word.
   const vouched = () => Promise.resolve(access);
-  return { own: false, vouched, loadTimeoutMs: LOAD_TIMEOUT_MS, watch: () => {}, leave: () => {} };
+  const nothing = (): void => {};
+  return {
+    own: false,
+    vouched,
+    loadTimeoutMs: LOAD_TIMEOUT_MS,
+    watch: nothing,
+    leave: nothing,
+    finish: nothing,
+  };
 }

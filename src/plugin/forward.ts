@@ -1,21 +1,21 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
-import { readLivingEntries, type WindowEntry } from "../bridge/window-entries.ts";
-import { callWindow, type Outcome } from "./call-window.ts";
-import { folderWindows, isReachable } from "./folder-windows.ts";
+import { readLivingEntries, type EndpointEntry } from "../bridge/endpoint-entries.ts";
+import { callEndpoint, type Outcome } from "./call-endpoint.ts";
+import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
 
-/** How often windows are looked for, in milliseconds. */
+/** How often endpoints are looked for, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
 
-/** Asked again, a window would say the same. After any other status, another window may be there next time. */
+/** Asked again, an endpoint would say the same. After any other status, another one may be there next time. */
 const FINAL_STATUSES: readonly number[] = [400, 413];
 
-/** How long a call looks for a window, in milliseconds; the time in which a window has the call does not count. */
+/** How long a call looks for an endpoint, in milliseconds; the time in which one has the call does not count. */
 export interface Patience {
-  /** While none has taken it: one may be about to open. */
+  /** While none has taken it: VS Code may be about to open the folder. */
   readonly untakenMs: number;
-  /** Since one has taken it and went away: it may be reloading. */
+  /** Since one has taken it and went away: the daemon may be about to be started again. */
   readonly takenMs: number;
 }
 
@@ -27,12 +27,12 @@ export interface Forwarding {
   readonly server: URL;
   readonly patience: Patience;
   readonly signal: AbortSignal;
-  /** Called once, when there is no window to ask. */
+  /** Called once, when there is no endpoint to ask. */
   readonly onWait: () => void;
 }
 
 /**
- * Has a call carried out by a window that is open on the folder. Where that one goes away before it replied, the call is
+ * Has a call carried out by the daemon, which serves the folder. Where that one goes away before it replied, the call is
  * made again with the same ID, so nothing is done twice. Rejects with one sentence for the model, or when `signal` aborts.
  */
 export async function forward(
@@ -45,14 +45,14 @@ export async function forward(
   const madeAt = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - madeAt);
   let heldMs = 0;
-  const ask = async (window: WindowEntry): Promise<Outcome> => {
-    const outcome = await callWindow(window, JSON.stringify({ ...call, waitedMs: waitedMs() }), signal);
+  const ask = async (endpoint: EndpointEntry): Promise<Outcome> => {
+    const outcome = await callEndpoint(endpoint, JSON.stringify({ ...call, waitedMs: waitedMs() }), signal);
     if (outcome.kind === "broken") heldMs += outcome.heldMs;
     return outcome;
   };
   let taken = false;
   for (let round = 1; ; round++) {
-    const { serving, elsewhere } = folderWindows(await readLivingEntries(stateFolder), origin);
+    const { serving, elsewhere } = folderEndpoints(await readLivingEntries(stateFolder), origin);
     const outcome = await askEach(serving, ask);
     if (outcome.kind === "reply") return outcome.reply;
     if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))
@@ -70,12 +70,12 @@ export async function forward(
 
 /** Asks one after the other until one replies. Where none does, what says the most of why. */
 async function askEach(
-  windows: readonly WindowEntry[],
-  ask: (window: WindowEntry) => Promise<Outcome>,
+  endpoints: readonly EndpointEntry[],
+  ask: (endpoint: EndpointEntry) => Promise<Outcome>,
 ): Promise<Outcome> {
   const outcomes: Outcome[] = [];
-  for (const window of windows) {
-    const outcome = await ask(window);
+  for (const endpoint of endpoints) {
+    const outcome = await ask(endpoint);
     if (outcome.kind === "reply") return outcome;
     outcomes.push(outcome);
   }
@@ -84,7 +84,7 @@ async function askEach(
 }
 
 const NO_SERVER =
-  "This OpenCode has no server that VS Code could be connected to; start it as `opencode serve` or with `opencode --port N`, and open the folder in a VS Code window that is connected to it.";
+  "This OpenCode has no server that Async Agents could be connected to; start it as `opencode serve` or with `opencode --port N`, and connect the Async Agents extension in VS Code to it.";
 
 const TOO_LARGE = `The input is too large (over ${MAX_CALL_BYTES / 1_000_000} MB); shorten the prompt.`;
 
@@ -92,18 +92,18 @@ const VERSIONS_DIFFER =
   "The Async Agents extension in VS Code and its plugin in OpenCode are of versions that do not fit together; reload the VS Code window and restart the OpenCode server.";
 
 const LOST =
-  "The VS Code window that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.";
+  "The background process of Async Agents that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.";
 
 function rejected(status: number): string {
   if (status === 400) return VERSIONS_DIFFER;
   if (status === 413) return TOO_LARGE;
-  return `The VS Code window that is open on this folder did not accept the call (HTTP status ${status}); reload that window and try again.`;
+  return `The background process of Async Agents did not accept the call (HTTP status ${status}); try again later.`;
 }
 
 function servedElsewhere({ origin }: URL): string {
-  return `VS Code is open on this folder, but its Async Agents extension is connected to another OpenCode server; background agents need it to be connected to this one (${origin}).`;
+  return `Async Agents works on this folder, but is connected to another OpenCode server; background agents need it to be connected to this one (${origin}).`;
 }
 
 function notServed(directory: string): string {
-  return `Background agents need VS Code to be open on this folder, with its Async Agents extension connected and the agent tools switched on; open ${directory} there and try again.`;
+  return `Background agents need Async Agents to be connected in this folder, with the agent tools switched on; open ${directory} in VS Code and try again.`;
 }

@@ -2,15 +2,17 @@ import type { ToolCall, ToolReply } from "../bridge/tool-call.ts";
 import { DECLARATIONS } from "../tools/declarations.ts";
 import { declareTool } from "./declare-tool.ts";
 import { forward } from "./forward.ts";
+import { guardServer } from "./guard-server.ts";
 import type { CallContext, CallResult, PluginHooks, PluginInput } from "./opencode.ts";
 import { readOptions } from "./options.ts";
 
-/** The OpenCode plugin: gives agents the tools and has each call carried out by the VS Code window of their folder. */
+/** The OpenCode plugin: gives agents the tools and has each call carried out by the daemon that serves their folder. */
 export default {
   id: "asyncagents",
 
   async server(input: PluginInput, options: unknown): Promise<PluginHooks> {
-    const { stateFolder, patience, subagentDepth } = readOptions(options);
+    const { stateFolder, patience, subagentDepth, tools, graceMs } = readOptions(options);
+    if (graceMs !== undefined) guardServer(stateFolder, graceMs);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
       const ask = (permitted: readonly string[]): Promise<ToolReply> =>
@@ -46,7 +48,9 @@ export default {
         // Set in the configuration that the server is started with, it would take the place of the user's.
         if (subagentDepth !== undefined) config.subagent_depth ??= subagentDepth;
       },
-      tool: Object.fromEntries(DECLARATIONS.map((tool) => [tool.name, declareTool(tool, carryOut)])),
+      tool: tools
+        ? Object.fromEntries(DECLARATIONS.map((tool) => [tool.name, declareTool(tool, carryOut)]))
+        : {},
     };
   },
 };

@@ -10,24 +10,33 @@ const pluginOptions = z.catch(
     patienceMs: z.catch(z.optional(z.number()), undefined),
     reloadPatienceMs: z.catch(z.optional(z.number()), undefined),
     subagentDepth: z.catch(z.optional(z.number()), undefined),
+    tools: z.catch(z.optional(z.boolean()), undefined),
+    graceMs: z.catch(z.optional(z.number()), undefined),
   }),
   {},
 );
 
 export interface PluginSettings {
-  /** Where the windows tell how to reach them. */
+  /** Where endpoints tell how to reach them. */
   readonly stateFolder: string;
   readonly patience: Patience;
   /** How deep OpenCode's own subagents may go where the user's configuration does not say; undefined: OpenCode's default. */
   readonly subagentDepth: number | undefined;
+  /** Whether agents get the tools. */
+  readonly tools: boolean;
+  /** How long a server that the extension started stays up where no daemon runs; undefined: it is another's. */
+  readonly graceMs: number | undefined;
 }
 
 export function readOptions(options: unknown): PluginSettings {
-  const { stateFolder, patienceMs, reloadPatienceMs, subagentDepth } = z.parse(pluginOptions, options);
+  const parsed = z.parse(pluginOptions, options);
+  const { stateFolder, patienceMs, reloadPatienceMs, subagentDepth, tools = true, graceMs } = parsed;
   return {
     stateFolder:
       stateFolder ?? defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() }),
     patience: { untakenMs: patienceMs ?? 10_000, takenMs: reloadPatienceMs ?? 60_000 },
     subagentDepth,
+    tools,
+    graceMs,
   };
 }

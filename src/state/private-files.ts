@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { posix, win32 } from "node:path";
+import { chmod, lstat, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join, posix, win32 } from "node:path";
+import { isAlive } from "./processes.ts";
 
 const FOLDER_NAME = "opencode-async-agents";
 
@@ -40,12 +41,25 @@ export async function ensurePrivateFolder(path: string): Promise<void> {
 
 /** Writes a file that this user alone can read; readers see the old text or the new one, never a part. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const draft = draftOf(path);
   try {
     await writeFile(draft, text, { mode: 0o600, flag: "wx" });
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+/** Where a file is written before it is there; see {@link sweepDrafts}. */
+export function draftOf(path: string): string {
+  return `${path}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
+}
+
+/** Removes what processes had not written to its end when they were killed. */
+export async function sweepDrafts(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = /\.(\d+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { force: true });
   }
 }

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
@@ -10,6 +10,25 @@ export function isAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
+}
+
+/** Signals a process and its group (POSIX). False: nobody is left there. */
+export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal);
+  } catch (error) {
+    // EPERM is what macOS says of a group in which all have ended and are still to be reaped.
+    if (["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** Ends a process and its descendants on Windows, which knows no process groups; its own tool does it. */
+export function endTree(pid: number): void {
+  spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
+    "error",
+    () => process.kill(pid),
+  );
 }
 
 /**
@@ -25,9 +44,21 @@ export async function startOf(pid: number): Promise<string | undefined> {
   }
 }
 
+/** A process as a file tells of it. */
+export interface DescribedProcess {
+  readonly pid: number;
+  /** See {@link startOf}. */
+  readonly processStart?: string | undefined;
+}
+
 /** Whether the process that `start` was recorded of still runs. False where the system does not say. */
 export async function isSame(pid: number, start: string | undefined): Promise<boolean> {
   return start !== undefined && (await startOf(pid)) === start;
+}
+
+/** As {@link isSame}; where the system does not say (Windows), whether any process has the ID. */
+export async function isLiving({ pid, processStart }: DescribedProcess): Promise<boolean> {
+  return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
 async function startOnLinux(pid: number): Promise<string | undefined> {
@@ -47,4 +78,14 @@ async function startByPs(pid: number): Promise<string | undefined> {
   const env = { LC_ALL: "C", TZ: "UTC" };
   const { stdout } = await promisify(execFile)("/bin/ps", ["-o", "lstart=", "-p", String(pid)], { env });
   return stdout.trim() || undefined;
+}
+
+/** What a process has in memory, in bytes. Undefined: it does not run, or the system does not say (all but Linux). */
+export async function memoryOf(pid: number): Promise<number | undefined> {
+  try {
+    const [, kilobytes] = /^VmRSS:\s*(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+  } catch {
+    return undefined;
+  }
 }

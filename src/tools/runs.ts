@@ -1,3 +1,4 @@
+import { Refusal } from "../engine/errors.ts";
 import { runCancel } from "./cancel.ts";
 import { runClear } from "./clear.ts";
 import { runList } from "./list.ts";
@@ -14,8 +15,12 @@ export const RUNS: Readonly<Record<ToolName, ToolRun>> = {
   asyncagents_clear: runClear,
 };
 
-/** Undefined: there is no such tool. */
-export function runOf(name: string): ToolRun | undefined {
+/** Throws a {@link Refusal} where there is no such tool. */
+export function runOf(name: string): ToolRun {
   const known = TOOL_NAMES.find((each) => each === name);
-  return known && RUNS[known];
+  if (known) return RUNS[known];
+  throw new Refusal(
+    "unavailable",
+    `This version of Async Agents has no tool ${name}; restart the OpenCode server.`,
+  );
 }

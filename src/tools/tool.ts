@@ -18,7 +18,7 @@ export interface ToolCaller {
   readonly waitedMs?: number | undefined;
 }
 
-/** What tools read of tasks, in the window that carries them out. */
+/** What tools read of tasks, where they are carried out. */
 export type KnownTasks = Pick<TaskEngine, "list" | "find" | "batch" | "unreadable" | "pendingRequests">;
 
 export interface ToolContext {

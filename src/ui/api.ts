@@ -1,8 +1,8 @@
 import type * as vscode from "vscode";
-import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
+import type { WindowSession } from "./mirror/window-session.ts";
 import type { CommandContext } from "./commands/command.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
 
@@ -56,22 +56,22 @@ export function createApi(
   taskChanges: vscode.Event<TaskChange>,
   sessionChanges: vscode.Event<string | undefined>,
 ): AsyncAgentsApi {
-  const { engine, folders, tasks } = context;
-  const session = (): ActiveSession | undefined => folders.current?.session;
+  const { known, folders, tasks } = context;
+  const session = (): WindowSession | undefined => folders.current?.session;
   /** The tasks of a folder are known once it is connected. */
   const connected = async (taskID: string): Promise<void> => {
     await folders.opened;
-    await connectedFolder(folders, engine.folderOf(taskID));
+    await connectedFolder(folders, known.folderOf(taskID));
   };
   return {
     apiVersion: 1,
     ready: () => ready,
     tasks: {
       list: (parentSessionID = session()?.id) =>
-        parentSessionID === undefined ? [] : engine.list(parentSessionID),
+        parentSessionID === undefined ? [] : known.list(parentSessionID),
       get: (taskID) => {
         try {
-          return engine.find(taskID);
+          return known.find(taskID);
         } catch {
           return undefined;
         }
@@ -90,7 +90,7 @@ export function createApi(
         return tasks.output(taskID, options);
       },
       wait: async (taskID, { timeoutMs, signal } = {}) =>
-        (await engine.wait([taskID], { timeout: timeoutMs, signal }))[0],
+        (await known.wait([taskID], { timeout: timeoutMs, signal }))[0],
       cancel: async (taskID) => {
         await connected(taskID);
         return tasks.cancel(taskID);

@@ -2,11 +2,9 @@ import * as vscode from "vscode";
 import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import type { Logger } from "../engine/ports.ts";
-import type { TaskCommands } from "../engine/task-commands.ts";
 import { cancelTargets } from "../tools/cancel.ts";
 import { clearTargets } from "../tools/clear.ts";
 import { oneLine } from "../tools/plain-text.ts";
-import { RUNS } from "../tools/runs.ts";
 import { ToolInput } from "../tools/tool-input.ts";
 import type { KnownTasks, ToolName } from "../tools/tool.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
@@ -25,7 +23,6 @@ const MOST_NAMED = 10;
 /** What the tools work on in this window. */
 export interface EditorToolContext {
   readonly known: KnownTasks;
-  readonly commands: TaskCommands;
   readonly folders: Folders;
   readonly logger: Logger;
   /** An agent launched a task. */
@@ -98,11 +95,12 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
   }
 
   private async run(input: object, signal: AbortSignal): Promise<string> {
-    const { folders, known, commands } = this.context;
+    const { folders, known } = this.context;
     await folders.opened;
     const current = requireFolder(folders);
     const questions = needsConfirmation(this.name) ? this.takeQuestions(input) : [];
-    const { session } = await connectedFolder(folders, questions[0]?.folder ?? current);
+    const folder = await connectedFolder(folders, questions[0]?.folder ?? current);
+    const { session } = folder;
     const sessionID =
       questions[0]?.sessionID ??
       // Whoever only looks for tasks must not leave a session behind.
@@ -110,8 +108,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     // Tasks may have been launched or resumed since.
     for (const task of affectedTasks(this.name, input, known, sessionID))
       if (!questions.every((question) => covers(question, task))) throw this.changedSince(input);
-    const caller = { sessionID, by: "person" as const };
-    const { text } = await RUNS[this.name](input, { caller, known, commands, signal, now: Date.now });
+    const text = await folder.calls.callTool(this.name, input, sessionID, signal);
     if (this.name === "asyncagents_task") this.context.onDidLaunch();
     return text;
   }

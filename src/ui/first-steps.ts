@@ -1,7 +1,7 @@
 import type * as vscode from "vscode";
 import { isAtWork } from "../engine/subagent.ts";
 import type { ContextKeys } from "./context-keys.ts";
-import type { Tasks } from "./folders/engines.ts";
+import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folders } from "./folders/folders.ts";
 
 const DONE = "asyncagents.firstSteps";
@@ -18,7 +18,7 @@ export class FirstSteps implements vscode.Disposable {
   constructor(
     private readonly state: vscode.Memento,
     private readonly keys: Pick<ContextKeys, "set">,
-    engine: Pick<Tasks, "onDidChange">,
+    known: Pick<Tasks, "onDidChange">,
     folders: Pick<Folders, "follow">,
     /** Whether the person can see the output of the task of this ID. */
     isShown: (taskID: string) => boolean,
@@ -32,7 +32,7 @@ export class FirstSteps implements vscode.Disposable {
           if (connector.state.kind === "connected") this.finish("connect");
         }),
       ),
-      engine.onDidChange(({ after }) => {
+      known.onDidChange(({ after }) => {
         if (!after) return;
         if (after.launchedBy === "agent") this.finish("agentTools");
         else if (after.status === "completed") this.finish("launch");

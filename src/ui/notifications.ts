@@ -5,12 +5,12 @@ import type { Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
-import type { Tasks } from "./folders/engines.ts";
+import type { Tasks } from "./folders/all-tasks.ts";
 import type { NotifyUser } from "./settings.ts";
 
 /** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
-  readonly engine: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
+  readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
@@ -30,9 +30,9 @@ export class Notifications implements vscode.Disposable {
 
   constructor(private readonly context: EndContext) {
     this.subscriptions = [
-      context.engine.onDidChange((change) => void this.tell(change)),
-      context.engine.onDidWarn((task) => void this.warn(task)),
-      context.engine.onDidRefuseSubagent((refused) => void this.tellDepth(refused)),
+      context.known.onDidChange((change) => void this.tell(change)),
+      context.known.onDidWarn((task) => void this.warn(task)),
+      context.known.onDidRefuseSubagent((refused) => void this.tellDepth(refused)),
     ];
   }
 
@@ -46,7 +46,7 @@ export class Notifications implements vscode.Disposable {
     if (before.endedAt === after.endedAt) return;
     if (after.launchedBy !== "person" && !isStoppedAtCeiling(after)) return;
     // At once, as the tasks beside it may change while the texts are loaded.
-    const siblings = this.context.engine.list(after.parentSessionID);
+    const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
     const { tellEnd } = await import("./tell-end.ts");
     await tellEnd(this.context, after, before.status === "running" ? siblings : []);

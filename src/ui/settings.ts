@@ -51,6 +51,18 @@ export class Settings {
     return this.value<unknown>("agentTools.enabled", true) !== false;
   }
 
+  /** How long work goes on after the last window has closed, in milliseconds; 0: it ends soon. */
+  keepWorking(): number {
+    return this.number("keepWorking", 12, 0) * 3_600_000;
+  }
+
+  /** Calls back when any setting changes. */
+  onDidChangeAny(callback: () => void): vscode.Disposable {
+    return vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration(SECTION, this.folder)) callback();
+    });
+  }
+
   /** Calls back when a setting below `name` changes. */
   onDidChange(name: string, callback: () => void): vscode.Disposable {
     return vscode.workspace.onDidChangeConfiguration((event) => {

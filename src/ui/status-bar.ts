@@ -1,9 +1,11 @@
 import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
+import type { TakenSince } from "../engine/taken-since.ts";
 import { isAtWork, type Child, type Subagent } from "../engine/subagent.ts";
-import type { Tasks } from "./folders/engines.ts";
+import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
+import type { describe as Describe } from "./status-bar-text.ts";
 
 /** Many things can change within one moment; the item shows them together, in milliseconds. */
 const GATHER_MS = 100;
@@ -18,11 +20,14 @@ export class StatusBar implements vscode.Disposable {
   /** Those at work. */
   private readonly subagents = new Map<string, Subagent>();
   private gathering: NodeJS.Timeout | undefined;
+  /** What was taken today, as it was read last. */
+  private today: readonly TakenSince[] = [];
+  private isReading = false;
   /** What is shown, so that a change which changes nothing here costs nothing. */
   private shown: string | undefined;
 
   constructor(
-    private readonly engine: Tasks,
+    private readonly known: Tasks,
     private readonly folders: Folders,
     /** The view of the tasks. */
     private readonly viewID: string,
@@ -33,13 +38,13 @@ export class StatusBar implements vscode.Disposable {
     };
     this.subscriptions = [
       this.item,
-      engine.onDidChange(updateSoon),
-      engine.onDidChangeSubagent(({ id, after }) => {
+      known.onDidChange(updateSoon),
+      known.onDidChangeSubagent(({ id, after }) => {
         if (after && isAtWork(after)) this.subagents.set(id, after);
         else if (!this.subagents.delete(id)) return;
         updateSoon();
       }),
-      engine.onDidChangeRequests(updateSoon),
+      known.onDidChangeRequests(updateSoon),
       folders.onDidChange(updateSoon),
       folders.follow(({ connector }) => connector.onDidChange(updateSoon)),
     ];
@@ -51,7 +56,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private active(): readonly Child[] {
-    return [...this.engine.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
+    return [...this.known.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
   }
 
   /** Of a server that was stopped, or left, nothing is told. */
@@ -68,10 +73,31 @@ export class StatusBar implements vscode.Disposable {
     this.gathering = undefined;
     if (this.active().length === 0) return this.hide();
     const { describe } = await import("./status-bar-text.ts");
-    const today = await this.engine.takenSince(new Date().setHours(0, 0, 0, 0));
+    this.show(describe);
+    // What the day took may be long in coming.
+    if (await this.readToday()) this.show(describe);
+  }
+
+  /** Resolves to whether it is known anew. */
+  private async readToday(): Promise<boolean> {
+    if (this.isReading) return false;
+    this.isReading = true;
+    try {
+      this.today = await this.known.takenSince(new Date().setHours(0, 0, 0, 0));
+      return true;
+    } catch {
+      // Without a connection the sums stay as they were.
+      return false;
+    } finally {
+      this.isReading = false;
+    }
+  }
+
+  private show(describe: typeof Describe): void {
+    const { today } = this;
     const active = this.active();
     if (active.length === 0) return this.hide();
-    const requests = this.engine.openRequests().filter(({ child }) => this.isTold(child));
+    const requests = this.known.openRequests().filter(({ child }) => this.isTold(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
     const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));

@@ -1,10 +1,10 @@
 /** What a window costs the server while there is nothing to do: no request without a task, hardly any CPU with a silent one. */
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { openWindow, type EngineWindow } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { median, ratios } from "./support/measure.ts";
+import { cpuTime } from "./support/processes.ts";
 import { createParent, launchInput, post, quiet } from "./support/real-server.ts";
 import { recordFetch } from "./support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
@@ -96,15 +96,4 @@ async function startSilentTask(server: OpenCodeServer, { engine }: EngineWindow)
   const { id } = await engine.launch({ ...launchInput, prompt: silence, parentSessionID });
   await model.waitForRequest(({ sessionID }) => sessionID === id);
   return id;
-}
-
-/** Milliseconds of CPU that a process has used so far, to the kernel's hundredth of a second. */
-function cpuTime(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // `pid (name) state …`, where the name may hold anything; user and system time are the 14th and 15th field.
-  const [user, system] = stat
-    .slice(stat.lastIndexOf(")") + 2)
-    .split(" ")
-    .slice(11, 13);
-  return (Number(user) + Number(system)) * 10;
 }

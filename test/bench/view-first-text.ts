@@ -2,16 +2,13 @@
  * From the click on the view's icon until its first text can be read, in fresh windows: with a server of an earlier
  * window that runs on, and without one. The control is a view of the editor's own that also greets with text.
  */
-import { join } from "node:path";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
-import { realClock } from "../support/engine.ts";
-import { repository } from "../support/extension-host.ts";
+import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { DaemonDesk } from "../support/daemon.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { startWorkbench, type Workbench } from "../ui/support/workbench.ts";
 import { activationTime, ourName, tallViewport } from "./support/editor.ts";
 import { median } from "./support/measure.ts";
-import { strictLogger } from "./support/memory-engine.ts";
 import { Report } from "./support/report.ts";
 
 const WINDOWS = 5;
@@ -94,23 +91,17 @@ async function firstText({ page }: Workbench, { label, container }: View): Promi
 
 /** Lets a server run for a folder, as a window that was closed a moment ago leaves it. */
 async function withRunningServer(use: (place: Required<Place>) => Promise<void>): Promise<void> {
-  const folder = tempDir("work");
-  const env = hermeticEnv(hermeticHome());
-  const connection = createOpenCodeConnection({
-    directory: folder,
-    settings: () => ({ url: undefined, path: openCodeBinary(), startTimeoutMs: 60_000 }),
-    password: () => Promise.resolve(undefined),
-    watchdogScript: join(repository, "dist", "watchdog.cjs"),
-    execPath: process.execPath,
-    env: { ...process.env, ...env },
-    clock: realClock,
-    logger: strictLogger,
-  });
-  await connection.connect();
+  const { place } = await DaemonDesk.open({ url: "http://127.0.0.1:9" });
+  const { directory: folder, env } = place;
+  const { platform } = process;
+  const stateFolder = defaultStateFolder({ platform, env, home: env["HOME"] ?? "" });
+  const desk = new DaemonDesk({ ...place, stateFolder });
   try {
+    const window = desk.window();
+    await window.folder.calls.connect();
+    window.close();
     await use({ folder, env });
   } finally {
-    await connection.stopServer();
-    connection.dispose();
+    await desk.close();
   }
 }

@@ -5,7 +5,6 @@ import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { Logger } from "../../src/engine/ports.ts";
-import type { TaskCommands } from "../../src/engine/task-commands.ts";
 import type { ToolName } from "../../src/tools/tool.ts";
 import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
 import { EditorTool, type EditorToolContext } from "../../src/ui/editor-tool.ts";
@@ -107,7 +106,6 @@ describe("an agent tool of the editor", () => {
     await workspace.open();
     context = {
       known: engine,
-      commands: engine,
       folders: workspace.folders,
       logger,
       onDidLaunch: () => void launches++,
@@ -256,9 +254,6 @@ describe("an agent tool of the editor", () => {
       const { id } = await other.createSession({ title: "Second" });
       await otherEngine.connect();
       second.session.select(id);
-      const launch: TaskEngine["launch"] = (input) =>
-        (input.parentSessionID === id ? otherEngine : engine).launch(input);
-      context = { ...context, commands: { launch } as TaskCommands };
     });
 
     afterEach(() => {
@@ -382,8 +377,12 @@ describe("the agent tools inside OpenCode", () => {
   const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const file = readdirSync(stateFolder()).find((name) => /^server-.*\.json$/.test(name)) ?? assert.fail();
     const { url, password } = JSON.parse(readFileSync(join(stateFolder(), file), "utf8"));
-    const authorization = `Basic ${btoa(`opencode:${password}`)}`;
-    return fetch(url + path, { ...init, headers: { authorization, "content-type": "application/json" } });
+    const headers = {
+      authorization: `Basic ${btoa(`opencode:${password}`)}`,
+      "content-type": "application/json",
+      "x-opencode-directory": encodeURIComponent(folder()),
+    };
+    return fetch(url + path, { ...init, headers });
   };
   const post = (path: string, body: unknown): Promise<Response> =>
     request(path, { method: "POST", body: JSON.stringify(body) });

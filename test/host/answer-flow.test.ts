@@ -69,7 +69,7 @@ describe("an answer that is being written", () => {
     vscode.window.createInputBox = () => (box = new WritableBox()) as unknown as vscode.InputBox;
     answers = [];
     context = {
-      engine: { openRequests: () => [open], onDidChangeRequests: () => ({ dispose: () => undefined }) },
+      known: { openRequests: () => [open], onDidChangeRequests: () => ({ dispose: () => undefined }) },
       tasks: { answer: async (_: unknown, answer: RequestAnswer) => void answers.push(answer) },
       memory: new LaunchMemory(memento()),
     } as unknown as FlowContext;
@@ -139,9 +139,8 @@ describe("a prompt that is on its way", () => {
       connector: { ensureConnected: async () => undefined },
       name: "api",
       settings: { engine: () => ({}) },
-      engine: { agents: async () => [{ name: "general" }] },
       session: { ensure: async () => "ses_parent" },
-      tasks: { launch: onItsWay },
+      calls: { agents: async () => [{ name: "general" }], launch: onItsWay },
     };
     return {
       folders: { opened: Promise.resolve(), all: [folder], current: folder },
@@ -238,7 +237,7 @@ describe("what a permission offers", () => {
       const request = { type: "permission", id: "per_1", permission: "bash", patterns: ["ls"], metadata: {} };
       const open = { child, request: { ...request, always } } as unknown as OpenRequest;
       const context = {
-        engine: {
+        known: {
           openRequests: () => [open],
           onDidChangeRequests: () => ({ dispose: () => undefined }),
           toolInput: async () => undefined,

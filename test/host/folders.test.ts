@@ -2,17 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
-import type { ConnectionState, ServerConnection } from "../../src/engine/connection.ts";
+import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
-import { english } from "../../src/engine/sentence.ts";
-import { Emitter } from "../../src/engine/event.ts";
-import { Connector } from "../../src/ui/connector.ts";
-import { Engines } from "../../src/ui/folders/engines.ts";
-import { Limit } from "../../src/ui/folders/limit.ts";
+import { AllTasks } from "../../src/ui/folders/all-tasks.ts";
 import { routedCommands } from "../../src/ui/folders/routed-commands.ts";
-import type { PasswordStore } from "../../src/ui/passwords.ts";
-import { Settings } from "../../src/ui/settings.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/nodes.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
@@ -25,15 +19,15 @@ const memento: vscode.Memento = { keys: () => [], get: () => undefined, update: 
 
 describe("the tree of several folders", () => {
   let workspace: MemoryWorkspace;
-  let engines: Engines;
+  let allTasks: AllTasks;
   let tree: TaskTree;
   let made: { dispose(): void }[];
   let drawn: string[];
 
   beforeEach(() => {
     workspace = new MemoryWorkspace(strictLogger);
-    engines = new Engines(workspace.folders, strictLogger);
-    tree = new TaskTree(engines, workspace.folders, new ListOptions(memento));
+    allTasks = new AllTasks(workspace.folders, strictLogger);
+    tree = new TaskTree(allTasks, workspace.folders, new ListOptions(memento));
     made = [];
     drawn = [];
     tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
@@ -41,7 +35,7 @@ describe("the tree of several folders", () => {
 
   afterEach(() => {
     tree.dispose();
-    engines.dispose();
+    allTasks.dispose();
     workspace.folders.dispose();
     for (const each of made) each.dispose();
   });
@@ -124,14 +118,14 @@ describe("the tree of several folders", () => {
 describe("commands in a workspace of several folders", () => {
   it("each goes to the folder of the session that it is about", async () => {
     const workspace = new MemoryWorkspace(strictLogger);
-    const engines = new Engines(workspace.folders, strictLogger);
-    const commands = routedCommands(workspace.folders, engines);
+    const allTasks = new AllTasks(workspace.folders, strictLogger);
+    const commands = routedCommands(workspace.folders, allTasks);
     await assert.rejects(
       commands.cancel("x"),
       (error) => error instanceof Refusal && /open one/.test(error.message),
     );
     const tasks: string[] = [];
-    const own: { dispose(): void }[] = [engines, workspace.folders];
+    const own: { dispose(): void }[] = [allTasks, workspace.folders];
     for (const name of ["api", "web"]) {
       const server = new MemoryServer({ name });
       const added = await addRunningTasks(server, 1);
@@ -145,8 +139,8 @@ describe("commands in a workspace of several folders", () => {
     await workspace.open();
     const [inApi = "", inWeb = ""] = tasks;
     assert.equal((await commands.cancel(inWeb)).id, inWeb);
-    assert.equal(engines.find(inApi).status, "running");
-    const { parentSessionID, batchID } = engines.find(inApi);
+    assert.equal(allTasks.find(inApi).status, "running");
+    const { parentSessionID, batchID } = allTasks.find(inApi);
     assert.deepEqual(
       (await commands.cancelBatch(batchID, parentSessionID)).map(({ id }) => id),
       [inApi],
@@ -154,109 +148,6 @@ describe("commands in a workspace of several folders", () => {
     assert.equal((await commands.clear(inApi)).id, inApi);
     await assert.rejects(commands.retry("ses_"), /several folders.*: api, web/);
     for (const each of own) each.dispose();
-  });
-});
-
-describe("connecting many folders", () => {
-  const starts = new Limit(2);
-  let made: FakeFolder[];
-
-  beforeEach(() => (made = []));
-  afterEach(() => made.forEach(({ connector }) => connector.dispose()));
-
-  /** A folder whose server starts when the test says so. */
-  class FakeFolder {
-    private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
-    state: ConnectionState = { kind: "disconnected" };
-    finish: () => void = () => assert.fail("not started");
-    readonly connector: Connector;
-
-    constructor(name: string) {
-      const connection = {
-        state: undefined,
-        onDidChangeState: this.states.event,
-        onDidConnect: () => ({ dispose: () => undefined }),
-        connect: (signal?: AbortSignal) =>
-          new Promise<void>((resolve, reject) => {
-            this.set({ kind: "connecting", detail: "Starting OpenCode…" });
-            signal?.addEventListener("abort", () => {
-              this.set({ kind: "disconnected" });
-              reject(signal.reason as Error);
-            });
-            this.finish = () => {
-              this.set({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true });
-              resolve();
-            };
-          }),
-        stopServer: async () => undefined,
-      };
-      Object.defineProperty(connection, "state", { get: () => this.state });
-      this.connector = new Connector({
-        connection: connection as unknown as ServerConnection,
-        engine: { disconnect: () => undefined } as TaskEngine,
-        session: {} as ActiveSession,
-        windows: { join: async () => undefined, leave: async () => undefined },
-        passwords: {} as PasswordStore,
-        settings: new Settings(),
-        view: {
-          id: "asyncagents.tasks",
-          visible: false,
-          onDidChangeVisibility: new vscode.EventEmitter<boolean>().event,
-        },
-        name,
-        starts,
-        logger: strictLogger,
-      });
-      made.push(this);
-    }
-
-    private set(state: ConnectionState): void {
-      this.state = state;
-      this.states.fire(state);
-    }
-  }
-
-  /** Connects them all; gives what becomes of each. */
-  const connectAll = (): ((at: number) => Promise<void>) => {
-    const all = made.map(({ connector }) => connector.ensureConnected());
-    for (const one of all) one.catch(() => undefined);
-    return (at) => all[at] ?? assert.fail("no such folder");
-  };
-  const kinds = (): readonly string[] => made.map(({ state }) => state.kind);
-
-  it("starts two servers at a time; the others say that they wait, and each can be given up", async () => {
-    const [first, second] = [new FakeFolder("a"), new FakeFolder("b")];
-    const [third, fourth] = [new FakeFolder("c"), new FakeFolder("d")];
-    const connecting = connectAll();
-    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
-    const { state } = third.connector;
-    assert.ok(state.kind === "connecting" && /Waiting/.test(english(state.detail)));
-    await third.connector.stopServer();
-    await assert.rejects(
-      connecting(2),
-      (error) => error instanceof Refusal && error.code === "cancelled-by-caller",
-    );
-    assert.equal(third.connector.state.kind, "disconnected");
-    assert.deepEqual(kinds(), ["connecting", "connecting", "disconnected", "disconnected"]);
-    first.finish();
-    await until("the next to start", () => fourth.state.kind === "connecting");
-    fourth.finish();
-    second.finish();
-    await Promise.all([0, 1, 3].map(connecting));
-    assert.ok(!starts.isReached);
-  });
-
-  it("a folder that goes while its server starts, or while it waits, gives up and leaves its place", async () => {
-    const [starting, other, waiting] = [new FakeFolder("a"), new FakeFolder("b"), new FakeFolder("c")];
-    const connecting = connectAll();
-    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
-    waiting.connector.dispose();
-    starting.connector.dispose();
-    await assert.rejects(connecting(2), /cancelled/);
-    await assert.rejects(connecting(0), /cancelled/);
-    other.finish();
-    await connecting(1);
-    assert.ok(!starts.isReached);
   });
 });
 

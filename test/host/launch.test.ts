@@ -28,7 +28,7 @@ describe("a batch of which some tasks are refused", () => {
     const folder = {
       connector: { ensureConnected: async () => undefined },
       session: { ensure: async () => "ses_parent" },
-      tasks: {
+      calls: {
         launch: async ({ prompt, agent = "" }: { prompt: string; agent?: string }) => {
           if (refused.includes(prompt) || refused.includes(agent))
             throw new Refusal("unavailable", "The server is gone.");

@@ -10,7 +10,7 @@ import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { setUp } from "../../src/ui/commands/set-up.ts";
 import { openInTerminal } from "../../src/ui/commands/terminal.ts";
-import type { Tasks } from "../../src/ui/folders/engines.ts";
+import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import type { EndContext } from "../../src/ui/notifications.ts";
 import { OutputPanels, type OutputActions, type OutputSource } from "../../src/ui/output/output-panels.ts";
@@ -92,14 +92,14 @@ describe("what others wrote, where it is a title", () => {
     const call = { executable: "opencode", args: ["attach"], directory: "/", env: {} };
     const folder = {
       connector: { ensureConnected: async () => undefined },
-      connection: { attachCommand: async () => call },
+      calls: { attachCommand: async () => call },
     };
     const folders = { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder };
     try {
       await openInTerminal.run(
         {
           folders,
-          engine: { folderOf: () => folder, find: () => task, child: () => task },
+          known: { folderOf: () => folder, find: () => task, child: () => task },
         } as unknown as CommandContext,
         task.id,
       );

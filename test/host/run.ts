@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
+import { endBackground } from "../support/background.ts";
 import { repository, runInExtensionHost } from "../support/extension-host.ts";
 import { modelUrlVariable } from "../support/model-client.ts";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
@@ -10,6 +11,7 @@ import { tempDir } from "../support/temp.ts";
 import { hostVariables } from "./variables.ts";
 
 const bundles = join(repository, "out", "test", "host");
+const home = hermeticHome();
 const model = await startScriptedModel();
 try {
   await bundle();
@@ -18,7 +20,7 @@ try {
     folder: tempDir("work"),
     settings: { "asyncagents.server.path": openCodeBinary() },
     env: {
-      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      ...hermeticEnv(home, modelConfig(model)),
       [modelUrlVariable]: model.url,
       [hostVariables.tests]: join(bundles, "tests.cjs"),
       [hostVariables.results]: join(repository, "test-results"),
@@ -29,6 +31,7 @@ try {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 } finally {
+  await endBackground(home);
   await model.stop();
 }
 

@@ -13,7 +13,7 @@ import { NO_FILTER } from "../../src/ui/tree/task-filter.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { TaskView } from "../../src/ui/tree/task-view.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
-import { Engines } from "../../src/ui/folders/engines.ts";
+import { AllTasks } from "../../src/ui/folders/all-tasks.ts";
 import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { until } from "../support/wait.ts";
@@ -53,7 +53,7 @@ describe("the tree", () => {
     memento = new MemoryMemento();
     options = new ListOptions(memento);
     const { folders } = await openFolder(engine, session);
-    tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
+    tree = new TaskTree(new AllTasks(folders, strictLogger), folders, options);
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     made = 0;
     await engine.connect();
@@ -292,18 +292,45 @@ describe("the tree", () => {
     );
   });
 
-  it("a row whose first child works is opened once, unless a person closed it", async () => {
+  it("a row whose first child works is opened once, and stays as a person left it", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const [open, closed] = [await add("Opened"), await add("Closed")];
     rows();
+    const addBelow = async (description: string): Promise<void> => {
+      for (const parentSessionID of [open, closed]) await add(description, { parentSessionID });
+      rows();
+    };
+    await addBelow("First below");
+    assert.deepEqual(told.sort(), ["Closed", "Opened"]);
     tree.setOpen(tree.node(closed), false);
-    for (const parentSessionID of [open, closed]) {
-      await add("First below", { parentSessionID });
-      await add("Second below", { parentSessionID });
-    }
+    await addBelow("Second below");
+    assert.equal(told.length, 2);
+    assert.equal(item(tree.node(open)).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
+    assert.equal(item(tree.node(closed)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
+  });
+
+  it("a row is opened once what came below it begins to work, and only then", async () => {
+    const told: string[] = [];
+    tree.onDidBecomeParent((node) => told.push(label(node)));
+    const above = await add("Above", ended);
     rows();
-    assert.deepEqual(told, ["Opened"]);
+    const below = await addSubagent("Below", above);
+    await until("the row", () => rows().includes("  Below"));
+    // As the editor does by itself.
+    tree.setOpen(tree.node(above), false);
+    assert.deepEqual(told, []);
+    const begin = async (messageID: string): Promise<void> => {
+      await server.prompt(below, { messageID, agent: "general", parts: [{ text: "Go." }] });
+      server.begin(below);
+      rows();
+    };
+    await begin("msg_first");
+    assert.deepEqual(told, ["Above"]);
+    server.finish(below, "Done.");
+    rows();
+    await begin("msg_second");
+    assert.deepEqual(told, ["Above"]);
   });
 
   it("a row that a filter hid comes back as the person left it", async () => {
@@ -399,7 +426,8 @@ describe("the tree", () => {
     vscode.window.createTreeView = (() => view) as unknown as typeof createTreeView;
     const keys = { set: () => undefined } as unknown as ContextKeys;
     const { folders } = workspace;
-    const shown = new TaskView(new Engines(folders, strictLogger), folders, options, keys);
+    const daemon = { message: undefined, onDidChange: never };
+    const shown = new TaskView(new AllTasks(folders, strictLogger), folders, options, keys, daemon);
     try {
       options.filter = { ...NO_FILTER, text: "nothing like it" };
       assert.equal(
@@ -421,7 +449,7 @@ describe("the tree of 5,000 tasks", () => {
     const session = new ActiveSession(engine, server, strictLogger);
     const options = new ListOptions(new MemoryMemento());
     const { folders } = await openFolder(engine, session);
-    const tree = new TaskTree(new Engines(folders, strictLogger), folders, options);
+    const tree = new TaskTree(new AllTasks(folders, strictLogger), folders, options);
     try {
       await engine.connect();
       await session.refresh();

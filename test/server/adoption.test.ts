@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { seatPath } from "../../src/bridge/writer-seat.ts";
 import type { Child } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
@@ -10,9 +9,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
-import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { openSharedWindow } from "../support/windows.ts";
 
 describe("adopting what others launched", () => {
   let model: ScriptedModel;
@@ -255,20 +252,5 @@ describe("adopting what others launched", () => {
     assert.equal((await ended(window, id)).status, "completed");
     assert.equal((await settledNotice(id)).state, "delivered");
     assert.equal((await notices(server, parent)).length, 1);
-  });
-
-  it("two windows that adopt the same at once get one task", async () => {
-    const seat = seatPath(tempDir("state"), server.url, server.directory);
-    const windows = [await openSharedWindow(server, seat), await openSharedWindow(server, seat)];
-    const id = await createBelow();
-    await ask(id, "general", { text: "found it", gate: "both" });
-    await isHeld("both");
-    await until("the subagent in both", () => windows.every(({ engine }) => engine.child(id)?.progress));
-    const [one, other] = await Promise.all(windows.map(({ commands }) => commands.adopt(id)));
-    assert.deepEqual([one?.batchID, one?.revision], [other?.batchID, 1]);
-    for (const { engine } of windows) assert.equal(engine.get(id)?.status, "running");
-    model.release("both");
-    await Promise.all(windows.map((each) => ended(each, id)));
-    for (const each of windows) each.dispose();
   });
 });

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { createServer as createSocketServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { publishEntry } from "../../src/bridge/window-entries.ts";
+import { publishEntry } from "../../src/bridge/endpoint-entries.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { RESULT_MARK } from "../../src/engine/notices.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
@@ -186,7 +186,7 @@ describe("The plugin inside OpenCode", () => {
   it("says what to do where no window is open on the folder", async () => {
     const call = await callTool(server, parent, "asyncagents_list");
     assert.equal(call.status, "error");
-    assert.match(call.text, /Background agents need VS Code to be open on this folder/);
+    assert.match(call.text, /Background agents need Async Agents to be connected in this folder/);
     assert.ok(call.text.includes(server.directory));
   });
 
@@ -210,7 +210,10 @@ describe("The plugin inside OpenCode", () => {
       const received = until("a request", () => stranger.received.length > 0).catch(() => undefined);
       const calls = await Promise.race([turn.ended(), received.then(() => [])]);
       assert.deepEqual(stranger.received, []);
-      assert.match(calls[0]?.text ?? "", /Background agents need VS Code to be open on this folder/);
+      assert.match(
+        calls[0]?.text ?? "",
+        /Background agents need Async Agents to be connected in this folder/,
+      );
     } finally {
       published.withdraw();
       stranger.close();

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { attachCommand } from "../../src/opencode/attach-command.ts";
 import { createOpenCodeConnection, type OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import { tempDir } from "../support/temp.ts";
-import { failureOf, realClock, silentLogger } from "./watchdog-support.ts";
+import { noOwnServers } from "../support/engine.ts";
+import { failureOf, realClock, silentLogger } from "./desk.ts";
 
 describe("the command by which a terminal joins a session", () => {
   const password = "a b'c";
@@ -20,10 +21,9 @@ describe("the command by which a terminal joins a session", () => {
       directory: server.directory,
       settings: () => ({ url: server.url, path, startTimeoutMs: 1_000 }),
       password: async () => password,
-      watchdogScript: "",
-      execPath: process.execPath,
+      ownServers: noOwnServers,
       env: {},
-      stateFolder: tempDir("state"),
+      events: new ServerEvents(realClock),
       clock: realClock,
       logger: silentLogger,
     });

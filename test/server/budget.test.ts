@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { seatPath } from "../../src/bridge/writer-seat.ts";
 import type { Budget } from "../../src/engine/ceiling.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -11,9 +10,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
-import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { openSharedWindow } from "../support/windows.ts";
 
 /** A step that costs 40 cents, at a dollar for a million tokens, and goes on. */
 const USAGE = { prompt_tokens: 399_000, completion_tokens: 1_000, total_tokens: 400_000 };
@@ -144,20 +141,5 @@ describe("ceilings on a real server", () => {
     await until("the notices", async () => (await notices(server, parent)).length === 3);
     await assert.rejects(window.engine.launch(input([], { batchID })), { code: "over-budget" });
     await until("an idle server", isIdle);
-  });
-
-  it("of two windows one stops the task, and the other sees the same end", async () => {
-    const seat = seatPath(tempDir("state"), server.url, server.directory);
-    const [writer, reader] = [
-      await openSharedWindow(server, seat, { budget: { taskCost: 1 } }),
-      await openSharedWindow(server, seat, { budget: { taskCost: 1 } }),
-    ];
-    windows.push(writer, reader);
-    const { id } = await reader.commands.launch(input([STEP, STEP, STEP, { text: "never", gate: "two" }]));
-    for (const window of [writer, reader])
-      assert.equal((await ended(window, id)).error?.name, "BudgetExceeded");
-    await until("its delivery", () => reader.engine.get(id)?.notice.state === "delivered");
-    assert.equal((await notices(server, parent)).length, 1);
-    await assert.rejects(reader.commands.resume(id, "More."), { code: "wrong-status" });
   });
 });

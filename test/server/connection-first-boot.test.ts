@@ -14,7 +14,7 @@ import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { FakeClock } from "../unit/opencode/fake-clock.ts";
-import { Desk, failureOf } from "./watchdog-support.ts";
+import { Desk, failureOf } from "./desk.ts";
 
 /** How long a server that prepares its plugins is kept from it: longer than its event stream may take to open. */
 const LONG_MS = 12_000;
@@ -81,8 +81,8 @@ describe("Connection to a server that prepares its plugins", function () {
     registry.stop();
   });
 
-  const openDesk = async (): Promise<Desk> =>
-    (desk = await Desk.open({
+  const openDesk = (): Desk =>
+    (desk = Desk.open({
       env: { ...hermeticEnv(freshHome(), pluginConfig()), npm_config_registry: registry.url },
     }));
   const registryAsked = () => until("the installation", () => registry.askedAt, 30_000);
@@ -90,9 +90,9 @@ describe("Connection to a server that prepares its plugins", function () {
     state.kind === "connecting" ? english(state.detail) : state.kind;
 
   it("waits for one of its own, says so, and connects all windows without a cut", async () => {
-    const opened = await openDesk();
+    const opened = openDesk();
     const clock = new FakeClock();
-    const [window, second] = [opened.window({}, { clock }), opened.window({}, { clock })];
+    const [window, second] = [opened.connection({}, { clock }), opened.connection({}, { clock })];
     const states: ConnectionState[] = [];
     window.onDidChangeState((state) => states.push(state));
     const connecting = window.connect();
@@ -151,7 +151,7 @@ describe("Connection to a server that prepares its plugins", function () {
   });
 
   it("is left at once when the person cancels", async () => {
-    const window = (await openDesk()).window();
+    const window = openDesk().connection();
     const abort = new AbortController();
     const connecting = window.connect(abort.signal);
     await until("a person's being told", () => /preparing its plugins/.test(detailOf(window.state)), 30_000);
@@ -161,12 +161,12 @@ describe("Connection to a server that prepares its plugins", function () {
   });
 
   it("gives up in the end, in words of its own, and can be waited for again", async () => {
-    const opened = await openDesk();
+    const opened = openDesk();
     const clock = new FakeClock();
-    const window = opened.window({}, { clock });
+    const window = opened.connection({}, { clock });
     const byUrl = () => {
       const { url, password } = opened.state() ?? {};
-      return opened.window({ url }, { clock, password: async () => password });
+      return opened.connection({ url }, { clock, password: async () => password });
     };
     for (const [choose, limitMs] of [
       [() => window, 90_000],

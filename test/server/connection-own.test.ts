@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer as createUnixServer } from "node:net";
-import { join } from "node:path";
+import { copyFileSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
-import { ensurePrivateFolder } from "../../src/state/private-files.ts";
 import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
-import { readServerState, serverFiles, writeServerState } from "../../src/opencode/server-files.ts";
-import { encodeMessage } from "../../src/opencode/watchdog/lease-protocol.ts";
-import { isAlive } from "../../src/state/processes.ts";
+import {
+  readServerState,
+  serverKeys,
+  writeServerState,
+  type ServerState,
+} from "../../src/opencode/server-files.ts";
+import { isAlive, startOf } from "../../src/state/processes.ts";
+import { basicAuthorization } from "../support/opencode.ts";
 import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { Desk, failureOf, fakeServer, isGone } from "./watchdog-support.ts";
+import { Desk, failureOf, fakeServer } from "./desk.ts";
 
 describe("Connection to a server of one's own", function () {
   this.timeout(90_000);
@@ -25,8 +28,8 @@ describe("Connection to a server of one's own", function () {
   });
 
   it("[EXT-1] starts a server for the folder, and another window adopts it", async () => {
-    desk = await Desk.open();
-    const first = desk.window();
+    desk = Desk.open();
+    const first = desk.connection();
     assert.equal(await first.adopt(), false);
     assert.equal(first.state.kind, "disconnected");
     const states: ConnectionState[] = [];
@@ -38,7 +41,7 @@ describe("Connection to a server of one's own", function () {
     assert.ok(details.includes("Starting OpenCode…"));
     const session = await first.server.createSession({ title: "shared" });
 
-    const second = desk.window();
+    const second = desk.connection();
     assert.equal(await second.adopt(), true);
     assert.deepEqual(second.state, connected);
     assert.equal((await second.server.session(session.id))?.title, "shared");
@@ -46,30 +49,44 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await fetch(`${state?.url}/session`)).status, 401);
 
     first.dispose();
-    await until("no lease but one", () => isAlive(state?.pid ?? 0));
+    await until("no user but one", () => isAlive(state?.pid ?? 0));
     assert.equal((await second.server.sessions()).length, 1);
   });
 
   it("keeps the server for the grace period, in which the next window adopts it", async () => {
-    desk = await Desk.open({ graceMs: 60_000 });
-    const before = desk.window();
+    desk = Desk.open({ graceMs: 60_000 });
+    const before = desk.connection();
     await before.connect();
     const pid = desk.state()?.pid;
     before.dispose();
-    const after = desk.window();
+    const after = desk.connection();
     assert.equal(await after.adopt(), true);
     assert.equal(desk.state()?.pid, pid);
     await after.stopServer();
   });
 
+  it("ends the server at once when the last window that uses it is done, and not before", async () => {
+    desk = Desk.open({ graceMs: 60_000 });
+    const [first, second] = [desk.connection(), desk.connection()];
+    await first.connect();
+    await second.connect();
+    const state = desk.state();
+    assert.ok(state);
+    first.finish();
+    assert.equal((await second.server.sessions()).length, 0);
+    assert.equal(!isAlive(state.pid), false);
+    second.finish();
+    await until("the end", () => !isAlive(state.pid), 10_000);
+  });
+
   it("leaves no process and no file behind when the grace period ends", async () => {
-    desk = await Desk.open({ graceMs: 300 });
-    const window = desk.window();
+    desk = Desk.open({ graceMs: 300 });
+    const window = desk.connection();
     await window.connect();
     const state = desk.state();
-    assert.ok(state && !isGone(state));
+    assert.ok(state && isAlive(state.pid));
     window.dispose();
-    await until("the end", () => isGone(state));
+    await until("the end", () => !isAlive(state.pid));
     assert.deepEqual(
       desk.files().filter((file) => !file.endsWith(".log")),
       [],
@@ -77,8 +94,8 @@ describe("Connection to a server of one's own", function () {
   });
 
   it("starts one server when two windows start at once", async () => {
-    desk = await Desk.open();
-    const windows = [desk.window(), desk.window(), desk.window()];
+    desk = Desk.open();
+    const windows = [desk.connection(), desk.connection(), desk.connection()];
     await Promise.all(windows.map((window) => window.connect()));
     const urls = windows.map(({ state }) => state.kind === "connected" && state.url);
     assert.equal(new Set(urls).size, 1);
@@ -87,16 +104,16 @@ describe("Connection to a server of one's own", function () {
   });
 
   it("finds the server by whatever path the folder is opened", async () => {
-    desk = await Desk.open({ binary: fakeServer });
-    await desk.window().connect();
+    desk = Desk.open({ binary: fakeServer });
+    await desk.connection().connect();
     const link = join(tempDir(), "link");
     symlinkSync(desk.directory, link);
-    assert.equal(await desk.window({}, { directory: link }).adopt(), true);
+    assert.equal(await desk.connection({}, { directory: link }).adopt(), true);
   });
 
   it("follows a server that was killed and restarted", async () => {
-    desk = await Desk.open();
-    const window = desk.window();
+    desk = Desk.open();
+    const window = desk.connection();
     await window.connect();
     const { id } = await window.server.createSession({ title: "survivor" });
     const killed = desk.state()?.pid ?? 0;
@@ -109,10 +126,23 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await window.server.session(id))?.title, "survivor");
   });
 
+  it("connects a window that is opened as the server crashes, once the server runs again", async () => {
+    desk = Desk.open();
+    await desk.connection().connect();
+    const killed = await until("the server", () => desk.state());
+    process.kill(killed.pid, "SIGKILL");
+    const joining = desk.connection();
+    const connecting = desk.connection();
+    const [joined] = await Promise.all([joining.adopt(), connecting.connect()]);
+    assert.equal(joined, true);
+    assert.deepEqual([joining.state.kind, connecting.state.kind], ["connected", "connected"]);
+    assert.notEqual(desk.state()?.pid, killed.pid);
+  });
+
   it("sends nothing to a program that takes a crashed server's port, in five crashes", async function () {
     this.timeout(240_000);
-    desk = await Desk.open();
-    const windows = [desk.window(), desk.window()];
+    desk = Desk.open();
+    const windows = [desk.connection(), desk.connection()];
     for (const window of windows) await window.connect();
     const passwords = new Set([desk.state()?.password]);
     for (let round = 1; round <= 5; round++) {
@@ -125,7 +155,7 @@ describe("Connection to a server of one's own", function () {
       // Whatever the window is asked to do meanwhile, and whoever joins.
       const calls = windows.map((window) => window.server.sessions().catch(() => undefined));
       for (const window of windows) void window.connect().catch(() => undefined);
-      const newcomer = desk.window();
+      const newcomer = desk.connection();
       void newcomer.adopt();
       await Promise.all(calls);
       const hasMoved = ({ state }: OpenCodeConnection) => state.kind === "connected" && state.url !== url;
@@ -142,18 +172,15 @@ describe("Connection to a server of one's own", function () {
   });
 
   it("neither calls nor signals what a stale state file names", async () => {
-    desk = await Desk.open({ binary: fakeServer });
+    desk = Desk.open({ binary: fakeServer });
     const stranger = await startStranger();
     strangers.push(stranger);
     const bystander = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
     let ended = false;
     bystander.once("exit", () => (ended = true));
     try {
-      await writeServerState(
-        serverFiles(desk.stateFolder, desk.directory).state,
-        stale(stranger, bystander.pid),
-      );
-      const window = desk.window();
+      await writeServerState(desk.statePath(), stale(stranger, bystander.pid));
+      const window = desk.connection();
       assert.equal(await window.adopt(), false);
       await window.connect();
       assert.deepEqual(stranger.received, []);
@@ -164,40 +191,9 @@ describe("Connection to a server of one's own", function () {
     }
   });
 
-  it("does not believe a watchdog that cannot say which start the state file is about", async () => {
-    desk = await Desk.open({ binary: fakeServer });
-    const stranger = await startStranger();
-    strangers.push(stranger);
-    const files = serverFiles(desk.stateFolder, desk.directory);
-    await ensurePrivateFolder(desk.stateFolder);
-    await writeServerState(files.state, stale(stranger, process.pid));
-    let asked = 0;
-    const impostor = createUnixServer((socket) => {
-      socket.on("error", () => {});
-      socket.on("data", () => socket.write(encodeMessage({ type: "ready", run: "another" }), () => asked++));
-      socket.write(encodeMessage({ type: "ready", run: "another" }));
-    });
-    await new Promise<void>((resolve) => impostor.listen(files.socket, resolve));
-    try {
-      const window = desk.window();
-      const adopting = window.adopt();
-      await until("the answer", () => asked > 0 || stranger.received.length > 0);
-      // What the window made of the answer is done once this has been there and back.
-      for (let times = 0; times < 10; times++) await readServerState(files.state);
-      await fetch(`${stranger.url}/ours`);
-      assert.equal(stranger.received.length, 1);
-      assert.match(stranger.received[0] ?? "", /^GET \/ours /);
-      await window.disconnect();
-      assert.equal(await adopting, false);
-    } finally {
-      impostor.close();
-      rmSync(files.state, { force: true });
-    }
-  });
-
   it("stops the server for all windows when one asks to", async () => {
-    desk = await Desk.open();
-    const [one, other] = [desk.window(), desk.window()];
+    desk = Desk.open();
+    const [one, other] = [desk.connection(), desk.connection()];
     await one.connect();
     await other.connect();
     const state = desk.state();
@@ -205,66 +201,172 @@ describe("Connection to a server of one's own", function () {
     await one.stopServer();
     assert.equal(one.state.kind, "disconnected");
     await until("the other window's end", () => other.state.kind === "disconnected");
-    await until("the end", () => isGone(state));
+    await until("the end", () => !isAlive(state.pid));
     assert.equal(await other.adopt(), false);
   });
 
-  it("starts anew when the watchdog was killed, and ends the server that was left alone", async () => {
-    desk = await Desk.open();
-    const window = desk.window();
-    await window.connect();
-    const orphan = desk.state();
-    assert.ok(orphan);
-    process.kill(orphan.watchdogPid, "SIGKILL");
+  it("[BKG-4] is joined by the next daemon, with what works on it", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open();
+    const before = desk.connection();
+    await before.connect();
+    const state = desk.state();
+    const { id } = await before.server.createSession({ title: "goes on" });
+    await desk.nextDaemon();
+    const after = desk.connection();
+    assert.equal(await after.adopt(), true);
+    assert.equal((await after.server.session(id))?.title, "goes on");
+    assert.deepEqual(desk.state(), state);
+    // It is followed as one that this daemon has started.
+    process.kill(state?.pid ?? 0, "SIGKILL");
     await until(
-      "a new server",
-      () => window.state.kind === "connected" && desk.state()?.pid !== orphan.pid,
-      30_000,
+      "the server's restart",
+      () => after.state.kind === "connected" && desk.state()?.pid !== state?.pid,
+      60_000,
     );
-    await until("the end of the old one", () => isGone(orphan));
   });
 
-  it("gives up waiting when it is cancelled, and the server that was starting ends", async () => {
-    desk = await Desk.open({ graceMs: 100 });
-    const window = desk.window();
-    const abort = new AbortController();
-    const connecting = window.connect(abort.signal);
-    await until("the watchdog", () => desk.files().some((file) => file.endsWith(".sock")));
-    abort.abort();
-    await assert.rejects(connecting, { name: "AbortError" });
-    assert.equal(window.state.kind, "disconnected");
-    await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
-  });
-
-  it("a folder that goes while its server starts leaves no server behind, whenever that is", async () => {
-    desk = await Desk.open({ graceMs: 100 });
-    const sockets = (): number => desk.files().filter((file) => file.endsWith(".sock")).length;
-    const begun = desk.window();
-    const connecting = begun.connect();
-    begun.dispose();
-    await assert.rejects(connecting, { name: "AbortError" });
-    const starting = desk.window();
-    const started = starting.connect();
-    await until("the watchdog", () => sockets() === 1);
-    starting.dispose();
-    await assert.rejects(started, { name: "AbortError" });
-    await until("the end", () => sockets() === 0);
+  it("is ended by the next daemon where no folder wants it", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { left, follower } = await leaveStubborn();
+    await desk.servers.sweep();
+    assert.ok(await isEnded(left.pid));
+    assert.ok(await isEnded(follower));
     assert.equal(desk.state(), undefined);
   });
 
+  it("is ended by the next daemon where it never answered the last one", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { left, follower } = await leaveStubborn();
+    await writeServerState(desk.statePath(), { ...left, version: undefined });
+    const connection = desk.connection();
+    assert.equal(await connection.adopt(), false);
+    assert.ok(await isEnded(left.pid));
+    assert.ok(await isEnded(follower));
+  });
+
+  it("takes along what it started when it was killed after its daemon", async function () {
+    if (process.platform !== "linux") return this.skip();
+    const { left, follower } = await leaveStubborn();
+    process.kill(left.pid, "SIGKILL");
+    await until("its end", () => isEnded(left.pid));
+    await desk.connection().connect();
+    assert.ok(await isEnded(follower));
+  });
+
+  /** A server that takes no hint, and what it started, after the end of their daemon. */
+  async function leaveStubborn(): Promise<{ left: ServerState; follower: number }> {
+    const file = join(tempDir(), "follower");
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "stubborn", FAKE_FOLLOWER: file } });
+    await desk.connection().connect();
+    const left = await readServerState(desk.statePath());
+    assert.ok(left);
+    await desk.nextDaemon();
+    return { left, follower: Number(readFileSync(file, "utf8")) };
+  }
+
+  /** A process that nobody reaps has ended too. */
+  async function isEnded(pid: number): Promise<boolean> {
+    return (await startOf(pid)) === undefined;
+  }
+
+  it("gives up waiting when it is cancelled, and the server that was starting ends", async () => {
+    desk = Desk.open();
+    const connection = desk.connection();
+    const abort = new AbortController();
+    const connecting = connection.connect(abort.signal);
+    const { pid } = await until("the server", () => desk.state());
+    abort.abort();
+    await assert.rejects(connecting, { name: "AbortError" });
+    assert.equal(connection.state.kind, "disconnected");
+    await until("the end", () => isEnded(pid));
+    await until("the end of what tells of it", () => desk.state() === undefined);
+  });
+
+  it("a folder that goes while its server starts leaves no server behind, whenever that is", async () => {
+    desk = Desk.open();
+    const begun = desk.connection();
+    const connecting = begun.connect();
+    begun.dispose();
+    await assert.rejects(connecting, { name: "AbortError" });
+    const starting = desk.connection();
+    const started = starting.connect();
+    const { pid } = await until("the server", () => desk.state());
+    starting.dispose();
+    await assert.rejects(started, { name: "AbortError" });
+    await until("the end", () => isEnded(pid));
+    await until("the end of what tells of it", () => desk.state() === undefined);
+  });
+
+  describe("of several folders", () => {
+    it("[BKG-9] is one where they agree on program and environment, and each sees its own sessions", async () => {
+      desk = Desk.open();
+      const env = { ...desk.env, VSCODE_PID: "1", TERM_PROGRAM: "another", PWD: "/elsewhere" };
+      const [one, other] = [desk.connection(), desk.connection({}, { directory: tempDir("other"), env })];
+      await Promise.all([one.connect(), other.connect()]);
+      assert.equal(serverKeys(desk.files()).length, 1);
+      assert.deepEqual(one.state, other.state);
+      const { id } = await one.server.createSession({ title: "of one" });
+      assert.deepEqual(
+        (await one.server.sessions()).map((session) => session.id),
+        [id],
+      );
+      assert.deepEqual(await other.server.sessions(), []);
+    });
+
+    it("[BKG-9] are several where they do not", async () => {
+      desk = Desk.open({ binary: fakeServer });
+      const elsewhere = { directory: tempDir("other") };
+      await desk.connection().connect();
+      await desk.connection({}, { ...elsewhere, env: { ...desk.env, MEANS: "something" } }).connect();
+      await desk.connection({ path: copyOf(fakeServer) }, elsewhere).connect();
+      assert.equal(serverKeys(desk.files()).length, 3);
+    });
+
+    it("[BKG-9] goes on for the others when one is finished, which alone is unloaded", async () => {
+      desk = Desk.open();
+      const [one, other] = [desk.connection(), desk.connection({}, { directory: tempDir("other") })];
+      await Promise.all([one.connect(), other.connect()]);
+      const { url, password } = desk.state() ?? assert.fail("no server");
+      const events = new AbortController();
+      const { body } = await fetch(`${url}/global/event`, {
+        headers: { authorization: basicAuthorization(password) },
+        signal: events.signal,
+      });
+      let heard = "";
+      const listening = (async () => {
+        for await (const chunk of body ?? []) heard += new TextDecoder().decode(chunk);
+      })().catch(() => undefined);
+      const unloaded = () =>
+        [...heard.matchAll(/"server\.instance\.disposed".*?"directory":"(.*?)"/g)].map(
+          ([, directory]) => directory,
+        );
+      await until("the stream", () => heard.includes("server.connected"));
+      // The server sends to a stream only a moment after it has begun.
+      await other.server.sessions();
+      one.finish();
+      await until("the end of the folder", () => unloaded().length > 0);
+      events.abort();
+      await listening;
+      assert.deepEqual(unloaded(), [realpathSync(desk.directory)]);
+      assert.equal((await other.server.sessions()).length, 0);
+      assert.equal(other.state.kind, "connected");
+    });
+  });
+
   it("says that there is no OpenCode, or that the path set is wrong", async () => {
-    desk = await Desk.open({ env: { PATH: "/nowhere" } });
-    assert.equal((await failureOf(desk.window({ path: "/no/opencode" }).connect())).code, "bad-path");
+    desk = Desk.open({ env: { PATH: "/nowhere" } });
+    assert.equal((await failureOf(desk.connection({ path: "/no/opencode" }).connect())).code, "bad-path");
     writeFileSync(join(desk.directory, "text"), "x");
     assert.equal(
-      (await failureOf(desk.window({ path: join(desk.directory, "text") }).connect())).code,
+      (await failureOf(desk.connection({ path: join(desk.directory, "text") }).connect())).code,
       "bad-path",
     );
   });
 
   it("tells what the server said when it does not start, and can be tried again", async () => {
-    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "fails" } });
-    const window = desk.window();
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "fails" } });
+    const window = desk.connection();
     for (let attempt = 0; attempt < 2; attempt++) {
       const failure = await failureOf(window.connect());
       assert.equal(failure.code, "start-failed");
@@ -274,33 +376,33 @@ describe("Connection to a server of one's own", function () {
   });
 
   it("says what is wrong with the configuration in the real server's words", async () => {
-    desk = await Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
-    const failure = await failureOf(desk.window().connect());
+    desk = Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
+    const failure = await failureOf(desk.connection().connect());
     assert.equal(failure.code, "start-failed");
     assert.match(english(failure.message), /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
   });
 
   it("does not wait for ever for a server that is not ready", async () => {
-    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
-    const failure = await failureOf(desk.window({ startTimeoutMs: 700 }).connect());
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
+    const failure = await failureOf(desk.connection({ startTimeoutMs: 700 }).connect());
     assert.equal(failure.code, "start-timeout");
     assert.match(english(failure.message), /within 1 s/);
   });
 
   it("does not use a server that is too old", async () => {
-    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 100 });
-    const failure = await failureOf(desk.window().connect());
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 100 });
+    const failure = await failureOf(desk.connection().connect());
     assert.equal(failure.code, "too-old");
   });
 
   it("is told when the server crashes again and again", async function () {
     // Six starts, with longer and longer pauses between them.
     this.timeout(150_000);
-    desk = await Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "crashes" } });
-    const window = desk.window();
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "crashes" } });
+    const window = desk.connection();
     await window.connect().catch(() => {});
     const state = await until(
-      "the watchdog's giving up",
+      "the giving up",
       () => window.state.kind === "failed" && window.state.failure.code === "gave-up" && window.state,
       120_000,
     );
@@ -308,17 +410,13 @@ describe("Connection to a server of one's own", function () {
   });
 });
 
-/** What a watchdog that is gone left: its server's place and ID are others' now. */
-function stale({ url }: Stranger, pid = 0) {
-  return {
-    url,
-    password: "secret",
-    pid,
-    run: "gone",
-    watchdogPid: 1,
-    socket: "",
-    version: "1.18.33",
-    directory: "/work",
-    startedAt: 0,
-  };
+/** What a daemon that is gone left: its server's place and ID are others' now. */
+function stale({ url }: Stranger, pid = 0): Omit<ServerState, "v"> {
+  return { url, password: "secret", pid, processStart: "another", version: "1.18.33", startedAt: 0 };
+}
+
+function copyOf(program: string): string {
+  const copy = join(tempDir(), basename(program));
+  copyFileSync(program, copy);
+  return copy;
 }

@@ -9,16 +9,16 @@ import type { ServerEvent } from "../../src/engine/server-model.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { collectGarbage } from "../support/collect-garbage.ts";
-import { createSession, openWindow } from "../support/engine.ts";
+import { createSession, openWindow, noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { startStranger } from "../support/stranger.ts";
 import { startOpenCode } from "../support/opencode.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
-import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { failureOf, realClock, silentLogger } from "./watchdog-support.ts";
+import { failureOf, realClock, silentLogger } from "./desk.ts";
 
 describe("Connection to a server that runs already", function () {
   this.timeout(60_000);
@@ -45,10 +45,9 @@ describe("Connection to a server that runs already", function () {
       directory: opencode.directory,
       settings: () => ({ url, path: undefined, startTimeoutMs: 1_000 }),
       password: () => Promise.resolve(password),
-      watchdogScript: "",
-      execPath: process.execPath,
+      ownServers: noOwnServers,
       env,
-      stateFolder: tempDir("state"),
+      events: new ServerEvents(options.clock ?? realClock),
       clock: realClock,
       logger: silentLogger,
       ...options,

@@ -14,7 +14,7 @@ import {
   type OpenCodeServer,
 } from "../support/opencode.ts";
 import { messageText, script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
-import { Desk, silentLogger } from "./watchdog-support.ts";
+import { Desk, silentLogger } from "./desk.ts";
 
 /** What a window and a caller need of a server. */
 type Joinable = Pick<OpenCodeServer, "url" | "password" | "directory" | "env" | "fetch">;
@@ -67,7 +67,7 @@ describe("Subagents of tasks", function () {
   /** A server that is started as the extension starts it, for a user with this configuration. */
   async function startOwn(configured: (plugin: PluginConfig) => object = () => ({})): Promise<Joinable> {
     const home = hermeticHome();
-    desk = await Desk.open({ env: hermeticEnv(home, modelConfig(model)) });
+    desk = Desk.open({ env: hermeticEnv(home, modelConfig(model)) });
     const { directory, env, stateFolder } = desk;
     const plugin = new PluginConfig({
       bundle: fileURLToPath(await pluginUrl()),
@@ -76,8 +76,9 @@ describe("Subagents of tasks", function () {
       logger: silentLogger,
     });
     writeFileSync(join(home, ".config", "opencode", "opencode.json"), JSON.stringify(configured(plugin)));
-    const serverEnv = async (): Promise<typeof env> => plugin.serverEnv(env, { subagentDepth: 2 });
-    await desk.window({}, { serverEnv }).connect();
+    const serverEnv = async (): Promise<typeof env> =>
+      plugin.serverEnv(env, { tools: true, subagentDepth: 2, graceMs: 600_000 });
+    await desk.connection({}, { serverEnv }).connect();
     const { url, password } = desk.state() ?? assert.fail("no server");
     return {
       url,

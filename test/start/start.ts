@@ -6,17 +6,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync } from "node:fs";
-import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { build } from "esbuild";
-import { defaultStateFolder } from "../../src/state/private-files.ts";
-import { readServerState, serverFiles } from "../../src/opencode/server-files.ts";
 import { desktopVsCode, repository, runInExtensionHost } from "../support/extension-host.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
+import { endBackground } from "../support/background.ts";
 import { installedExtension } from "../ui/support/extension.ts";
 import { startVsCodeServer, writeSettings, type Settings } from "../vscode/host.ts";
 import { demoAnswer, demoConfig } from "./demo-model.ts";
@@ -84,26 +81,9 @@ async function open(): Promise<void> {
   process.exit(0);
 }
 
-/** Ends the server that the extension started, which else outlives the window for a while. */
-async function endOpenCode({ folder, env }: Stage): Promise<void> {
-  const places = {
-    platform: process.platform,
-    env: { ...process.env, ...env },
-    home: env["HOME"] ?? homedir(),
-  };
-  const files = serverFiles(defaultStateFolder(places), await realpath(folder));
-  const state = await readServerState(files.state);
-  if (!state || !signal(state.watchdogPid, "SIGTERM")) return;
-  await until("OpenCode to end", () => !signal(state.watchdogPid, 0));
-}
-
-/** Tells whether the process was there to take the signal. */
-function signal(pid: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, name);
-  } catch {
-    return false;
-  }
+/** Ends the daemon and the server that it started, which else outlive the window for a while. */
+async function endOpenCode({ env }: Stage): Promise<void> {
+  await endBackground(env["HOME"] ?? homedir(), { ...process.env, ...env });
 }
 
 async function demoEnvironment(): Promise<Record<string, string>> {

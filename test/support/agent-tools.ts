@@ -214,7 +214,7 @@ export async function startTurn(
 
   return {
     calls,
-    async ended(timeoutMs) {
+    async ended(timeoutMs = 30_000) {
       await until(
         "the end of the turn",
         async () => {

@@ -6,7 +6,8 @@ import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { createOpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
 
@@ -28,6 +29,13 @@ export interface EngineWindow {
   /** Ends it as closing or reloading the window does. */
   dispose(): void;
 }
+
+/** For connections to a server by its address. */
+export const noOwnServers: ConnectionOptions["ownServers"] = {
+  adopt: () => Promise.reject(new Error("No server may be started here.")),
+  start: () => Promise.reject(new Error("No server may be started here.")),
+  stop: () => Promise.reject(new Error("No server may be started here.")),
+};
 
 /** Opens a window on the server and waits until it knows all tasks. */
 export async function openWindow(
@@ -56,10 +64,10 @@ export async function openWindow(
     directory: server.directory,
     settings: () => ({ url: server.url, path: undefined, startTimeoutMs: 60_000 }),
     password: async () => Promise.resolve(server.password),
-    watchdogScript: "",
-    execPath: process.execPath,
+    ownServers: noOwnServers,
     env: server.env,
     callTimeoutMs,
+    events: new ServerEvents(realClock),
     clock: realClock,
     logger,
   });
@@ -81,12 +89,13 @@ export async function openWindow(
       ...settings,
     }),
   });
-  await engine.setWriting(part === "writes");
   const session = new ActiveSession(engine, connection.server, logger);
   let synced = false;
   connection.onDidConnect(async () => {
     await engine.connect();
     await session.refresh();
+    // From then on it hears what happens, and ends no turn.
+    if (part === "follows") engine.disconnect();
     synced = true;
   });
   connection.onDidChangeState(({ kind }) => {
@@ -109,7 +118,7 @@ export async function openWindow(
 }
 
 /** The task once it has ended. */
-export async function ended(window: EngineWindow, taskID: string, timeout = 20_000): Promise<Task> {
+export async function ended(window: EngineWindow, taskID: string, timeout = 45_000): Promise<Task> {
   const [task] = await window.engine.wait([taskID], { timeout });
   if (!task || task.status === "running" || task.status === "resumed")
     throw new Error(
@@ -133,12 +142,17 @@ export async function createSession(
 
 interface StoredMessage {
   readonly info: { readonly id: string; readonly role: string; readonly agent?: string };
-  readonly parts: readonly { readonly type: string; readonly text?: string; readonly synthetic?: boolean }[];
+  readonly parts: readonly {
+    readonly type: string;
+    readonly text?: string;
+    readonly synthetic?: boolean;
+    readonly metadata?: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 /** The messages of a session as the server has them. */
 export async function storedMessages(
-  server: OpenCodeServer,
+  server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,
 ): Promise<readonly StoredMessage[]> {
   return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
@@ -146,7 +160,7 @@ export async function storedMessages(
 
 /** The notices that a session got, as texts: the visible line and the hidden part of each. */
 export async function notices(
-  server: OpenCodeServer,
+  server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,
 ): Promise<readonly { line: string; hidden: string }[]> {
   const messages = await storedMessages(server, sessionID);

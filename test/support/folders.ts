@@ -1,4 +1,5 @@
 import type * as vscode from "vscode";
+import { createFolderCalls, type FolderParts } from "../../src/daemon/folder-calls.ts";
 import type { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
@@ -83,9 +84,10 @@ export class MemoryWorkspace {
     return {
       uri,
       name,
-      engine,
+      known: engine,
+      calls: createFolderCalls({ engine, session } as FolderParts),
+      openTranscript: (id: string) => engine.transcript(id),
       session,
-      tasks: engine,
       connector,
       dispose: () => this.journal.push(`dispose ${name}`),
     } as unknown as Folder;

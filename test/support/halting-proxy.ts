@@ -13,6 +13,8 @@ export interface HaltingProxy {
   readonly given: number;
   /** Decides about the requests from now on. */
   decide(fate: (request: string) => Fate): void;
+  /** Breaks all connections there are. */
+  sever(): void;
   close(): void;
 }
 
@@ -57,6 +59,7 @@ export async function startHaltingProxy(target: string): Promise<HaltingProxy> {
       return given;
     },
     decide: (decision) => (fate = decision),
+    sever: () => server.closeAllConnections(),
     close() {
       server.close();
       server.closeAllConnections();

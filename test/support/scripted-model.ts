@@ -95,7 +95,7 @@ class Model {
     this.gate(name).open();
   }
 
-  waitForRequest(predicate: (request: ModelRequest) => boolean, timeoutMs = 15_000): Promise<ModelRequest> {
+  waitForRequest(predicate: (request: ModelRequest) => boolean, timeoutMs = 40_000): Promise<ModelRequest> {
     const found = this.requests.find(predicate);
     if (found) return Promise.resolve(found);
     return new Promise((resolve, reject) => {

@@ -3,6 +3,8 @@ import type { TaskRecordDraft } from "../../src/engine/task.ts";
 import { encodeRecord, RECORD_KEY } from "../../src/opencode/record-codec.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 
+type Server = Pick<OpenCodeServer, "fetch">;
+
 export interface SeededTask extends Partial<TaskRecordDraft> {
   readonly description: string;
   readonly parentSessionID: string;
@@ -11,7 +13,7 @@ export interface SeededTask extends Partial<TaskRecordDraft> {
 }
 
 /** Makes a task as a window of the extension would have left it; by default one that has completed. */
-export async function seedTask(server: OpenCodeServer, seeded: SeededTask): Promise<string> {
+export async function seedTask(server: Server, seeded: SeededTask): Promise<string> {
   const { prompt, ...facts } = seeded;
   const at = Date.now();
   const record: TaskRecordDraft = {
@@ -48,10 +50,7 @@ export async function seedTask(server: OpenCodeServer, seeded: SeededTask): Prom
 }
 
 /** As {@link seedTask}, many at once; the IDs are in the order of the tasks. */
-export async function seedTasks(
-  server: OpenCodeServer,
-  tasks: readonly SeededTask[],
-): Promise<readonly string[]> {
+export async function seedTasks(server: Server, tasks: readonly SeededTask[]): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let at = 0; at < tasks.length; at += AT_ONCE)
     ids.push(...(await Promise.all(tasks.slice(at, at + AT_ONCE).map((task) => seedTask(server, task)))));
@@ -61,7 +60,7 @@ export async function seedTasks(
 /** How many requests are made at once. */
 const AT_ONCE = 25;
 
-async function post(server: OpenCodeServer, path: string, body: unknown): Promise<string> {
+async function post(server: Server, path: string, body: unknown): Promise<string> {
   const response = await server.fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json" },

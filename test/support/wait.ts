@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  timeoutMs = 15_000,
+  timeoutMs = 40_000,
 ): Promise<Exclude<NonNullable<T>, false>> {
   const deadline = Date.now() + timeoutMs;
   let failure: unknown;

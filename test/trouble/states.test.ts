@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import {
   hermeticEnv,
   hermeticHome,
@@ -11,7 +11,7 @@ import {
   startOpenCode,
 } from "../support/opencode.ts";
 import { defaultStateFolder } from "../../src/state/private-files.ts";
-import { fakeServer } from "../server/watchdog-support.ts";
+import { fakeServer } from "../server/desk.ts";
 import { startStranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
@@ -190,19 +190,19 @@ describe("what the empty view says", () => {
     const settings = { "asyncagents.server.path": openCodeBinary() };
     const opened = await open({ env, trust: false, settings });
     await says("before you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
-    assert.deepEqual(serverProcesses(home), []);
-    assert.deepEqual(watchdogLogs(home), []);
+    assert.deepEqual(backgroundProcesses(home), []);
+    assert.deepEqual(logs(home), []);
     const trustedAt = Date.now();
     await opened.trustFolder();
     await opened.openView();
     await opened.page
       .locator(".welcome-view", { hasText: "No background tasks" })
       .waitFor({ timeout: 60_000 });
-    // The first start left a log, and a start before the trust would have, too.
-    const [log, ...others] = watchdogLogs(home);
-    assert.ok(log && statSync(log).birthtimeMs >= trustedAt);
-    assert.deepEqual(others, []);
-    assert.ok(serverProcesses(home).length > 0);
+    // The first starts left their logs, and starts before the trust would have, too.
+    const names = logs(home).map((log) => basename(log).replace(/-.+/, ""));
+    assert.deepEqual(names.sort(), ["daemon.log", "server"]);
+    for (const log of logs(home)) assert.ok(statSync(log).birthtimeMs >= trustedAt);
+    assert.ok(backgroundProcesses(home).length > 0);
   });
 
   it("no folder open", async () => {
@@ -229,8 +229,8 @@ function pathWithoutOpenCode(): string {
     .join(":");
 }
 
-/** The watchdogs and OpenCode servers that run in this home, by what they were started with. */
-function serverProcesses(home: string): string[] {
+/** The daemon and the OpenCode servers that run in this home, by what they were started with. */
+function backgroundProcesses(home: string): string[] {
   const read = (pid: string, file: string): string => {
     try {
       return readFileSync(`/proc/${pid}/${file}`, "utf8");
@@ -241,11 +241,11 @@ function serverProcesses(home: string): string[] {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid) && read(pid, "environ").includes(`HOME=${home}\0`))
     .map((pid) => read(pid, "cmdline").replaceAll("\0", " "))
-    .filter((command) => /watchdog\.cjs| serve /.test(command));
+    .filter((command) => /daemon\.cjs| serve /.test(command));
 }
 
-/** What watchdogs write where they are started. */
-function watchdogLogs(home: string): string[] {
+/** What the daemon and the servers write. */
+function logs(home: string): string[] {
   const folder = defaultStateFolder({ platform: "linux", env: hermeticEnv(home), home });
   if (!existsSync(folder)) return [];
   return readdirSync(folder)

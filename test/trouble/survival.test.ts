@@ -87,9 +87,9 @@ describe("what a running task survives", () => {
   it("[EXT-1] the window closed: after the grace period no process is left", async function () {
     this.timeout(180_000);
     assert.equal(openCodeProcesses(home).length, 1);
-    await workbench.stop();
+    await workbench.close();
     assert.equal(openCodeProcesses(home).length, 1, "within the grace period the server stays");
-    await until("the end of the server and its watchdog", () => processesOf(home).length === 0, 150_000);
+    await until("the end of the daemon and the server", () => processesOf(home).length === 0, 150_000);
   });
 });
 

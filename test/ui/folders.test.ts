@@ -64,7 +64,7 @@ describe("a workspace of several folders in a real editor", () => {
     await takePictures(workbench, "folders-one-connected");
   });
 
-  it("the flow says which folder it is for, and another one can be chosen, which is then connected", async () => {
+  it("the flow says which folder it is for, and another one can be chosen, which is then connected to the same server", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.shows("Which agent is to do it?");
     await workbench.quickInput.shows("Launch Task: Agent — api");
@@ -82,7 +82,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.treeItem("Watch the bundle").filter({ hasText: "thinking" }).waitFor({ timeout: 30_000 });
     const { body } = await model.waitForRequest(({ step }) => step.gate === "watch");
     assert.ok(JSON.stringify(body).includes(join(root, "web")));
-    assert.equal(servers(), 2);
+    assert.equal(servers(), 1);
   });
 
   it("rows stand below their folder, and a folder says what goes on in it", async () => {
@@ -131,7 +131,7 @@ describe("a workspace of several folders in a real editor", () => {
     assert.ok(JSON.stringify(body).includes(`Compare them.\\n\\n${join(root, "web", "notes.md")}`));
   });
 
-  it("a folder that is added gets a row, and no server", async () => {
+  it("a folder that is added gets a row, and is not connected", async () => {
     await workbench.runCommand("Workspaces: Add Folder to Workspace");
     await workbench.quickInput.choose("docs");
     await until("the dialog to be there", async () =>
@@ -142,7 +142,7 @@ describe("a workspace of several folders in a real editor", () => {
     await row("docs").waitFor({ timeout: 30_000 });
     await says("docs", /not connected/);
     await workbench.treeItem("Watch the bundle").waitFor();
-    assert.equal(servers(), 2);
+    assert.equal(servers(), 1);
   });
 
   it("the row of a folder offers what can be done with it", async () => {
@@ -155,10 +155,10 @@ describe("a workspace of several folders in a real editor", () => {
     await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
   });
 
-  it("opening the row of a folder connects it", async () => {
+  it("opening the row of a folder connects it to the server of the others", async () => {
     await row("docs").locator(".monaco-tl-twistie").click();
     await says("docs", /no tasks/);
-    assert.equal(servers(), 3);
+    assert.equal(servers(), 1);
   });
 
   it("a folder that is taken out while a task works: the person is told, and can take it back", async () => {

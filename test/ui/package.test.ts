@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { repository } from "../support/extension-host.ts";
 import { installedExtension, packagedExtension } from "./support/extension.ts";
 
@@ -10,12 +10,17 @@ interface Metafile {
   >;
 }
 
+/** Code that the extension host reads, in kB: all of it, and what it reads before `activate` is called. */
+const MAX_CODE = 301;
+const MAX_CODE_AT_START = 70;
+
 describe("the packaged extension", () => {
-  const shipped = (name: string): string => {
+  const folder = (): string => {
     const extensions = installedExtension();
-    const [folder] = readdirSync(extensions).filter((each) => each.startsWith("async-agents."));
-    return readFileSync(join(extensions, folder ?? assert.fail(), name), "utf8");
+    const [name] = readdirSync(extensions).filter((each) => each.startsWith("async-agents."));
+    return join(extensions, name ?? assert.fail());
   };
+  const shipped = (name: string): string => readFileSync(join(folder(), name), "utf8");
 
   /** The folders of the packages that the bundles hold code of. */
   function bundledPackages(): readonly string[] {
@@ -51,6 +56,25 @@ describe("the packaged extension", () => {
     // Were the bundles' contents not found, none would be missing.
     for (const name of ["markdown-it", "entities", "dompurify", "zod", "js-tiktoken", "@opencode-ai/sdk"])
       assert.ok(names.includes(name), name);
+  });
+
+  it("gives the extension host little code to read, and at the start less", () => {
+    const entry = "dist/extension.js";
+    const chunks = readdirSync(join(folder(), "dist", "chunks")).map((name) => `dist/chunks/${name}`);
+    const atStart = new Set([entry]);
+    for (const file of atStart)
+      for (const chunk of chunks)
+        if (
+          shipped(file)
+            .match(/from"[^"]+"/g)
+            ?.some((from) => from.endsWith(`/${basename(chunk)}"`))
+        )
+          atStart.add(chunk);
+    const size = (files: Iterable<string>): number =>
+      [...files].reduce((sum, file) => sum + shipped(file).length, 0) / 1000;
+    assert.ok(atStart.size > 1 && atStart.size <= chunks.length);
+    assert.ok(size(atStart) <= MAX_CODE_AT_START, `${size(atStart)} kB at the start`);
+    assert.ok(size([entry, ...chunks]) <= MAX_CODE, `${size([entry, ...chunks])} kB in all`);
   });
 
   it("has a README without pictures from its folder, which the editor's page about it does not load", () => {

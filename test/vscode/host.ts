@@ -40,6 +40,8 @@ export interface VsCodeOptions {
   readonly settings?: Settings;
   /** Added to the environment of the server, and so of its extension hosts. */
   readonly env?: NodeJS.ProcessEnv;
+  /** How long the extension host of a window is kept that is gone without a word, in seconds; by default hours. */
+  readonly reconnectionGrace?: number | undefined;
   /** Off (the default), every folder is trusted; on, none is until a person says so. */
   readonly workspaceTrust?: boolean;
   /**
@@ -112,6 +114,9 @@ export async function startVsCodeServer(options: VsCodeOptions): Promise<VsCodeS
     ...["--disable-telemetry", "--telemetry-level", "off", "--disable-experiments"],
     "--disable-getting-started-override",
     ...(options.workspaceTrust ? [] : ["--disable-workspace-trust"]),
+    ...(options.reconnectionGrace === undefined
+      ? []
+      : ["--reconnection-grace-time", String(options.reconnectionGrace)]),
   ];
   const env: NodeJS.ProcessEnv = {
     ...process.env,

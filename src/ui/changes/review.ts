@@ -7,7 +7,7 @@ import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folders } from "../folders/folders.ts";
 import { humanMessage } from "../human-error.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
@@ -18,7 +18,7 @@ import { isReverted } from "./revert-plan.ts";
 import { changesTitle } from "./show-changes.ts";
 
 export interface ReviewParts {
-  readonly engine: Pick<Tasks, "child" | "find" | "onDidChange" | "onDidChangeSubagent">;
+  readonly known: Pick<Tasks, "child" | "find" | "onDidChange" | "onDidChangeSubagent">;
   readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
@@ -45,8 +45,8 @@ export class Review implements vscode.Disposable {
     this.view = new ChangesView(parts.keys);
     this.subscriptions = [
       this.view,
-      parts.engine.onDidChange(({ id, before }) => this.follow(id, before)),
-      parts.engine.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
+      parts.known.onDidChange(({ id, before }) => this.follow(id, before)),
+      parts.known.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
       vscode.workspace.onDidSaveTextDocument(({ uri }) => {
         if (this.view.nodes.some(({ change }) => vscode.Uri.file(change.path).fsPath === uri.fsPath))
           void this.refresh();
@@ -64,9 +64,9 @@ export class Review implements vscode.Disposable {
   /** What a task or subagent changed, as the server knows it now. */
   async read({ id, createdAt }: Child): Promise<SessionChanges> {
     const { folders } = this.parts;
-    const { connection } = await connectedFolder(folders, folders.of(id));
+    const { calls } = await connectedFolder(folders, folders.of(id));
     // What a fork inherited was done before it was there.
-    return connection.server.changes(id, createdAt);
+    return calls.changes(id, createdAt);
   }
 
   /** Lists what is left to review of these changes; nothing: the list is closed. */
@@ -165,7 +165,7 @@ export class Review implements vscode.Disposable {
 
   private follow(id: string, before: Child | undefined): void {
     // What is gone as a subagent can be a task now.
-    const child = this.parts.engine.child(id);
+    const child = this.parts.known.child(id);
     if (!child && this.pendingPaths.delete(id)) this.updateKeys();
     if (id !== this.listedTaskID) return;
     if (!child) this.close();
@@ -205,13 +205,13 @@ export class Review implements vscode.Disposable {
   }
 
   private async readUnlisted(taskID: string): Promise<SessionChanges> {
-    const { folders, engine } = this.parts;
+    const { folders, known } = this.parts;
     await folders.opened;
     await folders.adopt();
     const isConnected = folders.all.every(({ connector }) => connector.state.kind === "connected");
-    if (!engine.child(taskID) && !isConnected)
+    if (!known.child(taskID) && !isConnected)
       throw new Refusal("unavailable", sentence("Not connected to OpenCode. Connect to see this change."));
-    const changes = await this.read(engine.child(taskID) ?? engine.find(taskID));
+    const changes = await this.read(known.child(taskID) ?? known.find(taskID));
     await this.note(taskID, changes);
     return changes;
   }

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import type { ConfigPlan } from "../../rpc/contract.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
@@ -8,24 +9,6 @@ import type { Command, CommandContext } from "./command.ts";
 /** Which of OpenCode's configurations. */
 type Scope = "project" | "user";
 type Action = "install" | "remove";
-
-/** What becomes of a configuration file; nothing if `after` is `before`. */
-interface ConfigChange {
-  readonly path: string;
-  /** Undefined: there is no such file yet. */
-  readonly before: string | undefined;
-  readonly after: string;
-}
-
-/** OpenCode's own configuration, for servers that this product does not start. */
-export interface AgentToolsConfig {
-  /** The text that names the tools in a configuration. */
-  readonly entry: string;
-  /** Undefined: there is no file to remove them from. Rejects with a {@link Refusal} where a file cannot be used. */
-  plan(action: Action, scope: Scope): Promise<ConfigChange | undefined>;
-  /** Rejects with a {@link Refusal} where that cannot be; then nothing was changed. */
-  apply(change: ConfigChange): Promise<void>;
-}
 
 export const installAgentTools: Command = {
   run: (context, argument) => edit("install", context, argument),
@@ -37,27 +20,28 @@ export const removeAgentTools: Command = {
 
 /** Returns the path of the file that is now as wanted; undefined: there is none, or the person changed their mind. */
 async function edit(action: Action, context: CommandContext, argument: unknown): Promise<string | undefined> {
-  const config = requireFolder(context.folders).agentToolsConfig;
   if (argument === undefined) return editAsking(action, context);
-  const change = await config.plan(action, readScope(argument));
-  if (change && change.after !== change.before) await config.apply(change);
-  return change?.path;
+  const calls = await requireFolder(context.folders).open();
+  const plan = await calls.planAgentTools(action, readScope(argument));
+  if (plan && plan.after !== plan.before) await calls.applyAgentTools(plan);
+  return plan?.path;
 }
 
 async function editAsking(action: Action, context: CommandContext): Promise<string | undefined> {
-  const config = requireFolder(context.folders).agentToolsConfig;
+  const folder = requireFolder(context.folders);
   const scope = await pickScope(action);
   if (scope === undefined) return undefined;
-  const change = await config.plan(action, scope);
-  if (!change || change.after === change.before) {
-    void vscode.window.showInformationMessage(withoutLinks(nothingToDo(action, change?.path)));
-    return change?.path;
+  const calls = await folder.open();
+  const plan = await calls.planAgentTools(action, scope);
+  if (!plan || plan.after === plan.before) {
+    void vscode.window.showInformationMessage(withoutLinks(nothingToDo(action, plan?.path)));
+    return plan?.path;
   }
-  if (!(await confirm(action, change, config.entry))) return undefined;
-  await config.apply(change);
+  if (!(await confirm(action, plan))) return undefined;
+  await calls.applyAgentTools(plan);
   if (action === "install") context.firstSteps.finish("agentTools");
-  void tell(action, change.path).catch((error: unknown) => showError(error, context.logger));
-  return change.path;
+  void tell(action, plan.path).catch((error: unknown) => showError(error, context.logger));
+  return plan.path;
 }
 
 async function pickScope(action: Action): Promise<Scope | undefined> {
@@ -93,7 +77,7 @@ function readScope(argument: unknown): Scope {
   throw new Refusal("invalid-argument", 'The argument must be an object whose scope is "project" or "user".');
 }
 
-async function confirm(action: Action, { path, before }: ConfigChange, entry: string): Promise<boolean> {
+async function confirm(action: Action, { path, before, entry }: ConfigPlan): Promise<boolean> {
   const agree = action === "install" ? vscode.l10n.t("Install") : vscode.l10n.t("Remove");
   const [question, what] =
     action === "remove"

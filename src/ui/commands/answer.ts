@@ -3,7 +3,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
 import type { PendingRequest, QuestionRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { shortID } from "../../engine/task.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import { BACK } from "../quick-input.ts";
 import { answerOneOf, answerRequest } from "../requests/answer-flow.ts";
 import { ancestors } from "../tree/family.ts";
@@ -18,10 +18,10 @@ import { findChild } from "./pick-task.ts";
 export const answer: Command = {
   isAboutTask: true,
   async run(context, argument, given) {
-    const { engine, tasks } = context;
-    if (argument === undefined) return answerOneOf(context, () => engine.openRequests());
+    const { known, tasks } = context;
+    if (argument === undefined) return answerOneOf(context, () => known.openRequests());
     const { id } = findChild(context, argument);
-    const waiting = requestsBelow(engine, id);
+    const waiting = requestsBelow(known, id);
     if (isFromCode([argument]) && given !== undefined) {
       const { request } = chooseRequest(waiting, id, given);
       const answered = readAnswer(request, given);
@@ -37,11 +37,11 @@ export const answer: Command = {
 };
 
 /** What waits for a person at this agent, or at one that works for it. */
-function requestsBelow(engine: Tasks, id: string): readonly OpenRequest[] {
-  const own = engine.openRequests().filter(({ child }) => child.id === id);
+function requestsBelow(known: Tasks, id: string): readonly OpenRequest[] {
+  const own = known.openRequests().filter(({ child }) => child.id === id);
   return own.length > 0
     ? own
-    : engine.openRequests().filter(({ child }) => ancestors(engine, child).includes(id));
+    : known.openRequests().filter(({ child }) => ancestors(known, child).includes(id));
 }
 
 function chooseRequest(waiting: readonly OpenRequest[], id: string, given: unknown): OpenRequest {

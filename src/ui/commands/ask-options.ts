@@ -31,7 +31,7 @@ export interface OptionsAnswer {
 /** Shows what of a launch can be chosen, and lets the person change it. */
 export async function askOptions(context: LaunchContext, question: OptionsQuestion): Promise<OptionsAnswer> {
   // Asked for now, the models are there when they are wanted; who wants them hears of a failure.
-  context.folder.engine.catalog.models().catch(() => undefined);
+  context.folder.calls.models().catch(() => undefined);
   let active: Option | undefined;
   for (let { plan } = question; ;) {
     const option = await askChoice<Option>({

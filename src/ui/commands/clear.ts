@@ -33,21 +33,21 @@ export const clear: Command = {
 
 export const clearFinished: Command = {
   async run(context) {
-    const { engine, folders } = context;
+    const { known, folders } = context;
     const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
     return clearAll(
       context,
-      sessionIDs.flatMap((id) => finishedTasks(engine, id)),
+      sessionIDs.flatMap((id) => finishedTasks(known, id)),
     );
   },
 };
 
 /** Clears at once and offers to undo; asks first where something would be cancelled. */
 async function clearAll(context: CommandContext, asked: readonly Task[]): Promise<readonly Task[]> {
-  const { engine, tasks, logger } = context;
+  const { known, tasks, logger } = context;
   // What works below a row would go on unseen.
   const working = new Set(
-    asked.flatMap((task) => [...[task].filter(isAtWork), ...atWorkBelow(engine, task.id)]),
+    asked.flatMap((task) => [...[task].filter(isAtWork), ...atWorkBelow(known, task.id)]),
   );
   if (working.size > 0) {
     const agree = vscode.l10n.t("Cancel and Clear");
@@ -62,8 +62,8 @@ async function clearAll(context: CommandContext, asked: readonly Task[]): Promis
   }
   // As they are now: while the question stood, what was at work may have ended.
   const below = asked.flatMap(({ id }) => {
-    const child = engine.child(id);
-    return child && isAtWork(child) ? [] : atWorkBelow(engine, id);
+    const child = known.child(id);
+    return child && isAtWork(child) ? [] : atWorkBelow(known, id);
   });
   const clearEach = async (): Promise<readonly PromiseSettledResult<Task>[]> => {
     await Promise.all([...new Set(below)].map((child) => stop(context, child)));

@@ -49,7 +49,9 @@ export const COMMAND_IDS = [
   "asyncagents.refresh",
   "asyncagents.installAgentTools",
   "asyncagents.removeAgentTools",
+  "asyncagents.stopBackgroundWork",
   "asyncagents.showLog",
+  "asyncagents.showDaemonLog",
   "asyncagents.setUp",
   "asyncagents.openWalkthrough",
 ] as const;

@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Logger } from "../../engine/ports.ts";
+import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import type { Review } from "../changes/review.ts";
 import type { FirstSteps } from "../first-steps.ts";
-import type { Engines } from "../folders/engines.ts";
+import type { AllTasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
@@ -19,7 +20,7 @@ export interface CommandContext {
   /** What there is one of for each folder: sessions, connections, agents. */
   readonly folders: Folders;
   /** What is known of the tasks of all folders. */
-  readonly engine: Engines;
+  readonly known: AllTasks;
   /** What changes them; carried out by whichever window writes. */
   readonly tasks: TaskCommands;
   readonly panels: OutputPanels;
@@ -33,6 +34,8 @@ export interface CommandContext {
   /** The review of what a task changed. */
   readonly review: () => Promise<Review>;
   readonly showLog: () => void;
+  /** What works for this user in all folders. */
+  readonly daemon: () => Promise<Pick<DaemonClient, "isStarted" | "status" | "stop" | "logFile">>;
   /** How the tree lists the tasks. */
   readonly list: ListOptions;
   /** The task or subagent whose row was clicked last. */

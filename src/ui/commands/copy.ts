@@ -41,8 +41,8 @@ export const copyResult: Command = {
 };
 
 /** That the result of a task was fetched is noted in its record; a subagent of others has none. */
-async function readResult({ engine, tasks }: CommandContext, child: Child): Promise<string | undefined> {
-  return isTask(child) ? (await tasks.output(child.id)).result : engine.lastAnswer(child.id);
+async function readResult({ known, tasks }: CommandContext, child: Child): Promise<string | undefined> {
+  return isTask(child) ? (await tasks.output(child.id)).result : known.lastAnswer(child.id);
 }
 
 async function pickAnswered(context: CommandContext, argument: unknown): Promise<readonly Child[]> {

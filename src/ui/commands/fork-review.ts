@@ -63,7 +63,7 @@ export async function reviewFork(
 }
 
 async function showReview(
-  { engine, logger }: CommandContext,
+  { known, logger }: CommandContext,
   plan: ForkPlan,
   step: Step,
 ): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
@@ -74,7 +74,7 @@ async function showReview(
   pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
   pick.busy = true;
   pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
-  engine
+  known
     .previewFork(plan.fork.request, reading.signal)
     .then(
       (found) => {
@@ -197,7 +197,7 @@ function readLimit(value: string): number | undefined {
 }
 
 /** Undefined: it stays as it is. */
-async function changeStart({ engine }: CommandContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
+async function changeStart({ known }: CommandContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
   const beginning: Choice<ForkStartChoice> = {
     label: vscode.l10n.t("$(arrow-up) The beginning"),
     value: {},
@@ -207,7 +207,7 @@ async function changeStart({ engine }: CommandContext, draft: ForkDraft): Promis
     title: vscode.l10n.t("Fork: Start from a Message"),
     canGoBack: true,
     placeholder: vscode.l10n.t("Messages before it are left out."),
-    choices: engine.forkStarts(draft.request.sourceSessionID).then((found) => [
+    choices: known.forkStarts(draft.request.sourceSessionID).then((found) => [
       beginning,
       separator,
       ...found.toReversed().map(({ messageID, text, created }) => ({

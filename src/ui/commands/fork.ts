@@ -38,8 +38,8 @@ export const launchForked: Command = {
     );
     const sessionID = await folder.session.ensure();
     if (given) return launchFork(context, sessionID, given);
-    const session = folder.engine.session(sessionID);
-    const agent = session?.agent ?? (await folder.engine.agents())[0]?.name;
+    const session = folder.known.session(sessionID);
+    const agent = session?.agent ?? (await folder.calls.agents())[0]?.name;
     return forkAsking(
       { ...context, folder },
       {
@@ -60,11 +60,11 @@ export const launchForked: Command = {
  * the same model unless changed.
  */
 export async function forkTask(
-  { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
+  { known, tasks }: Pick<CommandContext, "known" | "tasks">,
   taskID: string,
   input: LaunchArguments,
 ): Promise<Task> {
-  const { id, parentSessionID, agent, model } = findChild({ engine }, taskID);
+  const { id, parentSessionID, agent, model } = findChild({ known }, taskID);
   return tasks.launch({
     prompt: input.prompt,
     description: input.description,

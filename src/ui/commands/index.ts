@@ -26,11 +26,13 @@ import {
   connect,
   refresh,
   selectSession,
+  showDaemonLog,
   showLog,
   startServer,
   stopServer,
 } from "./session-commands.ts";
 import { setUp } from "./set-up.ts";
+import { stopBackgroundWork } from "./stop-background-work.ts";
 import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
 import { openWalkthrough } from "./walkthrough.ts";
@@ -84,7 +86,9 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.refresh": refresh,
   "asyncagents.installAgentTools": installAgentTools,
   "asyncagents.removeAgentTools": removeAgentTools,
+  "asyncagents.stopBackgroundWork": stopBackgroundWork,
   "asyncagents.showLog": showLog,
+  "asyncagents.showDaemonLog": showDaemonLog,
   "asyncagents.setUp": setUp,
   "asyncagents.openWalkthrough": openWalkthrough,
 };

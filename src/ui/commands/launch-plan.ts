@@ -62,7 +62,7 @@ export async function launchPlan(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<readonly Task[]> {
-  const { session, tasks: commands } = await connectedFolder(context.folders, context.folder);
+  const { session, calls: commands } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);

@@ -40,7 +40,7 @@ export async function launchTask(
   input: LaunchArguments,
   subject?: Subject,
 ): Promise<Task> {
-  const { session, tasks } = await connectedFolder(
+  const { session, calls } = await connectedFolder(
     context.folders,
     input.folder === undefined ? undefined : folderNamed(context.folders, input.folder),
   );
@@ -49,7 +49,7 @@ export async function launchTask(
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
   const parentSessionID = await session.ensure();
-  return tasks.launch({
+  return calls.launch({
     prompt: promptOn(subject, prompt),
     files: subject?.files,
     description,

@@ -44,10 +44,10 @@ interface ConditionItem extends vscode.QuickPickItem {
 }
 
 /** One list for all conditions; what is typed is searched for. The tree follows at once, and goes back with Escape. */
-async function askFilter({ engine, folders, list }: CommandContext): Promise<TaskFilter | undefined> {
+async function askFilter({ known, folders, list }: CommandContext): Promise<TaskFilter | undefined> {
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
-  const children = sessionIDs.flatMap((id) => descendants(engine, id));
+  const children = sessionIDs.flatMap((id) => descendants(known, id));
   const input = vscode.window.createQuickPick<ConditionItem>();
   input.title = vscode.l10n.t("Filter Tasks");
   input.placeholder = vscode.l10n.t("Choose statuses and agents, or type a part of the description");

@@ -74,7 +74,7 @@ function usualAgent({ folder, memory }: LaunchContext): string | undefined {
 }
 
 async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<string>[]> {
-  const agents = await folder.engine.agents();
+  const agents = await folder.calls.agents();
   if (agents.length === 0)
     throw new Refusal(
       "unknown-agent",

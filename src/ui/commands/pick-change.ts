@@ -84,13 +84,13 @@ async function namedFile(
 
 /** Diffs of the same file, side by side: which of them a button belongs to is not known. */
 async function pickShown(
-  { engine }: CommandContext,
+  { known }: CommandContext,
   shown: readonly ReviewedFile[],
   title: string,
 ): Promise<ReviewedFile | undefined> {
   if (shown.length <= 1) return shown[0];
   const items = shown.map((file) => ({
-    label: withoutIcons(oneLine(engine.child(file.taskID)?.description ?? file.taskID)),
+    label: withoutIcons(oneLine(known.child(file.taskID)?.description ?? file.taskID)),
     file,
   }));
   const placeHolder = vscode.l10n.t("Which task?");

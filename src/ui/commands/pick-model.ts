@@ -16,7 +16,7 @@ export async function pickModel(
   active: ModelRef | undefined,
 ): Promise<{ readonly model: ModelRef | undefined } | typeof BACK | undefined> {
   const { defaultModel } = folder.settings.engine();
-  const models = folder.engine.catalog.models();
+  const models = folder.calls.models();
   const picked = await askChoice<string>({
     ...step,
     placeholder: vscode.l10n.t("Which model is to be used?"),

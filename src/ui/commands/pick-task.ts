@@ -27,7 +27,7 @@ export async function pickTask(
   argument: unknown,
   { accepts = () => true, ...texts }: PickOptions<Task>,
 ): Promise<Task | undefined> {
-  if (argument !== undefined) return context.engine.find(reference(argument));
+  if (argument !== undefined) return context.known.find(reference(argument));
   const picked = await pickFrom(context, {
     ...texts,
     accepts: (child) => isTask(child) && accepts(child),
@@ -45,28 +45,28 @@ export async function pickChild(
 }
 
 /** The task or subagent that is named: as a row of the tree, itself or by its ID. */
-export function findChild({ engine }: Pick<CommandContext, "engine">, argument: unknown): Child {
+export function findChild({ known }: Pick<CommandContext, "known">, argument: unknown): Child {
   const id = reference(argument);
-  return engine.child(id) ?? engine.find(id);
+  return known.child(id) ?? known.find(id);
 }
 
 /** Connects the folder that a task is of, as a row of the tree, itself or by its ID; without one the current folder. */
 export async function connectFor(
-  { engine, folders }: Pick<CommandContext, "engine" | "folders">,
+  { known, folders }: Pick<CommandContext, "known" | "folders">,
   argument: unknown,
 ): Promise<void> {
-  await connectedFolder(folders, folderOf(engine, argument));
+  await connectedFolder(folders, folderOf(known, argument));
 }
 
 /** Undefined: none is named, or no folder knows it yet. */
-function folderOf(engine: CommandContext["engine"], argument: unknown): Folder | undefined {
+function folderOf(known: CommandContext["known"], argument: unknown): Folder | undefined {
   if (argument === undefined) return undefined;
-  return engine.folderOf(argument instanceof BatchNode ? argument.parentSessionID : reference(argument));
+  return known.folderOf(argument instanceof BatchNode ? argument.parentSessionID : reference(argument));
 }
 
 /** Everything that a menu was opened on: the selected rows, or the one clicked; of a batch its tasks. */
 export function selectedChildren(
-  { engine }: Pick<CommandContext, "engine">,
+  { known }: Pick<CommandContext, "known">,
   clicked: unknown,
   selection: unknown,
 ): readonly Child[] | undefined {
@@ -75,8 +75,8 @@ export function selectedChildren(
   const nodes = selected.includes(clicked) ? selected : [clicked];
   const children = nodes.flatMap((node) =>
     node instanceof BatchNode
-      ? batchMembers(engine, node.parentSessionID, node.batchID)
-      : (engine.child(node.id) ?? []),
+      ? batchMembers(known, node.parentSessionID, node.batchID)
+      : (known.child(node.id) ?? []),
   );
   return [...new Set(children)];
 }
@@ -86,7 +86,7 @@ function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
 }
 
 async function pickFrom(
-  { engine, folders, list }: CommandContext,
+  { known, folders, list }: CommandContext,
   {
     title,
     accepts = () => true,
@@ -99,7 +99,7 @@ async function pickFrom(
     // Broken metadata can make a session its own ancestor.
     if (seen.has(parentID)) return;
     seen.add(parentID);
-    for (const row of arrange(engine, engine.children(parentID), list.sortOrder))
+    for (const row of arrange(known, known.children(parentID), list.sortOrder))
       for (const child of isBatchRow(row) ? row.members : [row]) {
         if (accepts(child)) items.push(pickItem(child, above));
         add(child.id, child);

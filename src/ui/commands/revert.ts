@@ -94,8 +94,8 @@ export const revertAllChanges: Command = {
   },
 };
 
-function isTaskAtWork({ engine }: CommandContext, { child }: ChangedBy): boolean {
-  return isAtWork(engine.child(child.id) ?? child) || atWorkBelow(engine, child.id).length > 0;
+function isTaskAtWork({ known }: CommandContext, { child }: ChangedBy): boolean {
+  return isAtWork(known.child(child.id) ?? child) || atWorkBelow(known, child.id).length > 0;
 }
 
 function planAll(context: CommandContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
@@ -252,10 +252,10 @@ function excerptOf(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
 }
 
-function reasonOf({ engine }: CommandContext, { changes }: ChangedBy, refused: RefusedFile): string {
+function reasonOf({ known }: CommandContext, { changes }: ChangedBy, refused: RefusedFile): string {
   const change = changes.files.find(({ path }) => path === refused.path);
   const names = change?.workedOnBy.map(
-    (id) => engine.child(id)?.description ?? engine.session(id)?.title ?? id,
+    (id) => known.child(id)?.description ?? known.session(id)?.title ?? id,
   );
   return refusalSentence(refused, names ?? []);
 }

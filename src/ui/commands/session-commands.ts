@@ -1,6 +1,12 @@
+import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { DaemonClient } from "../../rpc/daemon-client.ts";
+import { sharers } from "../background-work.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Folder } from "../folders/folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -10,7 +16,7 @@ import { isAgreed, type Command } from "./command.ts";
 export const selectSession: Command = {
   async run({ folders }, argument) {
     const folder = await connectedFolder(folders);
-    const { engine, session } = folder;
+    const { known, session } = folder;
     if (argument !== undefined) {
       if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
         throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
@@ -23,7 +29,7 @@ export const selectSession: Command = {
       id: undefined,
     };
     const sessions = session.roots().map(({ id, title }) => {
-      const count = engine.list(id).length;
+      const count = known.list(id).length;
       return {
         label: withoutIcons(title),
         description: [
@@ -62,9 +68,10 @@ export const cancelConnecting: Command = {
 };
 
 export const stopServer: Command = {
-  async run({ folders }, argument) {
-    const { engine, connector } = requireFolder(folders);
-    const running = atWork(engine).length;
+  async run({ folders, daemon }, argument) {
+    const folder = requireFolder(folders);
+    const { known, connector } = folder;
+    const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
     if (running > 0 && !isAgreed(argument)) {
       const stop = vscode.l10n.t("Stop the Server");
       const question =
@@ -78,10 +85,29 @@ export const stopServer: Command = {
   },
 };
 
+/** How many tasks of other folders would end with the folder's server, as they use it too. */
+async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
+  const [status, directory] = await Promise.all([daemon.status(), realpath(uri.fsPath)]);
+  const folder = status.folders.find((each) => each.directory === directory);
+  if (!folder?.server) return 0;
+  const others = sharers(folder, status).filter((each) => each !== folder);
+  return others.flatMap(({ tasks }) => tasks).filter(({ queued }) => !queued).length;
+}
+
 export const refresh: Command = {
   run: async ({ folders }) => requireFolder(folders).connector.refresh(),
 };
 
 export const showLog: Command = {
   run: async (context) => context.showLog(),
+};
+
+/** What was logged while no window was connected, too. */
+export const showDaemonLog: Command = {
+  async run(context) {
+    const log = await (await context.daemon()).logFile();
+    if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
+    await vscode.window.showTextDocument(vscode.Uri.file(log));
+    await vscode.commands.executeCommand("cursorBottom");
+  },
 };

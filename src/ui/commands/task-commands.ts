@@ -83,10 +83,10 @@ export const sendNotice: Command = {
 
 /** Ends what a task or a subagent of others does, and what works below it. */
 export async function stop(
-  { engine, tasks }: Pick<CommandContext, "engine" | "tasks">,
+  { known, tasks }: Pick<CommandContext, "known" | "tasks">,
   child: Child,
 ): Promise<Child | undefined> {
   if (isTask(child)) return tasks.cancel(child.id);
   await tasks.stopSubagent(child.id);
-  return engine.child(child.id);
+  return known.child(child.id);
 }

@@ -15,7 +15,7 @@ export const openInTerminal: Command = {
     });
     if (!child) return undefined;
     const folder = await connectedFolder(context.folders, context.folders.of(child.id));
-    const call = await folder.connection.attachCommand(child.id);
+    const call = await folder.calls.attachCommand(child.id);
     const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
     const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
     terminal.show();

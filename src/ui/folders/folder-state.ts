@@ -1,13 +1,15 @@
 import type * as vscode from "vscode";
-import type { Tombstone, TombstoneStore } from "../../engine/registry.ts";
-import type { TaskRecord } from "../../engine/task.ts";
+import type { Tombstone } from "../../engine/find-task.ts";
+import type { KeptTasks } from "../../rpc/contract.ts";
+import type { Seen } from "../while-away.ts";
 
 const PICKED_SESSION = "asyncagents.pickedSession";
+const SEEN = "asyncagents.seen";
 const TOMBSTONES = "asyncagents.tombstones";
 const UNSETTLED = "asyncagents.unsettled";
 
 /** What the editor keeps of one folder with the workspace. */
-export class FolderState implements TombstoneStore {
+export class FolderState {
   private readonly folder: string;
 
   /** @param isFirst whether it takes over what was kept when a window knew its first folder alone */
@@ -28,20 +30,27 @@ export class FolderState implements TombstoneStore {
     void this.state.update(this.key(PICKED_SESSION), id);
   }
 
-  load(): readonly Tombstone[] {
-    return this.state.get(this.key(TOMBSTONES), []);
+  /** What a window saw of the folder last; undefined: none did yet. */
+  get seen(): Seen | undefined {
+    return this.state.get(this.key(SEEN));
   }
 
-  save(tombstones: readonly Tombstone[]): void {
-    void this.state.update(this.key(TOMBSTONES), tombstones);
+  set seen(seen: Seen | undefined) {
+    void this.state.update(this.key(SEEN), seen);
   }
 
-  loadUnsettled(): readonly TaskRecord[] {
-    return this.state.get(this.key(UNSETTLED), []);
+  /** What an earlier version kept of the folder's tasks; the daemon does now. */
+  get keptTasks(): KeptTasks | undefined {
+    const tombstones = this.state.get<KeptTasks["tombstones"]>(this.key(TOMBSTONES));
+    const unsettled = this.state.get<KeptTasks["unsettled"]>(this.key(UNSETTLED));
+    return tombstones || unsettled ? { tombstones: tombstones ?? [], unsettled: unsettled ?? [] } : undefined;
   }
 
-  saveUnsettled(records: readonly TaskRecord[]): void {
-    void this.state.update(this.key(UNSETTLED), records);
+  /** Forgets it, unless the daemon, which knows these, does not have all of it. */
+  leaveTasks(known: readonly Tombstone[]): void {
+    const ids = new Set(known.map(({ id }) => id));
+    if (!this.keptTasks?.tombstones.every(({ id }) => ids.has(id))) return;
+    for (const name of [TOMBSTONES, UNSETTLED]) void this.state.update(this.key(name), undefined);
   }
 
   private key(name: string): string {

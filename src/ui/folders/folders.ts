@@ -74,7 +74,7 @@ export class Folders implements Disposable {
 
   /** The folder that a session, be it a task or not, is of. */
   of(sessionID: string): Folder | undefined {
-    return this.all.find(({ engine }) => engine.session(sessionID) !== undefined);
+    return this.all.find(({ known }) => known.session(sessionID) !== undefined);
   }
 
   /** Makes a folder the current one, unless it went meanwhile. */

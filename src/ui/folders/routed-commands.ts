@@ -1,14 +1,14 @@
 import type { TaskCommands } from "../../engine/task-commands.ts";
-import type { Engines } from "./engines.ts";
+import type { AllTasks } from "./all-tasks.ts";
 import type { Folders } from "./folders.ts";
 import { requireFolder } from "./require-folder.ts";
 
 /** The commands of all folders: each goes to the folder of the session that it is about. */
-export function routedCommands(folders: Folders, engines: Pick<Engines, "folderOf">): TaskCommands {
+export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">): TaskCommands {
   /** Another window may know already what this one does not: then the current folder's says what it is. */
   const at = (reference: string | undefined): TaskCommands => {
-    const folder = reference === undefined ? undefined : engines.folderOf(reference);
-    return (folder ?? requireFolder(folders)).tasks;
+    const folder = reference === undefined ? undefined : all.folderOf(reference);
+    return (folder ?? requireFolder(folders)).calls;
   };
   return {
     launch: async (input) => at(input.parentSessionID).launch(input),

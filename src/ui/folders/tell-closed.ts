@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Logger } from "../../engine/ports.ts";
+import { formatDuration } from "../../engine/notice-text.ts";
 import type { Task } from "../../engine/task.ts";
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
@@ -8,10 +9,10 @@ import type { OpenFolder } from "./folders.ts";
 
 /**
  * Tells the person that a folder which they took out of the workspace is still worked on, and what becomes of that.
- * @param isOwnServer whether its server ends when no window uses it any more
+ * @param isOwnServer whether its server ends with the work
  */
 export async function tellClosed(
-  { uri, name }: Pick<Folder, "uri" | "name">,
+  { uri, name, settings }: Pick<Folder, "uri" | "name" | "settings">,
   atWork: readonly Task[],
   isOwnServer: boolean,
   openFolder: OpenFolder,
@@ -19,7 +20,7 @@ export async function tellClosed(
 ): Promise<void> {
   const stop = atWork.length === 1 ? vscode.l10n.t("Cancel the Task") : vscode.l10n.t("Cancel the Tasks");
   const add = vscode.l10n.t("Add the Folder Again");
-  const text = withoutLinks(message(name, atWork.length, isOwnServer));
+  const text = withoutLinks(message(name, atWork.length, isOwnServer, settings.keepWorking()));
   const choice = await vscode.window.showWarningMessage(text, stop, add);
   if (choice === add) {
     const { workspaceFolders = [] } = vscode.workspace;
@@ -29,8 +30,8 @@ export async function tellClosed(
     try {
       // Where no server of its own is found any more, nothing works.
       await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
-      const working = new Set(folder.engine.active().map(({ id }) => id));
-      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.tasks.cancel(id));
+      const working = new Set(folder.known.active().map(({ id }) => id));
+      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.calls.cancel(id));
       const failed = (await Promise.allSettled(cancels)).find((one) => one.status === "rejected");
       if (failed) throw failed.reason;
     } catch (error) {
@@ -41,7 +42,22 @@ export async function tellClosed(
   }
 }
 
-function message(name: string, count: number, isOwnServer: boolean): string {
+function message(name: string, count: number, isOwnServer: boolean, keepWorkingMs: number): string {
+  if (isOwnServer && keepWorkingMs > 0) {
+    const time = formatDuration(keepWorkingMs);
+    return count === 1
+      ? vscode.l10n.t(
+          "A task still works in {0}, which you took out of the workspace. It goes on for up to {1} while no window has the folder open.",
+          name,
+          time,
+        )
+      : vscode.l10n.t(
+          "{0} tasks still work in {1}, which you took out of the workspace. They go on for up to {2} while no window has the folder open.",
+          count,
+          name,
+          time,
+        );
+  }
   if (isOwnServer)
     return count === 1
       ? vscode.l10n.t(
@@ -55,11 +71,11 @@ function message(name: string, count: number, isOwnServer: boolean): string {
         );
   return count === 1
     ? vscode.l10n.t(
-        "A task still works in {0}, which you took out of the workspace. It goes on, and you will not be told how it ends.",
+        "A task still works in {0}, which you took out of the workspace. It goes on; open the folder again to see how it ended.",
         name,
       )
     : vscode.l10n.t(
-        "{0} tasks still work in {1}, which you took out of the workspace. They go on, and you will not be told how they end.",
+        "{0} tasks still work in {1}, which you took out of the workspace. They go on; open the folder again to see how they ended.",
         count,
         name,
       );

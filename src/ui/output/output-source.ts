@@ -1,16 +1,16 @@
 import type { ConnectionState } from "../../engine/connection.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folders } from "../folders/folders.ts";
 import type { OutputSource } from "./output-session.ts";
 
 /** What the panels show, from the folders and their tasks. */
-export function createOutputSource(engine: Tasks, folders: Folders): OutputSource {
+export function createOutputSource(known: Tasks, folders: Folders): OutputSource {
   return {
-    child: (id) => engine.child(id),
-    transcript: (sessionID) => engine.transcript(sessionID),
+    child: (id) => known.child(id),
+    transcript: (sessionID) => known.transcript(sessionID),
     onDidChangeChild: (listener) => {
-      const tasks = engine.onDidChange(({ id }) => listener(id));
-      const subagents = engine.onDidChangeSubagent(({ id }) => listener(id));
+      const tasks = known.onDidChange(({ id }) => listener(id));
+      const subagents = known.onDidChangeSubagent(({ id }) => listener(id));
       return {
         dispose: () => {
           tasks.dispose();
@@ -18,9 +18,9 @@ export function createOutputSource(engine: Tasks, folders: Folders): OutputSourc
         },
       };
     },
-    requests: () => engine.openRequests(),
-    onDidChangeRequests: engine.onDidChangeRequests,
-    toolInput: (request) => engine.toolInput(request),
+    requests: () => known.openRequests(),
+    onDidChangeRequests: known.onDidChangeRequests,
+    toolInput: (request) => known.toolInput(request),
     connectionKind: (id) => {
       const folder = folders.of(id);
       // A session that no folder knows may be of any that is not connected.

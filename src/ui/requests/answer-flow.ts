@@ -10,7 +10,7 @@ import type {
   RequestAnswer,
 } from "../../engine/server-model.ts";
 import type { CommandContext } from "../commands/command.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { BACK } from "../quick-input.ts";
@@ -19,7 +19,10 @@ import { alwaysWords, asker, requestWords } from "./request-words.ts";
 import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
-export type FlowContext = Pick<CommandContext, "engine" | "tasks" | "memory" | "openText" | "logger">;
+export type FlowContext = Pick<
+  CommandContext,
+  "known" | "folders" | "tasks" | "memory" | "openText" | "logger"
+>;
 
 /** Longer questions are cut by the list that asks them. */
 const QUESTION_SHOWN = 90;
@@ -44,7 +47,7 @@ export async function answerOneOf(
     const open = requests();
     // A list that is down to one stays: who was about to press Enter in it must not answer something else.
     const only = open.length === 1 && !wasListed ? open[0] : undefined;
-    const picked = only ?? (await pickRequest(context.engine, open));
+    const picked = only ?? (await pickRequest(context.known, open));
     if (picked === "changed") continue;
     if (!picked || picked === BACK) return undefined;
     const given = await answerRequest(context, picked, !only);
@@ -58,11 +61,11 @@ export async function answerRequest(
   open: OpenRequest,
   canGoBack = false,
 ): Promise<Step<RequestAnswer>> {
-  const { engine, tasks, memory, logger } = context;
+  const { known, tasks, memory, logger } = context;
   const { request } = open;
   const drafts = readDrafts(memory, request);
   for (;;) {
-    const watch = watchRequest(engine, request.id);
+    const watch = watchRequest(known, request.id);
     const given = await ask(context, open, { over: watch.over, canGoBack }, drafts).finally(() => {
       watch.dispose();
       keepDrafts(memory, request, drafts);
@@ -134,26 +137,26 @@ export function tellOver(drafts?: Pick<Drafts, "reason" | "answers">): void {
 
 /** Says when a request is open no more; `dispose` ends the watch. */
 function watchRequest(
-  engine: Pick<Tasks, "openRequests" | "onDidChangeRequests">,
+  known: Pick<Tasks, "openRequests" | "onDidChangeRequests">,
   requestID: string,
 ): { readonly over: AbortSignal; readonly dispose: () => void } {
   const over = new AbortController();
   const check = (): void => {
-    if (!engine.openRequests().some(({ request }) => request.id === requestID)) over.abort();
+    if (!known.openRequests().some(({ request }) => request.id === requestID)) over.abort();
   };
-  const subscription = engine.onDidChangeRequests(check);
+  const subscription = known.onDidChangeRequests(check);
   check();
   return { over: over.signal, dispose: () => subscription.dispose() };
 }
 
 async function pickRequest(
-  engine: Pick<Tasks, "onDidChangeRequests">,
+  known: Pick<Tasks, "onDidChangeRequests">,
   open: readonly OpenRequest[],
 ): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
   if (open.length === 0)
     return void vscode.window.showInformationMessage(vscode.l10n.t("No agent waits for you."));
   const changed = new AbortController();
-  const subscription = engine.onDidChangeRequests(() => changed.abort());
+  const subscription = known.onDidChangeRequests(() => changed.abort());
   const picked = await pickOne({
     title: vscode.l10n.t("Waiting for You ({0})", open.length),
     placeholder: vscode.l10n.t("Which one do you want to answer? The oldest is on top."),
@@ -199,7 +202,7 @@ async function askPermission(
   drafts: Drafts,
 ): Promise<Step<RequestAnswer>> {
   const { title, icon, subject } = requestWords(request);
-  const input = await context.engine.toolInput(request).catch(() => undefined);
+  const input = await context.known.toolInput(request).catch(() => undefined);
   const reason = requestReason(request, subject, input);
   const diff = proposedDiff(request);
   // The first row is what Enter takes, and it allows nothing. What allows most is the furthest away.

@@ -1,5 +1,6 @@
 import type * as vscode from "vscode";
 import type { OpenRequest } from "../../engine/engine.ts";
+import type { PendingRequest } from "../../engine/server-model.ts";
 import type { FlowContext } from "./answer-flow.ts";
 
 /** Requests that come so soon after one another are told together, in milliseconds. */
@@ -9,7 +10,7 @@ const AT_ONCE = 3;
 
 /** Tells the person of each permission and question that waits for them, once in the life of a window. */
 export class RequestNotifications implements vscode.Disposable {
-  private readonly subscription: { dispose(): void };
+  private readonly subscriptions: readonly { dispose(): void }[];
   private readonly told = new Set<string>();
   /** Those whose notification was not answered yet. */
   private readonly showing = new Set<string>();
@@ -22,20 +23,24 @@ export class RequestNotifications implements vscode.Disposable {
     /** Whether the person is looking at this agent's output now: it shows the request. */
     private readonly isShown: (id: string) => boolean,
   ) {
-    this.subscription = context.engine.onDidChangeRequests(() => {
+    const tellSoon = (): void => {
       this.gathering ??= setTimeout(() => this.tellNew(), GATHER_MS);
-    });
+    };
+    this.subscriptions = [
+      context.known.onDidChangeRequests(tellSoon),
+      context.folders.follow(({ connector }) => connector.onDidChange(tellSoon)),
+    ];
   }
 
   dispose(): void {
     clearTimeout(this.gathering);
-    this.subscription.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
   }
 
   private tellNew(): void {
     this.gathering = undefined;
-    const open = this.context.engine.openRequests();
-    const fresh = open.filter(({ request }) => !this.told.has(request.id));
+    const open = this.context.known.openRequests();
+    const fresh = open.filter(({ request }) => !this.told.has(request.id) && !this.isSummarised(request));
     for (const { request } of fresh) this.told.add(request.id);
     const untold = fresh.filter(({ child }) => !this.isShown(child.id));
     if (untold.length === 0) return;
@@ -53,6 +58,11 @@ export class RequestNotifications implements vscode.Disposable {
           (await import("./tell-request.ts")).tellRequest(this.context, one),
         );
     }
+  }
+
+  /** Whether one notification for all that came while no window was open tells of it, or may. */
+  private isSummarised({ id, sessionID }: PendingRequest): boolean {
+    return this.context.folders.of(sessionID)?.whileAway.covers(id) ?? false;
   }
 
   private async run(

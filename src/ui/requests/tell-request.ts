@@ -23,10 +23,10 @@ interface Choice extends vscode.MessageItem {
 
 /** Shows one request with its answers, and does what the person chose. */
 export async function tellRequest(context: FlowContext, open: OpenRequest): Promise<void> {
-  const { engine, tasks, logger } = context;
+  const { known, tasks, logger } = context;
   const { request } = open;
-  const input = await engine.toolInput(request).catch(() => undefined);
-  const isOpen = (): boolean => engine.openRequests().some((one) => one.request.id === request.id);
+  const input = await known.toolInput(request).catch(() => undefined);
+  const isOpen = (): boolean => known.openRequests().some((one) => one.request.id === request.id);
   if (!isOpen()) return;
   const choice = await vscode.window.showWarningMessage<Choice>(message(open, input), ...choices(request));
   if (!choice) return;
@@ -45,7 +45,7 @@ export async function tellSeveral(context: FlowContext, count: number): Promise<
   const message = vscode.l10n.t("{0} requests of agents wait for you.", count);
   if ((await vscode.window.showWarningMessage(message, answer)) !== answer) return;
   try {
-    await answerOneOf(context, () => context.engine.openRequests());
+    await answerOneOf(context, () => context.known.openRequests());
   } catch (error) {
     await showError(error, context.logger);
   }

@@ -1,7 +1,7 @@
-import type { TaskEngine } from "../../engine/engine.ts";
+import type { ReadModel } from "../../engine/read-model.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import { stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
 
 /** What tells who is below whom. */
@@ -24,9 +24,9 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
 }
 
 /** All that work now in any session, those too that others launched. */
-export function atWork(engine: Pick<TaskEngine, "sessions" | "child">): readonly Child[] {
-  return engine.sessions().flatMap(({ id }) => {
-    const child = engine.child(id);
+export function atWork(known: Pick<ReadModel, "sessions" | "child">): readonly Child[] {
+  return known.sessions().flatMap(({ id }) => {
+    const child = known.child(id);
     return child && isAtWork(child) ? [child] : [];
   });
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import { title } from "../plain-text.ts";
 import { translate } from "../translate.ts";
@@ -9,20 +9,20 @@ import { countBelow } from "./family.ts";
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
 /** How a folder looks in the tree: what goes on there, or why nothing does. */
-export function folderItem(folder: Folder, engine: Tasks): vscode.TreeItem {
+export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
   const { uri, session, connector } = folder;
   const name = title(folder.name);
   const { state } = connector;
   const item = new vscode.TreeItem(name);
   item.id = uri.toString();
   const hasRows =
-    session.id !== undefined && engine.children(session.id).length + engine.unreadable(session.id).length > 0;
+    session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0;
   // Whoever opens a folder that is not connected wants to see its tasks: opening connects it.
   item.collapsibleState = hasRows ? Expanded : state.kind === "connected" ? None : Collapsed;
   const words = [
     stateWords(state),
     state.kind === "connected" && !hasRows && vscode.l10n.t("no tasks"),
-    session.id !== undefined && atWorkWords(engine, session.id),
+    session.id !== undefined && atWorkWords(known, session.id),
     title(session.session?.title ?? ""),
   ];
   item.description = words.filter(Boolean).join(" · ");
@@ -52,8 +52,8 @@ function stateWords(state: ConnectionState): string | undefined {
   }
 }
 
-function atWorkWords(engine: Tasks, sessionID: string): string | undefined {
-  const { waiting, atWork } = countBelow(engine, [sessionID]);
+function atWorkWords(known: Tasks, sessionID: string): string | undefined {
+  const { waiting, atWork } = countBelow(known, [sessionID]);
   if (waiting === 1) return vscode.l10n.t("1 needs you");
   if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
   if (atWork === 0) return undefined;

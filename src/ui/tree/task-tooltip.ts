@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { batchLabel } from "./batch-item.ts";
@@ -26,8 +26,8 @@ import {
 type Fact = readonly [name: string, value: string | undefined];
 
 /** All facts of a task or a subagent of others, shown on hover. */
-export function childTooltip(engine: Tasks, id: string, now: number): vscode.MarkdownString | undefined {
-  const child = engine.child(id);
+export function childTooltip(known: Tasks, id: string, now: number): vscode.MarkdownString | undefined {
+  const child = known.child(id);
   if (!child) return undefined;
   const { model } = child;
   const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
@@ -48,7 +48,7 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
         model && [model.providerID, model.modelID, model.variant].filter(Boolean).join("/"),
       ],
       [vscode.l10n.t("Launched by"), launcher(child)],
-      ...(isTask(child) ? taskFacts(engine, child) : []),
+      ...(isTask(child) ? taskFacts(known, child) : []),
       [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString(vscode.env.language)],
       [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
     ],
@@ -57,20 +57,20 @@ export function childTooltip(engine: Tasks, id: string, now: number): vscode.Mar
       [vscode.l10n.t("Recent tools"), child.progress?.recentTools.map(toolWords).join(", ")],
       [vscode.l10n.t("Tokens"), tokenWords(child.tokens)],
       [vscode.l10n.t("Cost"), costWord(child.cost)],
-      [vscode.l10n.t("Cost with all below"), costBelow(engine, child)],
+      [vscode.l10n.t("Cost with all below"), costBelow(known, child)],
     ],
     [[vscode.l10n.t("ID"), shortID(child.id)]],
   ]);
 }
 
 /** What the tasks of a batch have in common, and took together. */
-export function batchTooltip(engine: Tasks, { parentSessionID, batchID }: BatchNode): vscode.MarkdownString {
-  const tasks = batchMembers(engine, parentSessionID, batchID);
+export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNode): vscode.MarkdownString {
+  const tasks = batchMembers(known, parentSessionID, batchID);
   const counts = countStates(tasks);
   const states = CHILD_STATES.flatMap((state) =>
     counts[state] > 0 ? [countWord(state, counts[state])] : [],
   );
-  const { cost, tokens, duration, toolCalls } = engine.totals(tasks.map(({ id }) => id));
+  const { cost, tokens, duration, toolCalls } = known.totals(tasks.map(({ id }) => id));
   return tooltip(batchLabel(tasks), states.join(" · "), [
     [
       [vscode.l10n.t("Took"), formatDuration(duration)],
@@ -100,15 +100,15 @@ function tooltip(
   );
 }
 
-function taskFacts(engine: Tasks, task: Task): readonly Fact[] {
+function taskFacts(known: Tasks, task: Task): readonly Fact[] {
   const source = task.forkedFrom;
-  const batch = batchMembers(engine, task.parentSessionID, task.batchID);
+  const batch = batchMembers(known, task.parentSessionID, task.batchID);
   return [
     [
       vscode.l10n.t("Adopted"),
       task.adoptedAt === undefined ? undefined : new Date(task.adoptedAt).toLocaleString(),
     ],
-    [vscode.l10n.t("Forked from"), source && (engine.session(source)?.title ?? shortID(source))],
+    [vscode.l10n.t("Forked from"), source && (known.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
@@ -167,6 +167,6 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
 }
 
 /** Undefined: nothing is below. */
-function costBelow(engine: Tasks, { id }: Child): string | undefined {
-  return descendants(engine, id).length > 0 ? costWord(engine.totals([id]).cost) : undefined;
+function costBelow(known: Tasks, { id }: Child): string | undefined {
+  return descendants(known, id).length > 0 ? costWord(known.totals([id]).cost) : undefined;
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
@@ -49,17 +49,17 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly running = new Set<ChildNode>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
-  /** Rows that were drawn with nothing below them. */
-  private readonly leaves = new Set<ChildNode>();
+  /** Whether rows that were drawn have been open since they have others below them. */
+  private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
   private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: readonly { dispose(): void }[];
   readonly onDidChangeTreeData = this.changes.event;
-  /** A row is to be open that had nothing below it before: left to itself, the editor keeps it closed. */
+  /** A row is to be open that was not before: left to itself, the editor keeps it closed. */
   readonly onDidBecomeParent = this.parents.event;
 
   constructor(
-    private readonly engine: Tasks,
+    private readonly known: Tasks,
     private readonly folders: Folders,
     private readonly options: ListOptions,
   ) {
@@ -69,14 +69,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
-      engine.onDidChangeSession((id) => {
-        const changed = engine.session(id);
+      known.onDidChangeSession((id) => {
+        const changed = known.session(id);
         if (changed?.task.kind !== "unreadable") return;
         const folder = this.folderBelow(changed.parentID);
         if (folder) this.changes.fire(this.folderNode(folder));
       }),
-      engine.onDidChange(follow),
-      engine.onDidChangeSubagent(follow),
+      known.onDidChange(follow),
+      known.onDidChangeSubagent(follow),
     ];
   }
 
@@ -102,13 +102,16 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.levels.clear();
     this.moved.clear();
     this.running.clear();
-    this.leaves.clear();
+    this.wereOpen.clear();
     this.changes.fire(undefined);
   }
 
   /** Keeps a row as the person left it. */
   setOpen(element: Node, isOpen: boolean): void {
+    // The editor also tells that a row is closed to which others came just now, which no person can have done.
+    if (!isOpen && element instanceof ChildNode && this.wereOpen.get(element) === false) return;
     this.opened.set(rowID(element), isOpen);
+    if (element instanceof ChildNode) this.wereOpen.set(element, isOpen);
   }
 
   /** Times move only while someone can see them. */
@@ -128,14 +131,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (parent === undefined) return [];
     const level = this.level(parent);
     // Of what cannot be read nothing is known that a filter could ask for.
-    const unreadable = isFiltering(this.options.filter) ? [] : this.engine.unreadable(parent);
+    const unreadable = isFiltering(this.options.filter) ? [] : this.known.unreadable(parent);
     return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
   getParent(element: Node): Node | undefined {
     if (element instanceof UnreadableNode || element instanceof FolderNode) return undefined;
     if (element instanceof BatchNode) return this.above(element.parentSessionID);
-    const child = this.engine.child(element.id);
+    const child = this.known.child(element.id);
     return child && (this.batchOf(child) ?? this.above(child.parentSessionID));
   }
 
@@ -155,8 +158,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
     item.tooltip =
       element instanceof BatchNode
-        ? batchTooltip(this.engine, element)
-        : childTooltip(this.engine, element.id, Date.now());
+        ? batchTooltip(this.known, element)
+        : childTooltip(this.known, element.id, Date.now());
     return item;
   }
 
@@ -172,23 +175,23 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof UnreadableNode) return unreadableItem(element);
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
-      return folder ? folderItem(folder, this.engine) : new vscode.TreeItem(vscode.l10n.t("Gone"));
+      return folder ? folderItem(folder, this.known) : new vscode.TreeItem(vscode.l10n.t("Gone"));
     }
     if (element instanceof BatchNode) {
-      const tasks = batchMembers(this.engine, element.parentSessionID, element.batchID);
+      const tasks = batchMembers(this.known, element.parentSessionID, element.batchID);
       const below = countBelow(
-        this.engine,
+        this.known,
         tasks.map(({ id }) => id),
       );
       return batchItem(element, tasks, below);
     }
-    const child = this.engine.child(element.id);
+    const child = this.known.child(element.id);
     if (!child) return new vscode.TreeItem(vscode.l10n.t("Gone"));
     this.followTime(element, child);
     const item = childItem(child, {
       now: Date.now(),
       isParent: this.shown(child.id).length > 0,
-      below: countBelow(this.engine, [child.id]),
+      below: countBelow(this.known, [child.id]),
       isInBatch: this.batchOf(child) !== undefined,
     });
     // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
@@ -217,7 +220,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private follow(before: Child | undefined, after: Child | undefined): void {
     const child = after ?? before;
     if (!child) return;
-    const above = ancestors(this.engine, child);
+    const above = ancestors(this.known, child);
     if (!this.folderBelow(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
@@ -236,7 +239,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private redrawAbove(child: Child, above: readonly string[]): void {
-    for (const each of [child, ...above.flatMap((id) => this.engine.child(id) ?? [])]) {
+    for (const each of [child, ...above.flatMap((id) => this.known.child(id) ?? [])]) {
       const batch = isTask(each) && this.batchNodes.get(batchKey(each));
       if (batch) this.changes.fire(batch);
       if (each !== child) this.redraw(each.id);
@@ -301,7 +304,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       );
       return batch;
     };
-    return { nodes: arrange(this.engine, this.shown(parentID), this.options.sortOrder).map(toNode), members };
+    return { nodes: arrange(this.known, this.shown(parentID), this.options.sortOrder).map(toNode), members };
   }
 
   private batch(parentSessionID: string, batchID: string): BatchNode {
@@ -314,11 +317,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** What the filter lets through, and what leads there. */
   private shown(parentID: string): readonly Child[] {
     const { filter } = this.options;
-    const children = this.engine.children(parentID);
+    const children = this.known.children(parentID);
     if (!isFiltering(filter)) return children;
     return children.filter(
       (child) =>
-        matches(child, filter) || descendants(this.engine, child.id).some((below) => matches(below, filter)),
+        matches(child, filter) || descendants(this.known, child.id).some((below) => matches(below, filter)),
     );
   }
 
@@ -329,9 +332,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private followChildren(node: ChildNode, { collapsibleState }: vscode.TreeItem): void {
-    if (collapsibleState === vscode.TreeItemCollapsibleState.None) this.leaves.add(node);
-    else if (this.leaves.delete(node) && collapsibleState === vscode.TreeItemCollapsibleState.Expanded)
-      this.parents.fire(node);
+    const isOpen = collapsibleState === vscode.TreeItemCollapsibleState.Expanded;
+    const wasOpen = this.wereOpen.get(node);
+    const hasChildren = collapsibleState !== vscode.TreeItemCollapsibleState.None;
+    this.wereOpen.set(node, isOpen || (wasOpen === true && hasChildren));
+    if (isOpen && wasOpen === false) this.parents.fire(node);
   }
 
   private tick(): void {
@@ -343,7 +348,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private moveTimes(): void {
     for (const node of this.running)
-      if (this.engine.child(node.id)) this.changes.fire(node);
+      if (this.known.child(node.id)) this.changes.fire(node);
       else this.running.delete(node);
     this.tick();
   }

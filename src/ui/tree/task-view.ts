@@ -3,7 +3,8 @@ import { describeFailure, type ConnectionState } from "../../engine/connection.t
 import type { OpenRequest } from "../../engine/engine.ts";
 import { isAtWork, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import type { Tasks } from "../folders/engines.ts";
+import type { DaemonTrouble } from "../daemon-trouble.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import { isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
@@ -47,12 +48,13 @@ export class TaskView implements vscode.Disposable {
   readonly onDidOpenFolder: vscode.Event<Folder>;
 
   constructor(
-    private readonly engine: Tasks,
+    private readonly known: Tasks,
     private readonly folders: Folders,
     private readonly options: ListOptions,
     private readonly keys: ContextKeys,
+    private readonly daemon: Pick<DaemonTrouble, "message" | "onDidChange">,
   ) {
-    this.tree = new TaskTree(engine, folders, options);
+    this.tree = new TaskTree(known, folders, options);
     const view = vscode.window.createTreeView(TASK_VIEW, {
       treeDataProvider: this.tree,
       showCollapseAll: false,
@@ -81,16 +83,17 @@ export class TaskView implements vscode.Disposable {
       folders.onDidChange(() => this.update()),
       folders.onDidChangeCurrent(() => this.update()),
       folders.follow(({ session }) => session.onDidChange(() => this.update())),
-      engine.onDidChangeSession((id) => {
+      known.onDidChangeSession((id) => {
         const folder = folders.all.find(({ session }) => session.id === id);
         if (!folder) return;
         this.update();
         this.tree.redrawFolder(folder);
       }),
-      engine.onDidChange(() => this.updateSoon()),
-      engine.onDidChangeSubagent(() => this.updateSoon()),
-      engine.onDidChangeRequests(() => this.updateSoon()),
+      known.onDidChange(() => this.updateSoon()),
+      known.onDidChangeSubagent(() => this.updateSoon()),
+      known.onDidChangeRequests(() => this.updateSoon()),
       options.onDidChange(() => this.update()),
+      daemon.onDidChange(() => this.update()),
       view.onDidExpandElement(({ element }) => {
         this.tree.setOpen(element, true);
         const folder = element instanceof FolderNode ? folderOf(folders, element) : undefined;
@@ -157,7 +160,7 @@ export class TaskView implements vscode.Disposable {
     this.pendingUpdate = undefined;
     const { all, current } = this.folders;
     const state = current?.connector.state ?? { kind: "disconnected" as const };
-    const children = this.sessionIDs.flatMap((id) => this.engine.children(id));
+    const children = this.sessionIDs.flatMap((id) => this.known.children(id));
     const filtered = this.filtered();
     this.keys.set("asyncagents.state", viewState(state));
     this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
@@ -169,15 +172,16 @@ export class TaskView implements vscode.Disposable {
     this.keys.set("asyncagents.hasTasks", children.length > 0);
     this.keys.set(
       "asyncagents.hasFinished",
-      children.some((child) => isFinished(this.engine, child)),
+      children.some((child) => isFinished(this.known, child)),
     );
     this.keys.set("asyncagents.filtered", filtered !== undefined);
     this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     const isGrouped = all.length > 1;
     this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
-    this.view.badge = badge(this.engine.openRequests());
+    this.view.badge = badge(this.known.openRequests());
     this.view.message = [
+      this.daemon.message ?? "",
       // Rows of folders say how it is with each.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
@@ -194,7 +198,7 @@ export class TaskView implements vscode.Disposable {
   private filtered(): Filtered | undefined {
     const { filter } = this.options;
     if (!isFiltering(filter)) return undefined;
-    const all = this.sessionIDs.flatMap((id) => descendants(this.engine, id));
+    const all = this.sessionIDs.flatMap((id) => descendants(this.known, id));
     const hidden = all.filter((child) => !matches(child, filter));
     const waiting = hidden.filter(waitsForPerson).length;
     return { all: all.length, shown: all.length - hidden.length, waiting };
@@ -208,8 +212,8 @@ export class TaskView implements vscode.Disposable {
   /** Of several rows a menu offers what can be done with at least one of them. */
   private updateSelectionKeys(): void {
     const tasks = this.view.selection.flatMap((node) => {
-      if (node instanceof BatchNode) return batchMembers(this.engine, node.parentSessionID, node.batchID);
-      return node instanceof ChildNode ? (this.engine.child(node.id) ?? []) : [];
+      if (node instanceof BatchNode) return batchMembers(this.known, node.parentSessionID, node.batchID);
+      return node instanceof ChildNode ? (this.known.child(node.id) ?? []) : [];
     });
     this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
     this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { FrameLocator, Locator, Page } from "playwright-core";
+import { endBackground } from "../../support/background.ts";
 import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -24,6 +25,8 @@ const themes = {
 export type Theme = keyof typeof themes;
 
 export interface WorkbenchOptions {
+  /** The folder of the installed extensions; left out: this one is there as it is packaged. */
+  readonly extensions?: string;
   readonly settings?: Settings;
   /** Added to the environment of the extension host. */
   readonly env?: NodeJS.ProcessEnv;
@@ -36,6 +39,8 @@ export interface WorkbenchOptions {
   readonly viewport?: { readonly width: number; readonly height: number };
   /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
   readonly language?: string;
+  /** How long the server keeps the extension host of a window that is gone without a word, in seconds. */
+  readonly reconnectionGrace?: number;
 }
 
 /** A part of the window, in pixels. */
@@ -53,15 +58,24 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   const settings = { "workbench.colorTheme": themes[theme].name, ...options.settings };
   const server = await startVsCodeServer({
     userDirectory,
-    extensionsDirectory: installedExtension(),
+    extensionsDirectory: options.extensions ?? installedExtension(),
     settings,
     workspaceTrust: options.trust === false,
+    reconnectionGrace: options.reconnectionGrace,
     ...(options.env ? { env: options.env } : {}),
   });
   const folder = options.folder === null ? undefined : (options.folder ?? tempDir("work"));
   const browser = await openBrowser(options.viewport);
   if (options.language !== undefined) await browser.page.addInitScript({ content: speak(options.language) });
-  const workbench = new Workbench(server, browser, userDirectory, folder, theme, settings);
+  const workbench = new Workbench(
+    server,
+    browser,
+    userDirectory,
+    folder,
+    theme,
+    settings,
+    options.env?.["HOME"],
+  );
   try {
     await workbench.open();
   } catch (error) {
@@ -82,8 +96,8 @@ function speak(language: string): string {
 
 /** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
 export class Workbench {
-  readonly page: Page;
-  readonly quickInput: QuickInput;
+  page: Page;
+  quickInput: QuickInput;
   private readonly viewport: { readonly width: number; readonly height: number } | null;
   private theme: Theme;
   private settings: Settings;
@@ -95,6 +109,8 @@ export class Workbench {
     readonly folder: string | undefined,
     private readonly initialTheme: Theme,
     private readonly initialSettings: Settings,
+    /** Of a user that nobody else works as. */
+    private readonly home: string | undefined,
   ) {
     this.page = browser.page;
     this.quickInput = new QuickInput(this.page);
@@ -380,6 +396,17 @@ export class Workbench {
     );
   }
 
+  /** Ends the window as a lost network does, whose server gets no last word; `open` opens another one in its place. */
+  async lose(): Promise<void> {
+    const { page } = this;
+    const session = await page.context().newCDPSession(page);
+    const crashed = page.waitForEvent("crash");
+    session.send("Page.crash").catch(() => undefined);
+    await crashed;
+    this.page = await page.context().newPage();
+    this.quickInput = new QuickInput(this.page);
+  }
+
   /** Takes a picture, of a part of the window if given, into `test-results/screenshots`. */
   async screenshot(name: string, clip?: Rectangle): Promise<void> {
     const directory = join(repository, "test-results", "screenshots");
@@ -397,9 +424,16 @@ export class Workbench {
       await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
   }
 
-  async stop(): Promise<void> {
+  /** Closes the window; what goes on in the background stays. */
+  async close(): Promise<void> {
     await this.browser.close();
     await this.server.stop();
+  }
+
+  /** Closes the window, and ends what goes on in the background. */
+  async stop(): Promise<void> {
+    await this.close();
+    if (this.home !== undefined) await endBackground(this.home);
   }
 
   /** Closes the editors whose text is not saved, and those of documents that never were, without a question. */

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH } from "../../../src/bridge/tool-call.ts";
 import type { ToolCall, ToolReply } from "../../../src/bridge/tool-call.ts";
 import { ToolEndpoint, type ToolEndpointOptions } from "../../../src/bridge/tool-endpoint.ts";
-import { readEntries, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { ToolResult } from "../../../src/tools/tool.ts";
@@ -160,8 +160,8 @@ describe("The endpoint of the agents' tools", () => {
   });
 
   describe("when a request is not one of the plugin's", () => {
-    const authority = ({ port }: WindowEntry): string => `127.0.0.1:${port}`;
-    const refused: readonly [what: string, status: number, sent: (entry: WindowEntry) => Sent][] = [
+    const authority = ({ port }: EndpointEntry): string => `127.0.0.1:${port}`;
+    const refused: readonly [what: string, status: number, sent: (entry: EndpointEntry) => Sent][] = [
       ["without a token", 401, () => ({ headers: { authorization: undefined } })],
       ["with an empty token", 401, () => ({ headers: { authorization: "Bearer " } })],
       ["with another token", 401, () => ({ headers: { authorization: `Bearer ${"x".repeat(43)}` } })],
@@ -356,10 +356,10 @@ describe("The endpoint of the agents' tools", () => {
     for (const [what, data] of [
       ["says nothing", () => ""],
       ["sends its head slowly", () => "POST / HTTP/1.1\r\nHost: a\r\n"],
-      ["sends its body slowly", (entry: WindowEntry) => `${head(entry)}{`],
+      ["sends its body slowly", (entry: EndpointEntry) => `${head(entry)}{`],
       [
         "sends more after it was refused",
-        (entry: WindowEntry) => head(entry).replace(entry.token, "wrong") + body.slice(0, -1),
+        (entry: EndpointEntry) => head(entry).replace(entry.token, "wrong") + body.slice(0, -1),
       ],
     ] as const)
       it(`ends the connection of a client that ${what}`, async () => {
@@ -490,10 +490,10 @@ describe("The endpoint of the agents' tools", () => {
       [
         "failed unexpectedly",
         new TypeError("x is undefined"),
-        /^The call failed inside VS Code; [^\n]+\.$/,
+        /^The call failed inside Async Agents; [^\n]+\.$/,
         1,
       ],
-      ["failed with no error", undefined, /^The call failed inside VS Code; /, 1],
+      ["failed with no error", undefined, /^The call failed inside Async Agents; /, 1],
     ];
     for (const [what, error, message, logged] of outcomes)
       it(`tells the model of one that ${what}`, async () => {
@@ -563,12 +563,12 @@ describe("The endpoint of the agents' tools", () => {
   });
 });
 
-function authorizedBy({ token }: WindowEntry): Sent {
+function authorizedBy({ token }: EndpointEntry): Sent {
   return { headers: { authorization: `Bearer ${token}` } };
 }
 
 /** Sends a good call but for what is given, and reads the whole answer. */
-async function send(entry: WindowEntry, sent: Sent = {}): Promise<Answer> {
+async function send(entry: EndpointEntry, sent: Sent = {}): Promise<Answer> {
   const { client, answered } = start(entry, {
     ...sent,
     headers: { "content-length": contentLength(sent), ...sent.headers },
@@ -583,7 +583,7 @@ function contentLength({ body: sent = body, headers }: Sent): string | undefined
 }
 
 function start(
-  entry: WindowEntry,
+  entry: EndpointEntry,
   { method = "POST", path = TOOL_CALL_PATH, headers = {} }: Sent = {},
 ): { client: ClientRequest; answered: Promise<IncomingMessage> } {
   const all: Record<string, string | undefined> = {
@@ -605,7 +605,7 @@ function start(
 }
 
 /** The head of a good call, as it goes over the wire. */
-function head({ port, token }: WindowEntry, version = "HTTP/1.1"): string {
+function head({ port, token }: EndpointEntry, version = "HTTP/1.1"): string {
   return [
     `POST ${TOOL_CALL_PATH} ${version}`,
     `Host: 127.0.0.1:${port}`,

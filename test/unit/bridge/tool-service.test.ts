@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TOOL_CALL_PATH, toolReply, type ToolReply } from "../../../src/bridge/tool-call.ts";
 import { ToolService } from "../../../src/bridge/tool-service.ts";
-import { publishEntry, readEntries, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { publishEntry, readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { ConnectionError, type ConnectionState } from "../../../src/engine/connection.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
@@ -36,7 +36,7 @@ describe("the tools of a window, served to OpenCode", () => {
   let errors: string[];
   let changes: Emitter<void>;
   let state: ConnectionState;
-  let ensureConnected: () => Promise<void>;
+  let connect: () => Promise<void>;
 
   beforeEach(() => {
     stateFolder = join(tempDir("state"), "state");
@@ -47,7 +47,7 @@ describe("the tools of a window, served to OpenCode", () => {
     errors = [];
     changes = new Emitter(() => undefined);
     state = { kind: "disconnected" };
-    ensureConnected = () => Promise.resolve();
+    connect = () => Promise.resolve();
   });
 
   afterEach(() => {
@@ -62,7 +62,7 @@ describe("the tools of a window, served to OpenCode", () => {
           return state;
         },
         onDidChange: changes.event,
-        ensureConnected: () => ensureConnected(),
+        connect: () => connect(),
       },
       isEnabled: () => enabled,
       known: engine,
@@ -82,7 +82,7 @@ describe("the tools of a window, served to OpenCode", () => {
     state = next;
     changes.fire();
   };
-  const entryFor = (url: string): Promise<WindowEntry> =>
+  const entryFor = (url: string): Promise<EndpointEntry> =>
     until("the entry", async () => (await readEntries(stateFolder)).find((entry) => entry.server === url));
   const noEntry = async (): Promise<void> => assert.deepEqual(await readEntries(stateFolder), []);
   const call = async (tool: string, sessionID: string, input: unknown = {}): Promise<ToolReply> => {
@@ -176,11 +176,11 @@ describe("the tools of a window, served to OpenCode", () => {
     serve();
     become(connected(FIRST));
     await entryFor(FIRST);
-    ensureConnected = () => engine.connect();
+    connect = () => engine.connect();
     const reply = await call("asyncagents_list", parent);
     assert.ok(reply.type === "result");
     assert.match(reply.text, /module 0/);
-    ensureConnected = () => Promise.reject(new ConnectionError(failure));
+    connect = () => Promise.reject(new ConnectionError(failure));
     assert.deepEqual(await call("asyncagents_list", parent), {
       type: "refused",
       message: "It is gone. Connect again.",

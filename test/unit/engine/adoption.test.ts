@@ -150,10 +150,9 @@ describe("Adoption", () => {
     assert.equal(writes(), 1);
   });
 
-  it("by another window is followed here with what was known of the work, and what it waits for", async () => {
+  it("by another process is followed here with what was known of the work, and what it waits for", async () => {
     const reader = memoryWindow(server, clock, {}, 2);
     server.onEvent(() => reader.link.deliver());
-    await reader.engine.setWriting(false);
     await reader.engine.connect();
     const id = await working();
     server.useTool(id, "grep");

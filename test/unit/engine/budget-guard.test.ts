@@ -30,10 +30,7 @@ describe("the budget guard", () => {
     for (const window of windows.splice(0)) window.kill();
   });
 
-  async function open(
-    part: "writes" | "follows" = "writes",
-    onWarning: (task: Task) => void = () => undefined,
-  ): Promise<MemoryWindow> {
+  async function open(onWarning: (task: Task) => void = () => undefined): Promise<MemoryWindow> {
     const settings = {
       get budget() {
         return budget;
@@ -46,7 +43,6 @@ describe("the budget guard", () => {
     windows.push(window);
     window.engine.onDidWarn(onWarning);
     server.onEvent(() => window.link.deliver());
-    await window.engine.setWriting(part === "writes");
     await window.engine.connect();
     return window;
   }
@@ -447,25 +443,6 @@ describe("the budget guard", () => {
     await assert.rejects(window.engine.retry(queued), { code: "over-budget" });
   });
 
-  it("of two windows only the one that writes stops a task; both show how much is used", async () => {
-    budget = { taskCost: 1 };
-    const reader = await open("follows");
-    const writer = await open();
-    const id = await launch(writer);
-    await spend(id, 0.85);
-    assert.equal(task(reader, id).ceiling?.used, 0.85);
-    await writer.engine.setWriting(false);
-    await spend(id, 1.5);
-    assert.equal(outcome(reader, id), "running");
-    assert.equal(calls("abort", id), 0);
-    await reader.engine.setWriting(true);
-    await clock.advance(0);
-    assert.equal(outcome(reader, id), "error BudgetExceeded");
-    assert.equal(outcome(writer, id), "error BudgetExceeded");
-    assert.equal(calls("abort", id), 1);
-    assert.equal(told(), 1);
-  });
-
   it("does not warn again in a window that was loaded anew", async () => {
     budget = { taskCost: 1 };
     const before = await open();
@@ -473,7 +450,7 @@ describe("the budget guard", () => {
     await spend(id, 0.85);
     before.kill();
     const warned: Task[] = [];
-    const after = await open("writes", (one) => warned.push(one));
+    const after = await open((one) => warned.push(one));
     await spend(id, 0.9);
     assert.equal(task(after, id).ceiling?.used, 0.9);
     assert.deepEqual(warned, []);

@@ -1,42 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { english, type Text } from "../../../src/engine/sentence.ts";
-import { createClient } from "../../../src/opencode/client.ts";
 import { EventStream } from "../../../src/opencode/event-stream.ts";
+import { ServerEvents } from "../../../src/opencode/server-events.ts";
 import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
-
-/** A server whose event stream says and keeps silent as told: reality does so too rarely to wait for. */
-class FakeEvents {
-  readonly connections: ServerResponse[] = [];
-  answering = true;
-  private constructor(private readonly server: Server) {
-    server.on("request", (_, response) => {
-      this.connections.push(response);
-      if (!this.answering) return;
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      this.send(response, { type: "server.connected", properties: {} });
-    });
-  }
-  static async start() {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return new FakeEvents(server);
-  }
-  get url() {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-  send(response: ServerResponse | undefined, payload: unknown) {
-    response?.write(`data: ${JSON.stringify(payload)}\n\n`);
-  }
-  stop() {
-    this.server.closeAllConnections();
-    this.server.close();
-  }
-}
+import { FakeEvents } from "./fake-events.ts";
 
 describe("Event stream", () => {
   let events: FakeEvents;
@@ -58,10 +28,7 @@ describe("Event stream", () => {
       clock,
       random: () => 0.5,
       ready: (signal) => ready(signal),
-      subscribe: async (fetch, onSseError) => {
-        const client = createClient({ url: events.url, username: "opencode" }, "/work", fetch);
-        return client.events({ url: "/event" }, onSseError);
-      },
+      follow: (follower) => new ServerEvents(clock).follow(events.access, "/work", follower),
       onOpen: () => told.opened++,
       onPayload: (payload) => told.payloads.push(payload),
       onCut: (cut) => told.cuts.push(cut),
@@ -77,8 +44,8 @@ describe("Event stream", () => {
 
   it("tells that it is open with the first event, and then each event", async () => {
     await opened(1);
-    events.send(events.connections[0], { type: "a" });
-    await until("the event", () => told.payloads.length === 2);
+    events.send(events.connections[0], { type: "a" }, "/work");
+    await until("the event", () => told.payloads.length === 1);
   });
 
   it("opens again after an end, with growing pauses", async () => {
@@ -112,8 +79,8 @@ describe("Event stream", () => {
     stream.setWatched(true);
     clock.advance(24_000);
     events.connections[0]?.write(": a comment is a sign of life\n\n");
-    events.send(events.connections[0], { type: "a" });
-    await until("the event", () => told.payloads.length === 2);
+    events.send(events.connections[0], { type: "a" }, "/work");
+    await until("the event", () => told.payloads.length === 1);
     clock.advance(24_000);
     assert.equal(told.cuts.length, 0);
     clock.advance(1_000);

@@ -5,7 +5,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConnectionError } from "../../../src/engine/connection.ts";
 import { createClient } from "../../../src/opencode/client.ts";
-import { folderLoaded } from "../../../src/opencode/folder-loading.ts";
+import { loadFolder } from "../../../src/opencode/folder-loading.ts";
 import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
 
@@ -43,9 +43,9 @@ describe("Loading a folder", () => {
   });
   afterEach(() => server.stop());
 
-  function loaded(): Promise<void> {
+  function loaded(): Promise<string> {
     const client = createClient({ url: server.url, username: "opencode" }, "/work");
-    return folderLoaded(client, {
+    return loadFolder(client, {
       clock,
       withinMs: 90_000,
       signal: abort.signal,
@@ -53,19 +53,31 @@ describe("Loading a folder", () => {
     });
   }
   const asked = (times: number) => until(`question ${times}`, () => server.questions.length === times);
-  const answer = (index: number, status: number) =>
-    server.questions[index]?.response.writeHead(status, { "content-type": "application/json" }).end("{}");
+  const answer = (index: number, status: number, body: unknown) =>
+    server.questions[index]?.response
+      .writeHead(status, { "content-type": "application/json" })
+      .end(JSON.stringify(body));
 
-  for (const status of [200, 400])
-    it(`takes one question, which status ${status} answers`, async () => {
-      const loading = loaded();
-      await asked(1);
-      assert.equal(server.questions[0]?.url, "/session/status?directory=%2Fwork");
-      answer(0, status);
-      await loading;
-      assert.equal(clock.pending, 0);
-      assert.equal(told, 0);
+  it("takes one question, whose answer says how the server writes the folder", async () => {
+    const loading = loaded();
+    await asked(1);
+    assert.equal(server.questions[0]?.url, "/path?directory=%2Fwork");
+    answer(0, 200, { directory: "/Work" });
+    assert.equal(await loading, "/Work");
+    assert.equal(clock.pending, 0);
+    assert.equal(told, 0);
+  });
+
+  it("says why the server refuses the folder", async () => {
+    const loading = loaded();
+    await asked(1);
+    answer(0, 400, {
+      name: "ConfigJsonError",
+      data: { message: "Invalid symbol", path: "/work/opencode.json" },
     });
+    await assert.rejects(loading, /cannot work in this folder: Invalid symbol \(in \/work\/opencode\.json\)/);
+    assert.equal(clock.pending, 0);
+  });
 
   for (const answered of [0, 1])
     it(`asks a second time after 2 s, says so, and takes the answer to question ${answered + 1}`, async () => {
@@ -79,8 +91,8 @@ describe("Loading a folder", () => {
       clock.advance(80_000);
       const other = server.questions[1 - answered]?.response as ServerResponse;
       const closed = once(other, "close");
-      answer(answered, 200);
-      await loading;
+      answer(answered, 200, { directory: "/work" });
+      assert.equal(await loading, "/work");
       await closed;
       assert.equal(server.questions.length, 2);
       assert.equal(told, 1);
@@ -91,7 +103,10 @@ describe("Loading a folder", () => {
     const loading = loaded();
     await asked(1);
     server.stop();
-    await loading;
+    await assert.rejects(
+      loading,
+      (error) => error instanceof ConnectionError && error.failure.code === "unreachable",
+    );
     assert.equal(clock.pending, 0);
   });
 

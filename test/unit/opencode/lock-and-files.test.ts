@@ -5,20 +5,23 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   defaultStateFolder,
   ensurePrivateFolder,
+  sweepDrafts,
   writePrivateFile,
 } from "../../../src/state/private-files.ts";
-import { foldersOf, readServerState, serverFiles } from "../../../src/opencode/server-files.ts";
-import { StartLock } from "../../../src/opencode/start-lock.ts";
-import { isSame, startOf } from "../../../src/state/processes.ts";
+import { readServerState } from "../../../src/opencode/server-files.ts";
+import { privateSocket } from "../../../src/state/private-socket.ts";
+import { StartLock } from "../../../src/state/start-lock.ts";
+import { isSame, signalGroup, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("Start lock", () => {
@@ -37,6 +40,12 @@ describe("Start lock", () => {
       (path: string) => writeFileSync(path, JSON.stringify({ pid: goneProcess(), token: "t" })),
     ],
     [
+      "of a process whose ID was given to another",
+      (path: string) =>
+        writeFileSync(path, JSON.stringify({ pid: process.pid, processStart: "before", token: "t" })),
+    ],
+    ["that says nothing, as its disk was full", (path: string) => writeFileSync(path, "")],
+    [
       "that is too old",
       (path: string) => {
         writeFileSync(path, JSON.stringify({ pid: process.pid, token: "t" }));
@@ -50,6 +59,30 @@ describe("Start lock", () => {
       assert.equal(await StartLock.tryAcquire(path), undefined);
       assert.ok(await StartLock.tryAcquire(path));
     });
+
+  it("is left to the one who takes it over now", async () => {
+    const path = join(tempDir(), "lock");
+    const left = JSON.stringify({ pid: goneProcess(), token: "t" });
+    writeFileSync(path, left);
+    const taking = await StartLock.tryAcquire(`${path}.left`);
+    assert.equal(await StartLock.tryAcquire(path), undefined);
+    assert.equal(readFileSync(path, "utf8"), left);
+    await taking?.release();
+    // Another one crashed while it was at it.
+    writeFileSync(`${path}.left`, left);
+    for (let attempt = 1; attempt <= 2; attempt++) assert.equal(await StartLock.tryAcquire(path), undefined);
+    assert.ok(await StartLock.tryAcquire(path));
+    assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
+  });
+
+  it("is swept away where its holder is gone, and nowhere else", async () => {
+    const folder = tempDir();
+    await StartLock.tryAcquire(join(folder, "held.lock"));
+    writeFileSync(join(folder, "left.lock"), JSON.stringify({ pid: goneProcess(), token: "t" }));
+    writeFileSync(join(folder, "server.json"), "{}");
+    await StartLock.sweep(folder);
+    assert.deepEqual(readdirSync(folder).sort(), ["held.lock", "server.json"]);
+  });
 
   it("is not released by one who lost it", async () => {
     const path = join(tempDir(), "lock");
@@ -76,6 +109,15 @@ describe("Private files", () => {
     assert.equal(statSync(folder).mode & 0o777, 0o700);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.deepEqual(readdirSync(folder), ["state.json"]);
+  });
+
+  it("that a killed process left half written are swept away", async () => {
+    const folder = tempDir();
+    const draft = (pid: number): string => `tasks.json.${pid}.0123456789ab.tmp`;
+    const names = [draft(goneProcess()), draft(process.pid), "tasks.json", "notes.tmp"];
+    for (const name of names) writeFileSync(join(folder, name), "");
+    await sweepDrafts(folder);
+    assert.deepEqual(readdirSync(folder).sort(), names.slice(1).sort());
   });
 
   it("close a folder that is open to others, and refuse one that leads elsewhere", async function () {
@@ -107,21 +149,29 @@ describe("Private files", () => {
     );
   });
 
-  it("keep the socket's path short enough", function () {
+  it("keep the socket's path short enough, in a folder that nobody else can have made", async function () {
     if (process.platform === "win32") return this.skip();
-    const short = serverFiles("/state", "/work");
-    assert.match(short.socket, /^\/state\//);
-    assert.deepEqual(foldersOf(short), ["/state"]);
-    const long = serverFiles(`/${"state".repeat(30)}`, "/work");
-    assert.ok(Buffer.byteLength(long.socket) < 104);
-    assert.equal(foldersOf(long).length, 2);
-    assert.notEqual(short.state, serverFiles("/state", "/work2").state);
+    const folder = tempDir();
+    assert.equal(await privateSocket(folder, "short.sock"), join(folder, "short.sock"));
+    const deep = join(folder, "state".repeat(20));
+    const all = await Promise.all(["1", "2", "3"].map((name) => privateSocket(deep, `${name}.sock`)));
+    const [made = "", ...others] = new Set(all.map((socket) => dirname(socket)));
+    assert.deepEqual(others, [], "one folder for all");
+    try {
+      assert.ok(Buffer.byteLength(all[0] ?? "") < 104);
+      assert.equal(statSync(made).mode & 0o777, 0o700);
+      const elsewhere = await privateSocket(join(folder, "other".repeat(20)), "1.sock");
+      assert.notEqual(dirname(elsewhere), made, "its name cannot be foreseen");
+      rmdirSync(dirname(elsewhere));
+    } finally {
+      rmdirSync(made);
+    }
   });
 
   it("are not believed when they hold something else", async () => {
     const path = join(tempDir(), "state.json");
     assert.equal(await readServerState(path), undefined);
-    for (const text of ["", "{", "{}", '{"v":2}']) {
+    for (const text of ["", "{", "{}", '{"v":1}']) {
       writeFileSync(path, text);
       assert.equal(await readServerState(path), undefined);
     }
@@ -151,5 +201,19 @@ describe("The start of a process", () => {
     const gone = goneProcess();
     assert.equal(await startOf(gone), undefined);
     assert.ok(!(await isSame(gone, undefined)));
+  });
+});
+
+describe("A group of processes", () => {
+  it("counts as gone where all in it have ended and are still to be reaped, as macOS puts it", () => {
+    const { kill } = process;
+    process.kill = () => {
+      throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+    };
+    try {
+      assert.equal(signalGroup(1_000_000, "SIGKILL"), false);
+    } finally {
+      process.kill = kill;
+    }
   });
 });

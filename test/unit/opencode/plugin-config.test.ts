@@ -175,11 +175,11 @@ describe("the plugin in a server's environment", () => {
     return { config: new PluginConfig({ bundle, stateFolder, places, logger }), stateFolder, bundle };
   };
 
-  const settings = { subagentDepth: 2 };
+  const settings = { tools: true, subagentDepth: 2, graceMs: 60_000 };
   /** The entry that a server which the extension starts gets. */
   const ownEntry = (stateFolder: string): unknown => [
     pathToFileURL(join(stateFolder, "opencode-plugin.js")).href,
-    { stateFolder, subagentDepth: 2 },
+    { stateFolder, tools: true, subagentDepth: 2, graceMs: 60_000 },
   ];
 
   beforeEach(() => void warnings.splice(0));

@@ -11,7 +11,7 @@ import {
   type ToolCall,
   type ToolReply,
 } from "../../../src/bridge/tool-call.ts";
-import { publishEntry, type WindowEntry } from "../../../src/bridge/window-entries.ts";
+import { publishEntry, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { forward, type Forwarding } from "../../../src/plugin/forward.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -31,13 +31,13 @@ const withoutTime = ({ waitedMs: _, ...rest }: ToolCall): ToolCall => rest;
 type Answer = (response: ServerResponse) => void;
 
 /** Says the same whenever it is asked. */
-interface StubWindow {
+interface StubEndpoint {
   readonly port: number;
   readonly calls: ToolCall[];
   readonly requests: IncomingMessage[];
 }
 
-describe("Forwarding a call to a window", () => {
+describe("Forwarding a call to an endpoint", () => {
   let stateFolder: string;
   let directory: string;
   let openedAt: number;
@@ -74,8 +74,8 @@ describe("Forwarding a call to a window", () => {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Each window is newer than those before. */
-  function publish(port: number, change: Partial<WindowEntry> = {}): Promise<unknown> {
+  /** Each endpoint is newer than those before. */
+  function publish(port: number, change: Partial<EndpointEntry> = {}): Promise<unknown> {
     return publishEntry(stateFolder, {
       directories: [directory],
       server: opencode.href,
@@ -87,7 +87,7 @@ describe("Forwarding a call to a window", () => {
     });
   }
 
-  async function open(answer: Answer, change: Partial<WindowEntry> = {}): Promise<StubWindow> {
+  async function open(answer: Answer, change: Partial<EndpointEntry> = {}): Promise<StubEndpoint> {
     const calls: ToolCall[] = [];
     const requests: IncomingMessage[] = [];
     const server = createServer((request, response) => {
@@ -119,7 +119,7 @@ describe("Forwarding a call to a window", () => {
     (response) =>
       void setTimeout(() => answer(response), ms);
 
-  it("sends the call whole, with the window's token", async () => {
+  it("sends the call whole, with the endpoint's token", async () => {
     const prompt = 'Line 1\nLine 2 "ü" 🙂 \u2028'.repeat(50_000);
     const { port, calls, requests } = await open(replying("Done."));
     assert.deepEqual(await send({}, { ...call, input: { prompt } }), reply("Done."));
@@ -144,7 +144,7 @@ describe("Forwarding a call to a window", () => {
     assert.deepEqual(await send(), reply(text));
   });
 
-  it("asks the newest window first, and the next where one is gone or does not take the call", async () => {
+  it("asks the newest endpoint first, and the next where one is gone or does not take the call", async () => {
     const oldest = await open(replying("The oldest."));
     await open(replying("The next."));
     const gone = createSocketServer();
@@ -157,15 +157,15 @@ describe("Forwarding a call to a window", () => {
     assert.deepEqual(oldest.calls, []);
   });
 
-  it("does not ask windows whose process has ended", async () => {
+  it("does not ask endpoints whose process has ended", async () => {
     const { requests } = await open(replying("A stranger on its port."), {
       pid: spawnSync(process.execPath, ["--version"]).pid,
     });
-    await assert.rejects(send(), /need VS Code to be open/);
+    await assert.rejects(send(), /need Async Agents to be connected in this folder/);
     assert.deepEqual(requests, []);
   });
 
-  it("tells each window how long ago the call was made", async () => {
+  it("tells each endpoint how long ago the call was made", async () => {
     const next = await open(replying("The next."));
     const newest = await open(after(300, rejecting(401)));
     assert.deepEqual(await send(), reply("The next."));
@@ -173,13 +173,13 @@ describe("Forwarding a call to a window", () => {
     assert.ok(before !== undefined && later !== undefined && later - before >= 290, `${before} ${later}`);
   });
 
-  it("counts as looking the time until windows answer that do not take the call", async () => {
+  it("counts as looking the time until endpoints answer that do not take the call", async () => {
     const { calls } = await open(after(400, rejecting(401)));
     await assert.rejects(send({ patience: { untakenMs: 350, takenMs: 60_000 } }), /HTTP status 401/);
     assert.equal(calls.length, 1);
   });
 
-  it("does not count as looking the time in which a window had the call", async () => {
+  it("does not count as looking the time in which an endpoint had the call", async () => {
     const breakingLate: Answer = (response) => {
       pending(response);
       setTimeout(() => response.destroy(), 1_000);
@@ -190,7 +190,7 @@ describe("Forwarding a call to a window", () => {
     assert.deepEqual(await send({ patience }), reply("From the next."));
   });
 
-  it("finds the window by the folder's real path", async () => {
+  it("finds the endpoint by the folder's real path", async () => {
     await open(replying("Found."));
     const link = `${tempDir("links")}/link`;
     symlinkSync(directory, link, "junction");
@@ -215,7 +215,7 @@ describe("Forwarding a call to a window", () => {
     assert.deepEqual(await send(patient), reply("Whole."));
   });
 
-  it("waits for a window to open, and says so once", async () => {
+  it("waits for an endpoint to open, and says so once", async () => {
     let waits = 0;
     let ended = false;
     const answer = send({ ...patient, onWait: () => void waits++ }).finally(() => (ended = true));
@@ -227,7 +227,7 @@ describe("Forwarding a call to a window", () => {
     assert.equal(waits, 1);
   });
 
-  it("stops at once when it is aborted while it waits for a window", async () => {
+  it("stops at once when it is aborted while it waits for an endpoint", async () => {
     const abort = new AbortController();
     const answer = send({ ...patient, signal: abort.signal, onWait: () => abort.abort() });
     await assert.rejects(answer, { name: "AbortError" });
@@ -243,23 +243,26 @@ describe("Forwarding a call to a window", () => {
     await until("the end of the connection", () => request?.socket.destroyed);
   });
 
-  it("asks no window for a call that is aborted already", async () => {
+  it("asks no endpoint for a call that is aborted already", async () => {
     const { requests } = await open(replying("Not wanted."));
     await assert.rejects(send({ signal: AbortSignal.abort() }), { name: "AbortError" });
     assert.deepEqual(requests, []);
   });
 
   describe("gives up with a sentence that says what to do", () => {
-    it("where no window is open on the folder", async () => {
+    it("where nobody serves the folder", async () => {
       await open(replying("Elsewhere."), { directories: ["/elsewhere"] });
-      await assert.rejects(send(), ({ message }: Error) => message.includes(`open ${directory} there`));
+      await assert.rejects(send(), ({ message }: Error) => message.includes(`open ${directory} in VS Code`));
     });
 
     it("where there is no state folder", async () => {
-      await assert.rejects(send({ stateFolder: `${stateFolder}/none` }), /need VS Code to be open/);
+      await assert.rejects(
+        send({ stateFolder: `${stateFolder}/none` }),
+        /need Async Agents to be connected in this folder/,
+      );
     });
 
-    it("where windows of the folder are connected to another server", async () => {
+    it("where endpoints of the folder serve another server", async () => {
       const { calls } = await open(replying("Another."), { server: "http://127.0.0.1:4097" });
       await assert.rejects(
         send(),
@@ -268,38 +271,38 @@ describe("Forwarding a call to a window", () => {
       assert.deepEqual(calls, []);
     });
 
-    it("where OpenCode has no server that a window could be connected to, at once", async () => {
+    it("where OpenCode has no server that Async Agents could be connected to, at once", async () => {
       const { requests } = await open(replying("Of another server."));
       const server = new URL("http://localhost:4096/");
       await assert.rejects(send({ ...patient, server }), /has no server .* `opencode serve` or .* --port N`/);
       assert.deepEqual(requests, []);
     });
 
-    it("where the window went away with the call", async () => {
+    it("where the endpoint went away with the call", async () => {
       await open(breaking);
       const patience = { untakenMs: 60_000, takenMs: 0 };
       await assert.rejects(send({ patience }), /went away before it replied.* asyncagents_list/);
     });
 
     for (const status of [401, 403, 404, 500])
-      it(`where the window answers ${status}`, async () => {
+      it(`where the endpoint answers ${status}`, async () => {
         await open(rejecting(status));
-        await assert.rejects(send(), new RegExp(`HTTP status ${status}\\); reload that window`));
+        await assert.rejects(send(), new RegExp(`HTTP status ${status}\\); try again later`));
       });
 
-    it("where the window does not understand the call, without asking again", async () => {
+    it("where the endpoint does not understand the call, without asking again", async () => {
       const { calls } = await open(rejecting(400));
       await assert.rejects(send(patient), /versions that do not fit together; reload .* restart/);
       assert.equal(calls.length, 1);
     });
 
-    it("where the window finds the call too large, without asking again", async () => {
+    it("where the endpoint finds the call too large, without asking again", async () => {
       const { calls } = await open(rejecting(413));
       await assert.rejects(send(patient), /too large \(over 8 MB\); shorten the prompt/);
       assert.equal(calls.length, 1);
     });
 
-    it("where the call is larger than any window takes, without asking at all", async () => {
+    it("where the call is larger than any endpoint takes, without asking at all", async () => {
       const { requests } = await open(replying("Taken."));
       const prompt = "ü".repeat(MAX_CALL_BYTES / 2);
       await assert.rejects(send(patient, { ...call, input: { prompt } }), /too large/);

@@ -8,23 +8,33 @@ describe("The plugin's options", () => {
     stateFolder: defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() }),
     patience: { untakenMs: 10_000, takenMs: 60_000 },
     subagentDepth: undefined,
+    tools: true,
+    graceMs: undefined,
   };
 
   it("can all be left out", () => {
     for (const nothing of [undefined, null, {}]) assert.deepEqual(readOptions(nothing), defaults);
   });
 
-  it("say where the windows are found, how long they are looked for, and how deep subagents may go", () => {
+  it("say where endpoints are found and how long they are looked for, and what a server of ours is told", () => {
+    const ofServer = { subagentDepth: 3, tools: false, graceMs: 60_000 };
     assert.deepEqual(
-      readOptions({ stateFolder: "/state", patienceMs: 1, reloadPatienceMs: 2, subagentDepth: 3 }),
-      { stateFolder: "/state", patience: { untakenMs: 1, takenMs: 2 }, subagentDepth: 3 },
+      readOptions({ stateFolder: "/state", patienceMs: 1, reloadPatienceMs: 2, ...ofServer }),
+      { stateFolder: "/state", patience: { untakenMs: 1, takenMs: 2 }, ...ofServer },
     );
   });
 
   it("count as left out where they do not fit, and only those", () => {
     for (const odd of ["/state", [], 7]) assert.deepEqual(readOptions(odd), defaults);
     assert.deepEqual(
-      readOptions({ stateFolder: "/state", patienceMs: "soon", subagentDepth: "2", more: true }),
+      readOptions({
+        stateFolder: "/state",
+        patienceMs: "soon",
+        subagentDepth: "2",
+        tools: 1,
+        graceMs: "1",
+        more: true,
+      }),
       {
         ...defaults,
         stateFolder: "/state",

@@ -4,9 +4,8 @@ import { ActiveSession } from "../../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { connectedFolder } from "../../../src/ui/folders/connected-folder.ts";
-import { Engines } from "../../../src/ui/folders/engines.ts";
+import { AllTasks } from "../../../src/ui/folders/all-tasks.ts";
 import { FolderState } from "../../../src/ui/folders/folder-state.ts";
-import { Limit } from "../../../src/ui/folders/limit.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../../support/folders.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
@@ -150,7 +149,7 @@ describe("the folders of a workspace", () => {
 
   it("who is told that one is about to close still finds its tasks at work", async () => {
     const atWork: number[] = [];
-    workspace.folders.onWillClose(({ engine }) => atWork.push(engine.active().length));
+    workspace.folders.onWillClose(({ known }) => atWork.push(known.active().length));
     await add("a", 2);
     await workspace.open();
     workspace.remove("a");
@@ -167,10 +166,10 @@ describe("the folders of a workspace", () => {
   });
 
   describe("their tasks", () => {
-    let engines: Engines;
+    let allTasks: AllTasks;
 
-    beforeEach(() => (engines = new Engines(workspace.folders, strictLogger)));
-    afterEach(() => engines.dispose());
+    beforeEach(() => (allTasks = new AllTasks(workspace.folders, strictLogger)));
+    afterEach(() => allTasks.dispose());
 
     const refusal = (code: string, text: RegExp) => (error: unknown) =>
       error instanceof Refusal && error.code === code && text.test(error.message);
@@ -178,59 +177,59 @@ describe("the folders of a workspace", () => {
     it("are found by ID and by the end of one, whichever folder they are of", async () => {
       const [a, b] = [await add("a", 1), await add("b", 2)];
       await workspace.open();
-      assert.equal(engines.active().length, 3);
+      assert.equal(allTasks.active().length, 3);
       for (const [folder, id] of [
         [workspace.get("a"), a.tasks[0]],
         [workspace.get("b"), b.tasks[1]],
       ] as const) {
         assert.ok(id);
-        assert.equal(engines.get(id)?.id, id);
-        assert.equal(engines.folderOf(id), folder);
-        assert.equal(engines.list(engines.find(id).parentSessionID).length, folder.engine.active().length);
+        assert.equal(allTasks.get(id)?.id, id);
+        assert.equal(allTasks.folderOf(id), folder);
+        assert.equal(allTasks.list(allTasks.find(id).parentSessionID).length, folder.known.active().length);
       }
-      assert.deepEqual(engines.list("ses_unknown"), []);
-      assert.equal(engines.child("ses_unknown"), undefined);
+      assert.deepEqual(allTasks.list("ses_unknown"), []);
+      assert.equal(allTasks.child("ses_unknown"), undefined);
     });
 
     it("an ending of an ID that fits tasks of several folders is refused, and names them", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const id = a.tasks[0] ?? "";
-      assert.throws(() => engines.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
-      assert.throws(() => engines.find("nowhere"), refusal("unknown-task", /nowhere/));
-      assert.equal(engines.find(id, engines.find(id).parentSessionID).id, id);
+      assert.throws(() => allTasks.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
+      assert.throws(() => allTasks.find("nowhere"), refusal("unknown-task", /nowhere/));
+      assert.equal(allTasks.find(id, allTasks.find(id).parentSessionID).id, id);
     });
 
     it("[RES-6] one that no folder knows is refused in the words that one folder has, which suggest a new task", async () => {
       const remedy = /no task x, or .*no longer exists; .*start a new asyncagents_task instead/;
       await workspace.open();
-      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
-      await assert.rejects(engines.transcript("x"), refusal("unknown-task", remedy));
-      assert.deepEqual(engines.openRequests(), []);
+      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
+      await assert.rejects(allTasks.transcript("x"), refusal("unknown-task", remedy));
+      assert.deepEqual(allTasks.openRequests(), []);
       await add("a");
       await add("b");
-      assert.throws(() => engines.find("x"), refusal("unknown-task", remedy));
+      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
     });
 
     it("one of another session is as one that never was, also where no folder knows the session that asks", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       for (const reference of [a.tasks[0] ?? "", "ses_"])
-        assert.throws(() => engines.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
+        assert.throws(() => allTasks.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
     });
 
     it("changes are told of each folder as long as it is there", async () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const told: string[] = [];
-      engines.onDidChange(({ id, before, after }) => {
+      allTasks.onDidChange(({ id, before, after }) => {
         if (before?.status === "running" && after?.status === "cancelled") told.push(id);
       });
       await b.engine.cancel(b.tasks[0] ?? "");
       workspace.remove("a");
       await a.engine.cancel(a.tasks[0] ?? "");
       assert.deepEqual(told, b.tasks);
-      assert.equal(engines.get(a.tasks[0] ?? ""), undefined);
+      assert.equal(allTasks.get(a.tasks[0] ?? ""), undefined);
     });
 
     it("what waits for the person in a folder waits no more once it goes", async () => {
@@ -241,7 +240,7 @@ describe("the folders of a workspace", () => {
       server.ask(id);
       await until("the request", () => engine.pendingRequests(id).length === 1);
       const open: number[] = [];
-      engines.onDidChangeRequests(() => open.push(engines.openRequests().length));
+      allTasks.onDidChangeRequests(() => open.push(allTasks.openRequests().length));
       workspace.remove("b");
       assert.deepEqual(open, [0]);
     });
@@ -250,7 +249,7 @@ describe("the folders of a workspace", () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const ids = [...a.tasks, ...b.tasks];
-      const waiting = engines.wait(ids);
+      const waiting = allTasks.wait(ids);
       await b.engine.cancel(b.tasks[0] ?? "");
       await a.engine.cancel(a.tasks[0] ?? "");
       assert.deepEqual(
@@ -278,11 +277,11 @@ describe("what the editor keeps of a folder", () => {
     const state = memento();
     const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
     a.pickedSession = "ses_a";
-    b.save([{ id: "ses_1", description: "Gone", parentSessionID: "ses_b" }]);
+    b.seen = { at: 1, requests: ["per_1"] };
     assert.equal(b.pickedSession, undefined);
-    assert.deepEqual(a.load(), []);
+    assert.equal(a.seen, undefined);
     assert.equal(new FolderState(state, uri("/a"), false).pickedSession, "ses_a");
-    assert.equal(new FolderState(state, uri("/b"), true).load().length, 1);
+    assert.deepEqual(new FolderState(state, uri("/b"), true).seen, { at: 1, requests: ["per_1"] });
   });
 
   it("the first folder takes over what an earlier version kept of the only one, once", () => {
@@ -295,39 +294,20 @@ describe("what the editor keeps of a folder", () => {
     first.pickedSession = undefined;
     assert.equal(new FolderState(state, uri("/a"), true).pickedSession, undefined);
   });
-});
 
-describe("a limit", () => {
-  const never = new AbortController().signal;
-
-  it("lets in so many, and the others in their order as those leave", async () => {
-    const limit = new Limit(2);
-    const inside: number[] = [];
-    const leave = [await limit.enter(never), await limit.enter(never)];
-    assert.ok(limit.isReached);
-    const waiting = [3, 4].map(async (name) => {
-      const left = await limit.enter(never);
-      inside.push(name);
-      return left;
-    });
-    leave[0]?.();
-    (await waiting[0])?.();
-    await waiting[1];
-    assert.deepEqual(inside, [3, 4]);
-    assert.ok(limit.isReached);
-    leave[1]?.();
-    assert.ok(!limit.isReached);
-  });
-
-  it("one that gives up takes no place, neither before nor while it waits", async () => {
-    const limit = new Limit(1);
-    const abort = new AbortController();
-    const leave = await limit.enter(never);
-    const waiting = limit.enter(abort.signal);
-    abort.abort(new Error("given up"));
-    await assert.rejects(waiting, /given up/);
-    await assert.rejects(limit.enter(abort.signal), /given up/);
-    leave();
-    assert.ok(!limit.isReached);
+  it("what an earlier version kept of tasks stays until the daemon has it", () => {
+    const state = memento();
+    const tombstones = [{ id: "ses_1", description: "Gone", parentSessionID: "ses_0" }];
+    const unsettled = [{ id: "ses_2" }];
+    state.kept.set("asyncagents.tombstones file:///a", tombstones);
+    state.kept.set("asyncagents.unsettled file:///a", unsettled);
+    const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
+    assert.deepEqual(a.keptTasks, { tombstones, unsettled });
+    assert.equal(b.keptTasks, undefined);
+    a.leaveTasks([]);
+    assert.deepEqual(a.keptTasks, { tombstones, unsettled });
+    a.leaveTasks(tombstones);
+    assert.equal(a.keptTasks, undefined);
+    assert.equal(state.kept.size, 0);
   });
 });

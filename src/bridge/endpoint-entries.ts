@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
+import { isLiving, startOf } from "../state/processes.ts";
+
+const ENTRY_VERSION = 1;
+/** Called so wherever the plugin of another version may look for it. */
+const FILE_NAME = /^window-[\w-]+\.json$/;
+
+/** What an endpoint tells the plugin of itself: one file per endpoint in the state folder, readable by the user alone. */
+export const endpointEntry = z.object({
+  v: z.literal(ENTRY_VERSION),
+  /** The real paths of the folders whose agents it serves. */
+  directories: z.array(z.string()),
+  /** The address of the OpenCode server whose agents it serves. */
+  server: z.string(),
+  /** Where it listens on 127.0.0.1. */
+  port: z.int().check(z.minimum(1), z.maximum(65_535)),
+  token: z.string(),
+  /** The process that listens. */
+  pid: z.int().check(z.minimum(1)),
+  /** When that process started; see `startOf`. */
+  processStart: z.optional(z.string()),
+  /** Milliseconds since 1970. */
+  openedAt: z.number(),
+});
+export type EndpointEntry = z.infer<typeof endpointEntry>;
+
+/** An entry that other processes can read, until it is withdrawn. */
+export interface PublishedEntry {
+  /** Removes it at once. */
+  withdraw(): void;
+}
+
+/** The folder is created, or made private, where it is not. */
+export async function publishEntry(
+  stateFolder: string,
+  entry: Omit<EndpointEntry, "v" | "processStart">,
+): Promise<PublishedEntry> {
+  await ensurePrivateFolder(stateFolder);
+  const processStart = await startOf(entry.pid);
+  // A name that is never given again: removing what a crash left behind cannot hit another one's entry.
+  const path = join(stateFolder, `window-${randomBytes(9).toString("base64url")}.json`);
+  await writePrivateFile(
+    path,
+    JSON.stringify({ v: ENTRY_VERSION, ...entry, processStart } satisfies EndpointEntry),
+  );
+  return { withdraw: () => rmSync(path, { force: true }) };
+}
+
+/** The entries of all endpoints, in no order, with those that crashes left behind. None: there is no folder. */
+export async function readEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
+  return (await readFiles(stateFolder)).map(({ entry }) => entry);
+}
+
+/** The entries of endpoints that run. Behind any other one the port may be a stranger's: nothing may be sent there. */
+export async function readLivingEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
+  const entries = await readEntries(stateFolder);
+  const living = await Promise.all(entries.map(isLiving));
+  return entries.filter((_, index) => living[index]);
+}
+
+/** Removes the entries that crashes left behind. Those of other versions are left to them. */
+export async function removeStale(stateFolder: string): Promise<void> {
+  const removeIfStale = async ({ path, entry }: EntryFile) => {
+    if (!(await isLiving(entry))) await rm(path, { force: true });
+  };
+  await Promise.all((await readFiles(stateFolder)).map(removeIfStale));
+}
+
+interface EntryFile {
+  readonly path: string;
+  readonly entry: EndpointEntry;
+}
+
+async function readFiles(stateFolder: string): Promise<readonly EntryFile[]> {
+  const names = (await namesIn(stateFolder)).filter((name) => FILE_NAME.test(name));
+  const files = await Promise.all(names.map((name) => readEntryFile(join(stateFolder, name))));
+  return files.filter((file) => file !== undefined);
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Undefined: it was withdrawn meanwhile, or is nothing that this version understands. */
+async function readEntryFile(path: string): Promise<EntryFile | undefined> {
+  try {
+    return { path, entry: z.parse(endpointEntry, JSON.parse(await readFile(path, "utf8"))) };
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

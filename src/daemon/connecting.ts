@@ -1,0 +1,219 @@
+import type { ActiveSession } from "../engine/active-session.ts";
+import type { ConnectionFailure, ConnectionState, ServerConnection } from "../engine/connection.ts";
+import type { TaskEngine } from "../engine/engine.ts";
+import { messageOf, Refusal, textOf } from "../engine/errors.ts";
+import { Emitter, unlessCancelled, type CancelSignal, type Disposable, type Event } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import type { Limit } from "./limit.ts";
+
+/** How soon what could not be read is read again, in milliseconds; each time it takes twice as long. */
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 10_000;
+
+export interface ConnectingOptions {
+  readonly connection: ServerConnection;
+  readonly engine: Pick<TaskEngine, "connect" | "disconnect">;
+  readonly session: Pick<ActiveSession, "refresh">;
+  /** Shared by all folders: each start takes much of the machine. */
+  readonly starts: Limit;
+  /** Whether a server that runs is joined by itself: loading a folder that nobody uses would cost the server. */
+  readonly joins: () => boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Joins a connection and its engine: who waits for it, and what is read once it is there. */
+export class Connecting implements Disposable {
+  /** The reading that was begun last. */
+  private reading: Promise<void> = Promise.resolve();
+  private upToDate = false;
+  /** Why the tasks could not be read; they are read again until they are known. */
+  private readFailure: ConnectionFailure | undefined;
+  private failedReads = 0;
+  private retry: Disposable | undefined;
+  private readonly changes: Emitter<void>;
+  /** The state changed, or what is known of the tasks became current. */
+  readonly onDidChange: Event<void>;
+  /** Those who wait for a connection, each with its way to give up. */
+  private readonly waits = new Set<AbortController>();
+  /** How many of them wait for servers of other folders. */
+  private queued = 0;
+  private readonly subscriptions: readonly Disposable[];
+
+  constructor(private readonly options: ConnectingOptions) {
+    const { connection, logger } = options;
+    this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
+    this.onDidChange = this.changes.event;
+    this.subscriptions = [
+      connection.onDidConnect(() => {
+        this.failedReads = 0;
+        this.readFailure = undefined;
+        this.readUntilKnown();
+      }),
+      connection.onDidChangeState(({ kind }) => {
+        if (kind !== "connected") this.lose();
+        this.changes.fire();
+      }),
+    ];
+  }
+
+  /** As people see it: connected only once the tasks were read. */
+  get state(): ConnectionState {
+    const { state } = this.options.connection;
+    if (this.queued > 0 && state.kind === "disconnected")
+      return { kind: "connecting", detail: sentence("Waiting for the servers of other folders…") };
+    if (state.kind !== "connected" || this.upToDate) return state;
+    return this.readFailure
+      ? { kind: "failed", failure: this.readFailure }
+      : { kind: "connecting", detail: "" };
+  }
+
+  /** Joins a server that runs already, if the folder uses one. Starts none; never rejects. */
+  async join(): Promise<void> {
+    if (!this.options.joins()) return;
+    try {
+      if (await this.options.connection.adopt()) await this.reading;
+    } catch (error) {
+      this.options.logger.warn(`No running server was joined: ${messageOf(error)}`);
+    }
+  }
+
+  /** Resolves once connected and up to date. */
+  async connect(signal?: CancelSignal): Promise<void> {
+    if (this.options.connection.state.kind !== "connected") await this.connectOrGiveUp(signal);
+    await unlessCancelled(this.readFailure ? this.readAnew() : this.reading, signal, cancelled);
+  }
+
+  /** Reads everything anew from the server. */
+  async refresh(): Promise<void> {
+    if (this.options.connection.state.kind === "connected") return this.readAnew();
+    await this.connect();
+  }
+
+  /** Gives up connecting, for all who wait for it. A server that others use stays. */
+  async cancel(): Promise<void> {
+    this.giveUp();
+    // Nobody need have waited: a server that crashed is started again by itself.
+    if (this.options.connection.state.kind === "connecting") await this.options.connection.disconnect();
+  }
+
+  /** Leaves the present server. */
+  async disconnect(): Promise<void> {
+    this.giveUp();
+    await this.options.connection.disconnect();
+  }
+
+  /** Ends a server that this product started, and leaves it; one that is only starting, too. */
+  async stopServer(): Promise<void> {
+    this.giveUp();
+    await this.options.connection.stopServer();
+  }
+
+  dispose(): void {
+    this.giveUp();
+    this.retry?.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.changes.dispose();
+  }
+
+  private async connectOrGiveUp(signal: CancelSignal | undefined): Promise<void> {
+    const wait = new AbortController();
+    const stop = (): void => wait.abort();
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+    this.waits.add(wait);
+    try {
+      await this.connectInTurn(wait.signal);
+    } catch (error) {
+      throw wait.signal.aborted ? cancelled() : error;
+    } finally {
+      this.waits.delete(wait);
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  private async connectInTurn(signal: AbortSignal): Promise<void> {
+    const { connection } = this.options;
+    // Whoever comes while a start is under way takes part in it.
+    if (connection.state.kind === "connecting") return connection.connect(signal);
+    const leave = await this.turn(signal);
+    await connection.connect(signal).finally(leave);
+  }
+
+  private async turn(signal: AbortSignal): Promise<() => void> {
+    const { starts } = this.options;
+    if (!starts.isReached) return starts.enter(signal);
+    this.countQueued(1);
+    return starts.enter(signal).finally(() => this.countQueued(-1));
+  }
+
+  private countQueued(change: number): void {
+    this.queued += change;
+    this.changes.fire();
+  }
+
+  private giveUp(): void {
+    for (const wait of this.waits) wait.abort();
+  }
+
+  private lose(): void {
+    this.upToDate = false;
+    this.readFailure = undefined;
+    this.retry?.dispose();
+    this.options.engine.disconnect();
+  }
+
+  /** Reads because somebody asks for it, who is told where it fails. */
+  private readAnew(): Promise<void> {
+    this.readFailure = undefined;
+    this.changes.fire();
+    return this.read();
+  }
+
+  /** One read that fails says nothing of the next one, so it is tried again until it succeeds or the connection is lost. */
+  private readUntilKnown(): void {
+    this.read().catch(() => undefined);
+  }
+
+  private read(): Promise<void> {
+    this.retry?.dispose();
+    const reading: Promise<void> = this.readAll(() => this.reading === reading);
+    return (this.reading = reading);
+  }
+
+  private async readAll(isLast: () => boolean): Promise<void> {
+    const { connection, engine, session } = this.options;
+    try {
+      await engine.connect();
+      await session.refresh();
+      // The one that overtook it tells how things are.
+      if (!isLast()) return await this.reading;
+      // The connection may be gone again by now.
+      this.upToDate = connection.state.kind === "connected";
+      this.readFailure = undefined;
+      this.failedReads = 0;
+    } catch (error) {
+      if (isLast() && connection.state.kind === "connected") this.failRead(error);
+      throw error;
+    } finally {
+      this.changes.fire();
+    }
+  }
+
+  private failRead(error: unknown): void {
+    const { clock, logger } = this.options;
+    const delay = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.failedReads++);
+    logger.warn(`The tasks could not be read from the server: ${messageOf(error)}`);
+    this.readFailure = {
+      code: "gave-up",
+      message: sentence("The tasks could not be read from the server: {0}", textOf(error)),
+      remedy: sentence("Async Agents keeps trying; refresh to try at once."),
+    };
+    this.retry = clock.after(delay, () => this.readUntilKnown());
+  }
+}
+
+function cancelled(): Refusal {
+  return new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
+}

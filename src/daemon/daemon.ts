@@ -1,0 +1,169 @@
+import { join } from "node:path";
+import { messageOf, Refusal } from "../engine/errors.ts";
+import type { Disposable } from "../engine/event.ts";
+import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import { ServerEvents } from "../opencode/server-events.ts";
+import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
+import { DaemonServer } from "../rpc/daemon-server.ts";
+import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
+import { OwnServers } from "../opencode/own-servers.ts";
+import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
+import { StartLock } from "../state/start-lock.ts";
+import { ThreadTokenCounter } from "../tokens/token-counter.ts";
+import { systemClock } from "./clock.ts";
+import { Folders } from "./folders.ts";
+import { handOver, takeOver } from "./handed-over.ts";
+import { Lifetime } from "./lifetime.ts";
+import { Limit } from "./limit.ts";
+import { LogFile } from "./log-file.ts";
+
+/** How long folders and the daemon outlive their windows, in milliseconds, so that a reload finds them. */
+const GRACE_MS = 60_000;
+/** How long the answer to a hand-over may take to be sent, in milliseconds. */
+const ANSWER_MS = 100;
+/** How many servers are started at once. */
+const STARTS_AT_ONCE = 2;
+
+const LOST_WORK = "What works without a window could not be handed from one daemon to the next.";
+
+export interface DaemonOptions {
+  /** A folder of this user alone. */
+  readonly stateFolder: string;
+  /** The extension's. */
+  readonly version: string;
+  readonly home: string;
+  /** The folder of the bundles that it starts. */
+  readonly bundles: string;
+  readonly graceMs?: number;
+  /** Nobody needs it any more, or another one takes over; everything is left. */
+  readonly onEnd: () => void;
+}
+
+/** What this product does for this user, in one process for all windows. */
+export class Daemon implements FolderHost {
+  private readonly startedAt = systemClock.now();
+  private readonly tokens: ThreadTokenCounter;
+  private readonly ownServers: OwnServers;
+  private readonly folders: Folders;
+  private readonly lifetime: Lifetime;
+  private readonly sweep: Disposable;
+  private swept: Promise<void> | undefined;
+  private server: DaemonServer | undefined;
+  private ending: Promise<void> | undefined;
+  readonly onDidLog;
+
+  private constructor(
+    private readonly options: DaemonOptions,
+    private readonly log: LogFile,
+  ) {
+    const { stateFolder, home, bundles, graceMs = GRACE_MS } = options;
+    const bundle = (name: string): string => join(bundles, name);
+    this.onDidLog = log.onLine;
+    this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
+    this.ownServers = new OwnServers({ stateFolder, graceMs, clock: systemClock, logger: log });
+    this.folders = new Folders({
+      stateFolder,
+      home,
+      bundle,
+      ownServers: this.ownServers,
+      tokens: this.tokens,
+      starts: new Limit(STARTS_AT_ONCE),
+      events: new ServerEvents(systemClock),
+      graceMs,
+      clock: systemClock,
+      logger: log,
+    });
+    this.lifetime = new Lifetime(systemClock, graceMs, () => void this.end("nobody needs it"));
+    // By then the windows that the last daemon served have joined what is theirs.
+    this.sweep = systemClock.after(graceMs, () => void (this.swept = this.sweepServers()));
+    this.folders.onDidChangeCount((folders) => this.lifetime.follow({ folders }));
+  }
+
+  /** Resolves when windows can connect. Undefined: another daemon serves this user already. */
+  static async start(options: DaemonOptions): Promise<Daemon | undefined> {
+    const { stateFolder, version } = options;
+    await ensurePrivateFolder(stateFolder);
+    const log = new LogFile(stateFolder, () => systemClock.now());
+    const daemon = new Daemon(options, log);
+    const server = await DaemonServer.open({
+      stateFolder,
+      host: daemon,
+      version,
+      clock: systemClock,
+      logger: log,
+    });
+    if (!server) return undefined;
+    daemon.server = server;
+    server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
+    log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
+    await daemon.resume();
+    return daemon;
+  }
+
+  async open(folder: OpenFolder): Promise<HostedFolder> {
+    if (this.ending)
+      throw new Refusal("unavailable", sentence("The background process is ending; try again."));
+    return this.folders.open(folder);
+  }
+
+  async status(): Promise<DaemonStatus> {
+    return { folders: await this.folders.status(), pid: process.pid, startedAt: this.startedAt };
+  }
+
+  stop(directories: readonly string[]): Promise<void> {
+    return this.folders.stop(directories);
+  }
+
+  handOver(): Promise<void> {
+    return this.end("another one takes over", handOver);
+  }
+
+  noteFailure(...[message, error]: Parameters<Logger["error"]>): void {
+    this.log.error(message, error);
+  }
+
+  private async resume(): Promise<void> {
+    try {
+      for (const folder of await takeOver(this.options.stateFolder))
+        this.folders.resume(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
+    } catch (error) {
+      this.noteFailure(LOST_WORK, error);
+    }
+  }
+
+  private async sweepServers(): Promise<void> {
+    try {
+      await this.ownServers.sweep();
+    } catch (error) {
+      this.log.warn(`The servers that an earlier daemon left could not be ended: ${messageOf(error)}`);
+    }
+  }
+
+  /**
+   * Takes no command any more, and leaves the servers that are in use to whoever comes next.
+   * @param handOn where it is known that one comes
+   */
+  end(why: string, handOn?: typeof handOver): Promise<void> {
+    this.ending ??= this.leave(why, handOn);
+    return this.ending;
+  }
+
+  private async leave(why: string, handOn?: typeof handOver): Promise<void> {
+    this.log.info(`The daemon ends: ${why}.`);
+    this.lifetime.dispose();
+    this.tokens.dispose();
+    this.sweep.dispose();
+    const [working] = await Promise.all([this.folders.leave(), this.ownServers.leave(), this.swept]);
+    const { stateFolder } = this.options;
+    await handOn?.(stateFolder, working).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
+    await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
+      this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
+    );
+    // Whoever asked for it hears first that it is done.
+    systemClock.after(ANSWER_MS, () => {
+      this.server?.dispose();
+      this.options.onEnd();
+    });
+  }
+}

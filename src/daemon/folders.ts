@@ -1,0 +1,198 @@
+import { Emitter, type Event } from "../engine/event.ts";
+import type { Clock } from "../engine/ports.ts";
+import type { DaemonStatus, FolderSettings, OpenFolder } from "../rpc/contract.ts";
+import type { HostedFolder } from "../rpc/folder-host.ts";
+import { Folder, type Shared } from "./folder.ts";
+import { StateFile } from "./state-files.ts";
+
+/** How often a folder in which work was stopped is looked at, in milliseconds, until its parents are notified. */
+const STOP_LOOK_MS = 500;
+
+/** A folder, and the windows that have it open. */
+interface Held {
+  readonly folder: Folder;
+  /** What each window said last. */
+  readonly windows: Map<object, FolderSettings>;
+  /** How long work goes on after the last window has left, in milliseconds. */
+  keepWorkingMs: number;
+  /** Since the last window has left; aborts once there is one again. */
+  left: AbortController | undefined;
+}
+
+/** The folders by their real paths: those that windows have open, and those in which work goes on without any. */
+export class Folders {
+  /** A folder that is only being opened is there already. */
+  private readonly folders = new Map<string, Promise<Held>>();
+  private readonly held = new Map<string, Held>();
+  private readonly changes: Emitter<number>;
+  /** Tells how many folders there are. */
+  readonly onDidChangeCount: Event<number>;
+
+  constructor(private readonly shared: Shared) {
+    this.changes = new Emitter((error) => shared.logger.error("A listener to the folders failed.", error));
+    this.onDidChangeCount = this.changes.event;
+  }
+
+  get count(): number {
+    return this.folders.size;
+  }
+
+  /** For one window; the same folder has the same service for all of them. */
+  async open(opened: OpenFolder): Promise<HostedFolder> {
+    const window = {};
+    const held = await this.hold(opened);
+    // It can have ended just now.
+    if (this.held.get(opened.directory) !== held) return this.open(opened);
+    held.folder.useEnvironment(opened.env);
+    const configure = (settings: FolderSettings): void => {
+      held.windows.set(window, settings);
+      this.configure(held, settings);
+    };
+    configure(opened.settings);
+    return {
+      service: held.folder,
+      configure,
+      close: () => {
+        held.windows.delete(window);
+        this.followWindows(held);
+      },
+    };
+  }
+
+  status(): Promise<DaemonStatus["folders"]> {
+    return Promise.all(
+      [...this.held.values()].map(async ({ folder, windows }) => ({
+        directory: folder.directory,
+        windows: windows.size,
+        tasks: folder.active(),
+        server: await folder.server(),
+      })),
+    );
+  }
+
+  /** Cancels the tasks of these folders, and leaves those that no window has open. */
+  async stop(directories: readonly string[]): Promise<void> {
+    const { logger } = this.shared;
+    const stopped = directories.flatMap((directory) => this.held.get(directory) ?? []);
+    const outcomes = await Promise.allSettled(
+      stopped.map(async (held) => {
+        logger.info(`Work in ${held.folder.directory} is stopped.`);
+        try {
+          await held.folder.cancelAll();
+        } finally {
+          if (held.windows.size === 0) await this.keepUntilLeft(held, STOP_LOOK_MS, 0);
+        }
+      }),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed) throw failed.reason;
+  }
+
+  /** Goes on with the work that another daemon left in a folder, without a window. */
+  async resume(left: OpenFolder): Promise<void> {
+    const held = await this.hold(left);
+    // A window may have been quicker.
+    if (held.windows.size > 0) return;
+    this.followWindows(held);
+    await held.folder.calls.join();
+  }
+
+  /**
+   * Leaves all folders; their servers stay for whoever comes within their grace period. Resolves to those in which work is
+   * to go on without a window.
+   */
+  async leave(): Promise<readonly OpenFolder[]> {
+    const working = [...this.held.values()]
+      .filter(
+        ({ folder, windows }) => windows.size === 0 && (folder.active().length > 0 || folder.isTelling()),
+      )
+      .map(({ folder }) => folder.opened());
+    const left = await Promise.allSettled(this.folders.values());
+    this.folders.clear();
+    this.held.clear();
+    await Promise.all(
+      left.map(async (outcome) => {
+        if (outcome.status === "rejected") return;
+        outcome.value.left?.abort();
+        await outcome.value.folder.leave();
+      }),
+    );
+    this.changes.fire(0);
+    return working;
+  }
+
+  private hold(opened: OpenFolder): Promise<Held> {
+    const { directory } = opened;
+    const known = this.folders.get(directory);
+    if (known) return known;
+    const holding = this.begin(opened);
+    this.folders.set(directory, holding);
+    holding.catch(() => this.folders.delete(directory));
+    this.changes.fire(this.count);
+    return holding;
+  }
+
+  private async begin(opened: OpenFolder): Promise<Held> {
+    const { directory, settings, kept } = opened;
+    const { stateFolder, logger } = this.shared;
+    const state = await StateFile.open(stateFolder, directory, logger);
+    if (kept) state.takeOver(kept);
+    const folder = new Folder(opened, this.shared, state);
+    const { keepWorkingMs } = settings;
+    const held: Held = { folder, windows: new Map(), keepWorkingMs, left: undefined };
+    this.held.set(directory, held);
+    logger.info(`${directory} is open.`);
+    return held;
+  }
+
+  private configure(held: Held, settings: FolderSettings): void {
+    held.keepWorkingMs = settings.keepWorkingMs;
+    held.folder.configure(settings);
+    this.followWindows(held);
+  }
+
+  private followWindows(held: Held): void {
+    const { folder, windows } = held;
+    folder.setWatched([...windows.values()].some(({ watched }) => watched));
+    held.left?.abort();
+    held.left = undefined;
+    if (windows.size === 0) void this.keepUntilLeft(held, this.shared.graceMs, held.keepWorkingMs);
+  }
+
+  /**
+   * Keeps a folder without windows while it is at work. Resolves once it is left, or a window has it open again.
+   * @param everyMs how often it is looked at
+   * @param keepMs how long work may go on
+   */
+  private async keepUntilLeft(held: Held, everyMs: number, keepMs: number): Promise<void> {
+    const { clock, logger } = this.shared;
+    const { folder } = held;
+    held.left?.abort();
+    held.left = new AbortController();
+    const { signal } = held.left;
+    // Counted by timers, which neither go on while the machine sleeps nor follow a clock that is set.
+    let aloneMs = 0;
+    for (;;) {
+      await pause(clock, everyMs);
+      if (signal.aborted) return;
+      aloneMs += everyMs;
+      const isAtWork = await folder.isAtWork();
+      if (signal.aborted) return;
+      if (!isAtWork) break;
+      // Of a task that has just ended, its parent is to know.
+      const isOver = aloneMs >= keepMs + (folder.isTelling() ? this.shared.graceMs : 0);
+      if (!isOver) continue;
+      logger.warn(`Work in ${folder.directory} ends: no window had it open for as long as work may go on.`);
+      break;
+    }
+    this.held.delete(folder.directory);
+    this.folders.delete(folder.directory);
+    logger.info(`${folder.directory} is closed.`);
+    await folder.finish();
+    this.changes.fire(this.count);
+  }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
+}

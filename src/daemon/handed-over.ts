@@ -1,0 +1,30 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { openFolder } from "../rpc/arguments.ts";
+import type { OpenFolder } from "../rpc/contract.ts";
+import { writePrivateFile } from "../state/private-files.ts";
+
+/*
+ * Folders in which work goes on without a window, as one daemon hands them to the next. They are in a file for that moment
+ * only, as there are secrets in an environment.
+ */
+
+const fileIn = (stateFolder: string): string => join(stateFolder, "handed-over.json");
+
+export async function handOver(stateFolder: string, folders: readonly OpenFolder[]): Promise<void> {
+  if (folders.length > 0) await writePrivateFile(fileIn(stateFolder), JSON.stringify(folders));
+}
+
+/** Throws where they cannot be read. */
+export async function takeOver(stateFolder: string): Promise<readonly OpenFolder[]> {
+  const file = fileIn(stateFolder);
+  try {
+    return z.parse(z.array(openFolder), JSON.parse(await readFile(file, "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  } finally {
+    await rm(file, { force: true });
+  }
+}

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { messageOf } from "../engine/errors.ts";
+import { Emitter, type Event } from "../engine/event.ts";
+import type { Logger } from "../engine/ports.ts";
+import { withTombstone } from "../engine/find-task.ts";
+import type { Tombstone, TombstoneStore } from "../engine/registry.ts";
+import type { TaskRecord } from "../engine/task.ts";
+import { keptTasks } from "../rpc/arguments.ts";
+import type { KeptTasks } from "../rpc/contract.ts";
+import { writePrivateFile } from "../state/private-files.ts";
+
+const FILE_VERSION = 1;
+
+const keptFile = z.extend(keptTasks, { v: z.literal(FILE_VERSION), isUsed: z.optional(z.boolean()) });
+
+interface Kept extends KeptTasks {
+  /** Whether the folder was connected to a server of ours, and has not left it. */
+  readonly isUsed?: boolean | undefined;
+}
+
+/** What of a folder outlives the daemon, in a file of the private state folder. */
+export class StateFile implements TombstoneStore {
+  /** What is to be written; undefined: the file says all. */
+  private unwritten: Kept | undefined;
+  private writing: Promise<void> = Promise.resolve();
+  private readonly burials: Emitter<Tombstone>;
+  /** A task whose session is gone. */
+  readonly onDidBury: Event<Tombstone>;
+
+  private constructor(
+    private readonly path: string,
+    private kept: Kept,
+    private readonly logger: Logger,
+  ) {
+    this.burials = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
+    this.onDidBury = this.burials.event;
+  }
+
+  /** @param directory the folder's real path */
+  static async open(stateFolder: string, directory: string, logger: Logger): Promise<StateFile> {
+    const name = createHash("sha256").update(directory).digest("hex").slice(0, 16);
+    const path = join(stateFolder, `tasks-${name}.json`);
+    return new StateFile(path, await read(path, logger), logger);
+  }
+
+  /** Before anything is loaded. */
+  takeOver({ tombstones, unsettled }: KeptTasks): void {
+    this.keep({
+      ...this.kept,
+      tombstones: this.kept.tombstones.reduce(withTombstone, tombstones),
+      unsettled: [...new Map([...unsettled, ...this.kept.unsettled].map((task) => [task.id, task])).values()],
+    });
+  }
+
+  load(): readonly Tombstone[] {
+    return this.kept.tombstones;
+  }
+
+  save(tombstones: readonly Tombstone[]): void {
+    this.keep({ ...this.kept, tombstones });
+    const last = tombstones.at(-1);
+    if (last) this.burials.fire(last);
+  }
+
+  loadUnsettled(): readonly TaskRecord[] {
+    return this.kept.unsettled;
+  }
+
+  saveUnsettled(records: readonly TaskRecord[]): void {
+    this.keep({ ...this.kept, unsettled: records });
+  }
+
+  get isUsed(): boolean {
+    return this.kept.isUsed ?? false;
+  }
+
+  setUsed(isUsed: boolean): void {
+    if (isUsed !== this.isUsed) this.keep({ ...this.kept, isUsed });
+  }
+
+  /** Resolves when everything is written, as far as that can be. */
+  written(): Promise<void> {
+    return this.writing;
+  }
+
+  private keep(kept: Kept): void {
+    this.kept = kept;
+    const isDue = this.unwritten !== undefined;
+    this.unwritten = kept;
+    // What changes while a write is under way is written by one more.
+    if (!isDue) this.writing = this.writing.then(() => this.write());
+  }
+
+  private async write(): Promise<void> {
+    const { unwritten } = this;
+    this.unwritten = undefined;
+    try {
+      await writePrivateFile(this.path, JSON.stringify({ v: FILE_VERSION, ...unwritten }));
+    } catch (error) {
+      this.logger.warn(`What is kept of tasks could not be written to ${this.path}: ${messageOf(error)}`);
+    }
+  }
+}
+
+async function read(path: string, logger: Logger): Promise<Kept> {
+  try {
+    return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+      logger.warn(`What was kept of tasks in ${path} cannot be used: ${messageOf(error)}`);
+    return { tombstones: [], unsettled: [] };
+  }
+}

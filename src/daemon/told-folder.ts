@@ -1,0 +1,107 @@
+import type { ActiveSession } from "../engine/active-session.ts";
+import type { TaskEngine } from "../engine/engine.ts";
+import type { Disposable, Event } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import type { Session } from "../engine/server-model.ts";
+import type { Child } from "../engine/subagent.ts";
+import { isTask } from "../engine/subagent.ts";
+import type { FolderChange, FolderSnapshot, MirroredSession } from "../rpc/contract.ts";
+import type { Connecting } from "./connecting.ts";
+import type { StateFile } from "./state-files.ts";
+import { ToldChanges } from "./told-changes.ts";
+
+export interface ToldFolderOptions {
+  readonly engine: TaskEngine;
+  readonly session: ActiveSession;
+  readonly connecting: Connecting;
+  readonly state: StateFile;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What windows are told of a folder: all of it at first, then what changes. */
+export class ToldFolder implements Disposable {
+  private readonly changes: ToldChanges;
+  private readonly subscriptions: readonly Disposable[];
+  readonly onDidChange: Event<readonly FolderChange[]>;
+
+  constructor(private readonly options: ToldFolderOptions) {
+    const { engine, session, connecting, state, clock, logger } = options;
+    const changes = new ToldChanges(clock, logger);
+    this.changes = changes;
+    this.onDidChange = changes.onDidTell;
+    this.subscriptions = [
+      changes,
+      connecting.onDidChange(() =>
+        changes.note("connection", () => ({ type: "connection", state: connecting.state }), "now"),
+      ),
+      engine.onDidChangeSession((id) => {
+        const read = (): FolderChange => {
+          const session = engine.session(id);
+          return { type: "session", id, session: session && mirrored(session) };
+        };
+        changes.note(`session ${id}`, read, "progress");
+      }),
+      engine.onDidChange((change) => {
+        const { id } = change;
+        changes.note(`task ${id}`, () => ({ type: "task", id, task: engine.get(id) }), urgencyOf(change));
+      }),
+      engine.onDidChangeSubagent((change) => {
+        const { id } = change;
+        const read = (): FolderChange => ({ type: "subagent", id, subagent: engine.subagent(id) });
+        changes.note(`subagent ${id}`, read, urgencyOf(change));
+      }),
+      engine.onDidChangeRequests(() =>
+        changes.note("requests", () => ({ type: "requests", requests: engine.allRequests() }), "now"),
+      ),
+      engine.onDidWarn((task) => changes.noteEvent({ type: "ceiling-near", task })),
+      engine.onDidRefuseSubagent((refused) => changes.noteEvent({ type: "subagent-refused", refused })),
+      session.onDidChange(() =>
+        changes.note("latest-session", () => ({ type: "latest-session", id: session.id }), "now"),
+      ),
+      state.onDidBury((tombstone) => changes.noteEvent({ type: "tombstone", tombstone })),
+    ];
+  }
+
+  snapshot(): FolderSnapshot {
+    const { engine, session, connecting, state } = this.options;
+    return {
+      connection: connecting.state,
+      sessions: engine.sessions().map(mirrored),
+      tasks: engine.allTasks(),
+      subagents: engine.allSubagents(),
+      requests: engine.allRequests(),
+      tombstones: state.load(),
+      latestSessionID: session.id,
+    };
+  }
+
+  flush(): void {
+    this.changes.flush();
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+  }
+}
+
+function mirrored(session: Session): MirroredSession {
+  return session.task.kind === "task"
+    ? { ...session, task: { kind: "task" } }
+    : { ...session, task: session.task };
+}
+
+/** What people wait for is told at once: that something begins, ends, needs them, or what became of the notice. */
+function urgencyOf({ before, after }: { before: Child | undefined; after: Child | undefined }) {
+  const isOnlyProgress =
+    before &&
+    after &&
+    before.status === after.status &&
+    before.progress?.phase === after.progress?.phase &&
+    revisionOf(before) === revisionOf(after);
+  return isOnlyProgress ? "progress" : "now";
+}
+
+function revisionOf(child: Child): number | undefined {
+  return isTask(child) ? child.revision : undefined;
+}

@@ -1,0 +1,96 @@
+import { Refusal, unknownTask } from "./errors.ts";
+import { sentence } from "./sentence.ts";
+import { shortID, type TaskRecord } from "./task.ts";
+
+type Named = Pick<TaskRecord, "id" | "parentSessionID">;
+
+/** What is remembered of a task whose session is gone. */
+export interface Tombstone {
+  readonly id: string;
+  readonly description: string;
+  readonly parentSessionID: string;
+}
+
+/** How many tasks are remembered whose session is gone. */
+const TOMBSTONES_KEPT = 1_000;
+
+export function withTombstone(
+  tombstones: readonly Tombstone[],
+  { id, description, parentSessionID }: Tombstone,
+): readonly Tombstone[] {
+  const others = tombstones.filter((tombstone) => tombstone.id !== id);
+  return [...others, { id, description, parentSessionID }].slice(-TOMBSTONES_KEPT);
+}
+
+/**
+ * Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all,
+ * without one).
+ */
+export function findTask<T extends Named>(
+  tasks: readonly T[],
+  tombstones: readonly Tombstone[],
+  reference: string,
+  parentSessionID?: string,
+): T {
+  const wanted = reference.trim();
+  if (wanted === "")
+    throw new Refusal("unknown-task", sentence("The task ID is empty; give the ID that the list shows."));
+  const candidates = tasks.filter(
+    (task) => parentSessionID === undefined || task.parentSessionID === parentSessionID,
+  );
+  const exact = candidates.find(({ id }) => id === wanted);
+  if (exact) return exact;
+  const matches = candidates.filter(({ id }) => isPartOf(id, wanted));
+  const [match] = matches;
+  if (!match) throw noSuchTask(tombstones, wanted, parentSessionID);
+  if (matches.length > 1) {
+    const ids = matches.slice(0, 5).map(({ id }) => shortID(id));
+    throw new Refusal(
+      "ambiguous-task",
+      sentence("Several tasks match {0}: {1}; give more of the ID.", wanted, ids.join(", ")),
+    );
+  }
+  return match;
+}
+
+/** Why there is no task of this ID: it never was, or its session is gone. */
+export function noSuchTask(
+  tombstones: readonly Tombstone[],
+  wanted: string,
+  parentSessionID?: string,
+): Refusal {
+  const gone = tombstones.find(
+    (tombstone) =>
+      (parentSessionID === undefined || tombstone.parentSessionID === parentSessionID) &&
+      isPartOf(tombstone.id, wanted),
+  );
+  return gone
+    ? new Refusal(
+        "session-gone",
+        sentence(
+          'The session of task {0} "{1}" no longer exists; start a new asyncagents_task instead.',
+          shortID(gone.id),
+          gone.description,
+        ),
+      )
+    : unknownTask(wanted);
+}
+
+export function noSuchBatch(batchID: string): Refusal {
+  return new Refusal(
+    "unknown-batch",
+    sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
+  );
+}
+
+/** Why there is no task or subagent of this ID. */
+export function noSuchSubagent(sessionID: string): Refusal {
+  return new Refusal(
+    "unknown-session",
+    sentence("There is no subagent {0} any more; refresh the view to see what there is.", shortID(sessionID)),
+  );
+}
+
+function isPartOf(id: string, wanted: string): boolean {
+  return id.startsWith(wanted) || id.endsWith(wanted);
+}

@@ -1,0 +1,40 @@
+import type { ConnectionState } from "./connection.ts";
+import type { RefusedSubagent } from "./engine.ts";
+import type { Tombstone } from "./find-task.ts";
+import type { PendingRequest, Session } from "./server-model.ts";
+import type { Subagent } from "./subagent.ts";
+import type { RecordReading, Task } from "./task.ts";
+
+/** A session without its record: the task tells that. */
+export type MirroredSession = Omit<Session, "task"> & {
+  readonly task: Exclude<RecordReading, { kind: "task" }> | { readonly kind: "task" };
+};
+
+/** All that a window shows of a folder. */
+export interface FolderSnapshot {
+  /** Connected only once the tasks were read. */
+  readonly connection: ConnectionState;
+  readonly sessions: readonly MirroredSession[];
+  /** Cleared ones too. */
+  readonly tasks: readonly Task[];
+  readonly subagents: readonly Subagent[];
+  /** Of every session of the folder, the oldest first. */
+  readonly requests: readonly PendingRequest[];
+  readonly tombstones: readonly Tombstone[];
+  /** The session in which a person last wrote; undefined: the folder has none. */
+  readonly latestSessionID?: string | undefined;
+}
+
+/** One step by which what is known of a folder changes. Without its value, what it is about is no more. */
+export type FolderChange =
+  | { readonly type: "connection"; readonly state: ConnectionState }
+  | { readonly type: "session"; readonly id: string; readonly session?: MirroredSession | undefined }
+  | { readonly type: "task"; readonly id: string; readonly task?: Task | undefined }
+  | { readonly type: "subagent"; readonly id: string; readonly subagent?: Subagent | undefined }
+  | { readonly type: "requests"; readonly requests: readonly PendingRequest[] }
+  | { readonly type: "tombstone"; readonly tombstone: Tombstone }
+  | { readonly type: "latest-session"; readonly id?: string | undefined }
+  /** Everything anew: what came before counts no more. */
+  | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
+  | { readonly type: "ceiling-near"; readonly task: Task }
+  | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };

@@ -1,0 +1,360 @@
+import type { ConnectionState } from "./connection.ts";
+import type { OpenRequest, RefusedSubagent } from "./engine.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
+import { findTask, noSuchBatch, withTombstone, type Tombstone } from "./find-task.ts";
+import type { FolderChange, FolderSnapshot, MirroredSession } from "./folder-changes.ts";
+import type { Clock, Logger } from "./ports.ts";
+import type { TaskChange, UnreadableTask } from "./registry.ts";
+import { isSame } from "./same.ts";
+import type { PendingRequest } from "./server-model.ts";
+import { isAtWork, type Child, type Subagent, type SubagentChange } from "./subagent.ts";
+import { isActive, type Task } from "./task.ts";
+import { totals, type Totals } from "./totals.ts";
+import { descendants, Tree } from "./tree.ts";
+import { waitForEnd, waitingTime, type WaitOptions } from "./waiting.ts";
+
+/** Before and after; undefined where it was not, or is no more. */
+interface Difference<T> {
+  readonly id: string;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/**
+ * What is known of a folder's tasks where no engine is: fed with what an engine elsewhere tells, it answers as that one
+ * would. Listeners are told of changes once all that came with them is known.
+ */
+export class ReadModel implements Disposable {
+  private sessionTree = sessionTree();
+  private tasks = childTree<Task>();
+  private subagents = childTree<Subagent>();
+  private activeIDs = new Set<string>();
+  private requests: readonly PendingRequest[] = [];
+  private tombstones: readonly Tombstone[] = [];
+  /** Sessions from before the last `reset` of which it did not tell, as they were not read anew yet. */
+  private readonly unconfirmed = new Set<string>();
+  private state: ConnectionState = { kind: "disconnected" };
+  private latest: string | undefined;
+  private readonly changes: Emitter<TaskChange>;
+  private readonly sessionChanges: Emitter<string>;
+  private readonly subagentChanges: Emitter<SubagentChange>;
+  private readonly requestChanges: Emitter<void>;
+  private readonly warnings: Emitter<Task>;
+  private readonly refusals: Emitter<RefusedSubagent>;
+  private readonly connectionChanges: Emitter<ConnectionState>;
+  private readonly latestChanges: Emitter<string | undefined>;
+  readonly onDidChange: Event<TaskChange>;
+  /** The ID of a session that is new, changed or gone. */
+  readonly onDidChangeSession: Event<string>;
+  readonly onDidChangeSubagent: Event<SubagentChange>;
+  /** What waits for a person is not what it was. */
+  readonly onDidChangeRequests: Event<void>;
+  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  readonly onDidWarn: Event<Task>;
+  /** The server's configuration allows no subagents as deep as those of this task. */
+  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+  readonly onDidChangeConnection: Event<ConnectionState>;
+  readonly onDidChangeLatest: Event<string | undefined>;
+
+  constructor(
+    private readonly clock: Clock,
+    logger: Logger,
+  ) {
+    const emitter = <T>(): Emitter<T> =>
+      new Emitter((error) => logger.error("A listener to the tasks failed.", error));
+    this.onDidChange = (this.changes = emitter<TaskChange>()).event;
+    this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
+    this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
+    this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
+    this.onDidWarn = (this.warnings = emitter<Task>()).event;
+    this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
+    this.onDidChangeConnection = (this.connectionChanges = emitter<ConnectionState>()).event;
+    this.onDidChangeLatest = (this.latestChanges = emitter<string | undefined>()).event;
+  }
+
+  /** Takes in what the engine told, in its order. */
+  apply(changes: readonly FolderChange[]): void {
+    const tell = changes.flatMap((change) => this.take(change));
+    for (const each of tell) each();
+  }
+
+  get connection(): ConnectionState {
+    return this.state;
+  }
+
+  /** The session in which a person last wrote; undefined: the folder has none. */
+  get latestSessionID(): string | undefined {
+    return this.latest;
+  }
+
+  /** The tasks of a session, oldest first, without those cleared or whose parent was archived. */
+  list(parentSessionID: string): readonly Task[] {
+    if (this.isArchived(parentSessionID)) return [];
+    return oldestFirst(this.tasks.below(parentSessionID).filter(isListed));
+  }
+
+  /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
+  children(sessionID: string): readonly Child[] {
+    const tasks = this.list(sessionID);
+    if (this.isArchived(sessionID)) return tasks;
+    const subagents = this.subagents.below(sessionID);
+    return subagents.length === 0 ? tasks : oldestFirst<Child>([...tasks, ...subagents]);
+  }
+
+  /** The task or subagent that this session is; undefined: neither. */
+  child(sessionID: string): Child | undefined {
+    return this.tasks.get(sessionID) ?? this.subagents.get(sessionID);
+  }
+
+  /** Undefined: no such task. */
+  get(taskID: string): Task | undefined {
+    return this.tasks.get(taskID);
+  }
+
+  /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
+  find(reference: string, parentSessionID?: string): Task {
+    return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
+  }
+
+  /** Every task of the folder, cleared ones too. */
+  allTasks(): readonly Task[] {
+    return this.tasks.all();
+  }
+
+  session(sessionID: string): MirroredSession | undefined {
+    return this.sessionTree.get(sessionID);
+  }
+
+  sessions(): readonly MirroredSession[] {
+    return this.sessionTree.all();
+  }
+
+  /** Every task that is at work now, of any session, in no order. */
+  active(): readonly Task[] {
+    return [...this.activeIDs].flatMap((id) => this.tasks.get(id) ?? []);
+  }
+
+  /** Everything that waits for a person now, in any session of the folder, the oldest first. */
+  openRequests(): readonly OpenRequest[] {
+    return this.requests.flatMap((request) => {
+      const child = this.child(request.sessionID);
+      return child && isAtWork(child) ? [{ request, child }] : [];
+    });
+  }
+
+  /** The permissions and questions that a task or subagent waits for, the oldest first. */
+  pendingRequests(id: string): readonly PendingRequest[] {
+    const child = this.subagents.get(id) ?? this.find(id);
+    return isAtWork(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
+  }
+
+  /** Sessions of a parent whose task record cannot be used. */
+  unreadable(parentSessionID: string): readonly UnreadableTask[] {
+    return this.sessionTree
+      .below(parentSessionID)
+      .flatMap(({ id, title, task }) =>
+        task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
+      );
+  }
+
+  /** The tasks of a batch, oldest first, of one parent if given. Throws a `Refusal` where there are none. */
+  batch(batchID: string, parentSessionID?: string): readonly Task[] {
+    const wanted = batchID.trim();
+    const tasks = this.tasks
+      .all()
+      .filter(
+        (task) =>
+          task.batchID === wanted &&
+          isListed(task) &&
+          (parentSessionID === undefined || task.parentSessionID === parentSessionID),
+      );
+    if (tasks.length === 0) throw noSuchBatch(batchID);
+    return oldestFirst(tasks);
+  }
+
+  /** What the tasks and everything below them took together. */
+  totals(taskIDs: readonly string[]): Totals {
+    const source = {
+      session: (id: string) => this.sessionTree.get(id),
+      descendantsOf: (id: string) => descendants(id, (each) => this.sessionsBelow(each)),
+      task: (id: string) => this.tasks.get(id),
+    };
+    return totals(source, taskIDs, this.clock.now());
+  }
+
+  /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
+  async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
+    const ids = taskIDs.map((id) => this.find(id).id);
+    const source = { task: (id: string) => this.get(id), onDidChange: this.onDidChange };
+    await waitForEnd(source, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
+    return ids.flatMap((id) => this.get(id) ?? []);
+  }
+
+  dispose(): void {
+    for (const each of [
+      this.changes,
+      this.sessionChanges,
+      this.subagentChanges,
+      this.requestChanges,
+      this.warnings,
+      this.refusals,
+      this.connectionChanges,
+      this.latestChanges,
+    ])
+      each.dispose();
+  }
+
+  /** Takes in one change, and returns what tells of it. */
+  private take(change: FolderChange): readonly (() => void)[] {
+    switch (change.type) {
+      case "connection":
+        return this.takeConnection(change.state);
+      case "session":
+        this.unconfirmed.delete(change.id);
+        place(this.sessionTree, change.id, change.session);
+        return [() => this.sessionChanges.fire(change.id)];
+      case "task":
+        return this.takeTask(change.id, change.task);
+      case "subagent":
+        return this.takeSubagent(change.id, change.subagent);
+      case "requests":
+        this.requests = change.requests;
+        return [() => this.requestChanges.fire()];
+      case "tombstone":
+        this.tombstones = withTombstone(this.tombstones, change.tombstone);
+        return [];
+      case "latest-session":
+        this.latest = change.id;
+        return [() => this.latestChanges.fire(change.id)];
+      case "reset":
+        return this.reset(change.snapshot);
+      case "ceiling-near":
+        return [() => this.warnings.fire(change.task)];
+      case "subagent-refused":
+        return [() => this.refusals.fire(change.refused)];
+    }
+  }
+
+  private takeConnection(state: ConnectionState): readonly (() => void)[] {
+    this.state = state;
+    const tell = () => this.connectionChanges.fire(state);
+    return state.kind === "connected" ? [...this.dropUnconfirmed(), tell] : [tell];
+  }
+
+  private takeTask(id: string, after: Task | undefined): readonly (() => void)[] {
+    const before = this.tasks.get(id);
+    place(this.tasks, id, after);
+    if (after && isActive(after)) this.activeIDs.add(id);
+    else this.activeIDs.delete(id);
+    return before || after ? [() => this.changes.fire({ id, before, after })] : [];
+  }
+
+  private takeSubagent(id: string, after: Subagent | undefined): readonly (() => void)[] {
+    const before = this.subagents.get(id);
+    place(this.subagents, id, after);
+    return before || after ? [() => this.subagentChanges.fire({ id, before, after })] : [];
+  }
+
+  /** Of what was known, what the snapshot has not goes; unless the sessions were not read yet: then once they are. */
+  private reset(next: FolderSnapshot): readonly (() => void)[] {
+    const isRead = next.connection.kind === "connected";
+    const sessions = difference(this.sessionTree, sessionTree(), next.sessions, isRead);
+    const tasks = difference(this.tasks, childTree<Task>(), next.tasks, isRead);
+    const subagents = difference(this.subagents, childTree<Subagent>(), next.subagents, isRead);
+    this.unconfirmed.clear();
+    if (!isRead) {
+      const told = new Set(next.sessions.map(({ id }) => id));
+      for (const { id } of this.sessionTree.all()) if (!told.has(id)) this.unconfirmed.add(id);
+    }
+    this.sessionTree = sessions.tree;
+    this.tasks = tasks.tree;
+    this.subagents = subagents.tree;
+    this.activeIDs = new Set(
+      this.tasks
+        .all()
+        .filter(isActive)
+        .map(({ id }) => id),
+    );
+    const hasOtherRequests = !isSame(this.requests, next.requests);
+    const isElsewhere = this.latest !== next.latestSessionID;
+    const hasOtherState = !isSame(this.state, next.connection);
+    this.requests = next.requests;
+    this.tombstones = next.tombstones;
+    this.latest = next.latestSessionID;
+    this.state = next.connection;
+    return [
+      ...tasks.differences.map((change) => () => this.changes.fire(change)),
+      ...sessions.differences.map(
+        ({ id }) =>
+          () =>
+            this.sessionChanges.fire(id),
+      ),
+      ...subagents.differences.map((change) => () => this.subagentChanges.fire(change)),
+      ...(hasOtherRequests ? [() => this.requestChanges.fire()] : []),
+      ...(isElsewhere ? [() => this.latestChanges.fire(this.latest)] : []),
+      ...(hasOtherState ? [() => this.connectionChanges.fire(this.state)] : []),
+    ];
+  }
+
+  private dropUnconfirmed(): readonly (() => void)[] {
+    const gone = [...this.unconfirmed];
+    return gone.flatMap((id) => [
+      ...this.takeTask(id, undefined),
+      ...this.take({ type: "session", id }),
+      ...this.takeSubagent(id, undefined),
+    ]);
+  }
+
+  private isArchived(sessionID: string): boolean {
+    return this.sessionTree.get(sessionID)?.archived !== undefined;
+  }
+
+  /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
+  private sessionsBelow(parentID: string): readonly MirroredSession[] {
+    const tasks = this.tasks.below(parentID).flatMap(({ id }) => this.sessionTree.get(id) ?? []);
+    return [...this.sessionTree.below(parentID), ...tasks];
+  }
+}
+
+function sessionTree(): Tree<MirroredSession> {
+  return new Tree(({ parentID }) => parentID);
+}
+
+function childTree<T extends Child>(): Tree<T> {
+  return new Tree(({ parentSessionID }) => parentSessionID);
+}
+
+function place<T extends { readonly id: string }>(tree: Tree<T>, id: string, value: T | undefined): void {
+  if (value) tree.keep(value);
+  else tree.forget(id);
+}
+
+/** Fills a tree with the values, and tells how they differ from those before, which stay where nothing changed. */
+function difference<T extends { readonly id: string }>(
+  before: Tree<T>,
+  tree: Tree<T>,
+  values: readonly T[],
+  isWhole: boolean,
+): { readonly tree: Tree<T>; readonly differences: readonly Difference<T>[] } {
+  const differences: Difference<T>[] = [];
+  for (const value of values) {
+    const known = before.get(value.id);
+    const isKnown = known !== undefined && isSame(known, value);
+    tree.keep(isKnown ? known : value);
+    if (!isKnown) differences.push({ id: value.id, before: known, after: value });
+  }
+  for (const known of before.all()) {
+    if (tree.get(known.id)) continue;
+    if (isWhole) differences.push({ id: known.id, before: known, after: undefined });
+    else tree.keep(known);
+  }
+  return { tree, differences };
+}
+
+function isListed({ clearedAt }: Task): boolean {
+  return clearedAt === undefined;
+}
+
+function oldestFirst<T extends { readonly createdAt: number }>(children: readonly T[]): readonly T[] {
+  return [...children].sort((a, b) => a.createdAt - b.createdAt);
+}

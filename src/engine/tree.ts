@@ -1,0 +1,54 @@
+import { Groups } from "./groups.ts";
+
+/** Values by their IDs and by their parents, in the order in which they came. */
+export class Tree<T extends { readonly id: string }> {
+  private readonly values = new Map<string, T>();
+  /** IDs by their parents. */
+  private readonly children = new Groups<string, string>();
+
+  /** @param parentOf the ID of a value's parent, if it has one */
+  constructor(private readonly parentOf: (value: T) => string | undefined) {}
+
+  get(id: string): T | undefined {
+    return this.values.get(id);
+  }
+
+  all(): readonly T[] {
+    return [...this.values.values()];
+  }
+
+  /** Those directly below. */
+  below(parentID: string): readonly T[] {
+    return [...this.children.of(parentID)].flatMap((id) => this.values.get(id) ?? []);
+  }
+
+  keep(value: T): void {
+    const { id } = value;
+    const known = this.values.get(id);
+    const [before, after] = [known && this.parentOf(known), this.parentOf(value)];
+    if (before !== after) {
+      if (before !== undefined) this.children.delete(before, id);
+      if (after !== undefined) this.children.add(after, id);
+    }
+    this.values.set(id, value);
+  }
+
+  forget(id: string): void {
+    const known = this.values.get(id);
+    const parentID = known && this.parentOf(known);
+    if (parentID !== undefined) this.children.delete(parentID, id);
+    this.values.delete(id);
+  }
+}
+
+/** Everything below a session, nearest first. `below` tells what is directly below. */
+export function descendants<T extends { readonly id: string }>(
+  sessionID: string,
+  below: (id: string) => readonly T[],
+): readonly T[] {
+  // A map, as broken metadata can make a session its own ancestor.
+  const found = new Map(below(sessionID).map((one) => [one.id, one]));
+  for (const id of found.keys()) for (const one of below(id)) if (!found.has(one.id)) found.set(one.id, one);
+  found.delete(sessionID);
+  return [...found.values()];
+}

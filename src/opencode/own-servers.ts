@@ -1,0 +1,106 @@
+import { readdir } from "node:fs/promises";
+import type { Clock, Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import type { Attachment, Search } from "./attachment.ts";
+import { endOrphan } from "./end-orphan.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+import { OwnServer } from "./own-server.ts";
+import { serverFiles, serverKeys, type ServerFiles } from "./server-files.ts";
+import { ServerProcess } from "./server-process.ts";
+import { keyOf, type ServerProgram } from "./server-program.ts";
+
+export interface OwnServersOptions {
+  /** Where servers are described; of this user alone. */
+  readonly stateFolder: string;
+  /** How long a server outlives the last folder that may come back, in milliseconds. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What a folder wants of its server. */
+export interface Wanted {
+  readonly program: ServerProgram;
+  /** How long a start may take, in milliseconds. */
+  readonly startTimeoutMs: number;
+}
+
+/** The OpenCode servers that this product runs for this user: one for all folders that agree on its program. */
+export class OwnServers {
+  /** By the keys of their programs. */
+  private readonly servers = new Map<string, OwnServer>();
+  private readonly lookups = new KeyedQueue();
+
+  constructor(private readonly options: OwnServersOptions) {}
+
+  /** Joins the server of the program. Undefined: there is none. Throws a `ConnectionError` if it cannot be used. */
+  async adopt(wanted: Wanted, search: Search): Promise<Attachment | undefined> {
+    const server = await this.find(wanted);
+    return server && use(server, search);
+  }
+
+  /** Joins the server of the program, after starting it if there is none. Throws a `ConnectionError` if that fails. */
+  async start(wanted: Wanted, search: Search): Promise<Attachment> {
+    search.onProgress(sentence("Starting OpenCode…"));
+    const server = await this.find(wanted, (files) => this.keep(wanted, files));
+    return use(server, search);
+  }
+
+  /** Ends the server of the program, whoever uses it; resolves when it is gone. */
+  async stop(wanted: Wanted): Promise<void> {
+    await (await this.find(wanted))?.stop("a user asked for it");
+  }
+
+  /** Leaves them to the next daemon; what is ending has ended then. */
+  async leave(): Promise<void> {
+    await Promise.all([...this.servers.values()].map((server) => server.leave()));
+  }
+
+  /** Ends what an earlier daemon left and no folder wants. */
+  async sweep(): Promise<void> {
+    const { stateFolder } = this.options;
+    for (const key of serverKeys(await readdir(stateFolder)))
+      await this.lookups.run(key, async () => {
+        if (!this.servers.has(key)) await endOrphan(serverFiles(stateFolder, key).state);
+      });
+  }
+
+  /** @param start makes the one that there is not */
+  private find(wanted: Wanted, start: (files: ServerFiles) => OwnServer): Promise<OwnServer>;
+  private find(wanted: Wanted): Promise<OwnServer | undefined>;
+  private find(wanted: Wanted, start?: (files: ServerFiles) => OwnServer): Promise<OwnServer | undefined> {
+    const key = keyOf(wanted.program);
+    return this.lookups.run(key, async () => {
+      const known = this.servers.get(key);
+      if (known && !known.isEnding) return known;
+      await known?.over;
+      const files = serverFiles(this.options.stateFolder, key);
+      const joined = await ServerProcess.join(files);
+      const server = joined ? this.keep(wanted, files, joined) : start?.(files);
+      if (server) this.servers.set(key, server);
+      return server;
+    });
+  }
+
+  private keep({ program, startTimeoutMs }: Wanted, files: ServerFiles, joined?: ServerProcess): OwnServer {
+    const key = keyOf(program);
+    const server = new OwnServer({ ...this.options, program, files, startTimeoutMs }, joined);
+    void server.over.then(() => {
+      if (this.servers.get(key) === server) this.servers.delete(key);
+    });
+    return server;
+  }
+}
+
+/** Resolves once the server answers. */
+async function use(server: OwnServer, { signal }: Search): Promise<Attachment> {
+  const attachment = server.attach();
+  try {
+    await attachment.vouched(signal);
+    return attachment;
+  } catch (error) {
+    attachment.leave();
+    signal.throwIfAborted();
+    throw error;
+  }
+}

@@ -1,0 +1,166 @@
+import type { GlobalEventData } from "@opencode-ai/sdk/v2/types";
+import { ToldError } from "../engine/errors.ts";
+import type { Disposable } from "../engine/event.ts";
+import type { Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import { authorizationHeader } from "./access.ts";
+import type { ServerAccess } from "./access.ts";
+import { endingWith } from "./client.ts";
+import { awaitHealth } from "./health.ts";
+import { SilenceTimer } from "./silence-timer.ts";
+
+/** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
+const SILENCE_LIMIT_MS = 25_000;
+/** The first event comes at once; a swallowed request is given up after this. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** Follows what happens in one folder of a server. */
+export interface Follower {
+  /** Events flow from now on. */
+  onOpen(): void;
+  onPayload(payload: unknown): void;
+  /** No more events come. The error says why the stream broke; there is none if the server ended it. */
+  onEnd(error?: unknown): void;
+}
+
+export interface Following extends Disposable {
+  /** Whether silence is watched for: it costs a timer, so only while somebody relies on the events. */
+  setWatched(watched: boolean): void;
+}
+
+/** The event streams of all servers: one for each server, however many of its folders are followed. */
+export class ServerEvents {
+  private readonly streams = new Map<string, ServerStream>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** `directory` is written as the server writes it. */
+  follow(access: ServerAccess, directory: string, follower: Follower): Following {
+    const key = JSON.stringify([access.url, access.username, access.password]);
+    let stream = this.streams.get(key);
+    if (!stream) {
+      stream = new ServerStream(access, this.clock, () => this.streams.delete(key));
+      this.streams.set(key, stream);
+    }
+    return stream.add(directory, follower);
+  }
+}
+
+/** What the stream is made of. Events of the server itself, such as its heartbeat, name no folder. */
+interface Item {
+  readonly directory?: string;
+  readonly payload: { readonly type: string };
+}
+
+/** One server's stream, from its first follower to its end or to that of the last follower. */
+class ServerStream {
+  private readonly followers = new Map<string, Set<Follower>>();
+  private readonly watching = new Set<Follower>();
+  private readonly abort = new AbortController();
+  private readonly silence: SilenceTimer;
+  private readonly deadline: Disposable;
+  private isOpen = false;
+
+  constructor(
+    private readonly access: ServerAccess,
+    clock: Clock,
+    private readonly onEnded: () => void,
+  ) {
+    this.silence = new SilenceTimer(clock, SILENCE_LIMIT_MS, () =>
+      this.end(new ToldError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000))),
+    );
+    this.deadline = clock.after(OPEN_TIMEOUT_MS, () =>
+      this.end(new ToldError(sentence("OpenCode did not open its event stream."))),
+    );
+    this.read().then(
+      () => this.end(),
+      (error: unknown) => this.end(error),
+    );
+  }
+
+  add(directory: string, follower: Follower): Following {
+    const followers = this.followers.get(directory) ?? new Set();
+    this.followers.set(directory, followers.add(follower));
+    if (this.isOpen) follower.onOpen();
+    const setWatched = (watched: boolean): void => {
+      if (watched) this.watching.add(follower);
+      else this.watching.delete(follower);
+      this.silence.setWatched(this.watching.size > 0);
+    };
+    return {
+      setWatched,
+      dispose: () => {
+        if (!followers.delete(follower)) return;
+        setWatched(false);
+        if (followers.size === 0) this.followers.delete(directory);
+        if (this.followers.size === 0) this.end();
+      },
+    };
+  }
+
+  /** Reads lines: each event is one, `data: {…}`. */
+  private async read(): Promise<void> {
+    const { access } = this;
+    const route = { url: "/global/event" } satisfies GlobalEventData;
+    const { signal } = this.abort;
+    const headers = authorizationHeader(access);
+    // The password is for this server alone.
+    const answer = await fetch(access.url + route.url, { headers, redirect: "error", signal });
+    const { ok, status, body } = endingWith(signal, answer);
+    if (!ok || !body) throw new Error(`HTTP ${status}`);
+    this.silence.start();
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      // Half events are signs of life too.
+      this.silence.touch();
+      const text = decoder.decode(bytes, { stream: true });
+      const end = text.lastIndexOf("\n");
+      if (end >= 0) {
+        const lines = (rest + text.slice(0, end)).split("\n");
+        rest = "";
+        for (const line of lines)
+          if (line.startsWith("data:")) this.take(JSON.parse(line.slice("data:".length)) as Item);
+      }
+      rest += text.slice(end + 1);
+    }
+  }
+
+  /** The doubles of type `sync` pass like any other event: nobody knows that type. */
+  private take({ directory, payload }: Item): void {
+    if (payload.type === "server.connected") void this.open();
+    if (!this.isOpen) return;
+    const isUnloaded = payload.type === "server.instance.disposed";
+    for (const follower of directory === undefined ? this.all() : (this.followers.get(directory) ?? []))
+      try {
+        if (isUnloaded) follower.onEnd();
+        else follower.onPayload(payload);
+      } catch (error) {
+        // The other folders' events go on.
+        follower.onEnd(error);
+      }
+  }
+
+  /** The server listens to its folders only after its first event is out: an answer shows that it came round to that. */
+  private async open(): Promise<void> {
+    const { signal } = this.abort;
+    await awaitHealth(this.access, OPEN_TIMEOUT_MS, signal);
+    if (signal.aborted) return;
+    this.deadline.dispose();
+    this.isOpen = true;
+    for (const follower of this.all()) follower.onOpen();
+  }
+
+  private *all(): Iterable<Follower> {
+    for (const followers of this.followers.values()) yield* followers;
+  }
+
+  private end(error?: unknown): void {
+    if (this.abort.signal.aborted) return;
+    this.abort.abort();
+    this.deadline.dispose();
+    this.silence.dispose();
+    this.onEnded();
+    for (const follower of this.all()) follower.onEnd(error);
+  }
+}

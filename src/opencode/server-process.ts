@@ -1,0 +1,218 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import type { ChildProcess } from "node:child_process";
+import { open, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
+import { textOf } from "../engine/errors.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { endTree, isSame, signalGroup, startOf } from "../state/processes.ts";
+import { DEFAULT_USERNAME, type ServerAccess } from "./access.ts";
+import { endOrphan } from "./end-orphan.ts";
+import { failures } from "./failures.ts";
+import { awaitHealth } from "./health.ts";
+import { readServerState, writeServerState } from "./server-files.ts";
+import type { ServerFiles, ServerState } from "./server-files.ts";
+import type { ServerProgram } from "./server-program.ts";
+import { limited } from "./time-limit.ts";
+
+const HOST = "127.0.0.1";
+const isWindows = process.platform === "win32";
+/** How long the server may take to end by itself. */
+const STOP_TIMEOUT_MS = 5_000;
+const OUTPUT_TAIL_CHARS = 2_000;
+/** A free port can be taken by somebody else before the server opens it. */
+const PORT_ATTEMPTS = 3;
+/** How often what a starting server says is read, in milliseconds. */
+const OUTPUT_LOOK_MS = 25;
+/** How often a server is looked at that is no child of this process, in milliseconds. */
+const LOOK_MS = 2_000;
+
+export interface StartOptions {
+  readonly program: ServerProgram;
+  readonly files: ServerFiles;
+  readonly timeoutMs: number;
+  /** Ends the start, and the process with it. */
+  readonly signal: AbortSignal;
+}
+
+/** One run of OpenCode's server. It outlives the process that started it, and the next one can join it. */
+export class ServerProcess {
+  private hasExited = false;
+  /** Settles when the process has ended, with how it did. */
+  readonly exited: Promise<Text>;
+
+  private constructor(
+    private state: ServerState,
+    private readonly files: ServerFiles,
+    exited: Promise<Text>,
+  ) {
+    this.exited = exited.then((how) => {
+      this.hasExited = true;
+      // What the server started ends with it.
+      this.signal("SIGKILL");
+      return how;
+    });
+  }
+
+  /** Starts `opencode serve` and resolves once it answers. Rejects with a `ConnectionError`, leaving no process. */
+  static async start(options: StartOptions): Promise<ServerProcess> {
+    for (let attempt = 1; ; attempt++) {
+      const server = await this.spawn(options);
+      const failure = await server.started(options);
+      if (!failure) return server;
+      await server.stop();
+      const portTaken = (await server.output()).includes("ServeError");
+      if (!portTaken || attempt === PORT_ATTEMPTS || options.signal.aborted)
+        throw new ConnectionError(failure);
+    }
+  }
+
+  /** Joins the server that these files tell of. Undefined: there is none; one that nobody can use is ended. */
+  static async join(files: ServerFiles): Promise<ServerProcess | undefined> {
+    const state = await readServerState(files.state);
+    // One that has not answered yet may be on its way to a port that another program took.
+    if (state?.version !== undefined && (await isSame(state.pid, state.processStart)))
+      return new ServerProcess(state, files, gone(state));
+    await endOrphan(files.state);
+    return undefined;
+  }
+
+  private static async spawn({ program, files }: StartOptions): Promise<ServerProcess> {
+    const port = await freePort();
+    // Made for this run: whoever takes the port after it learns nothing that opens the next one.
+    const password = randomBytes(24).toString("base64url");
+    const folder = dirname(files.log);
+    await ensurePrivateFolder(folder);
+    // No pipe: a server must not notice that whoever started it is gone.
+    const log = await open(files.log, "w", 0o600);
+    const child = spawn(program.executable, ["serve", "--hostname", HOST, "--port", String(port)], {
+      // The folders that it works in come with each call.
+      cwd: folder,
+      env: { ...program.env, OPENCODE_SERVER_USERNAME: DEFAULT_USERNAME, OPENCODE_SERVER_PASSWORD: password },
+      stdio: ["ignore", log.fd, log.fd],
+      // A process group of its own. On Windows, what is not detached ends with this process.
+      detached: !isWindows,
+      windowsHide: true,
+    });
+    const exited = exitOf(child);
+    await log.close();
+    const { pid = 0 } = child;
+    const processStart = await startOf(pid);
+    const url = `http://${HOST}:${port}`;
+    return new ServerProcess(
+      { v: 2, url, password, pid, processStart, startedAt: Date.now() },
+      files,
+      exited,
+    );
+  }
+
+  get access(): ServerAccess {
+    const { url, password } = this.state;
+    return { url, username: DEFAULT_USERNAME, password };
+  }
+
+  /** OpenCode's; empty until it is started. */
+  get version(): string {
+    return this.state.version ?? "";
+  }
+
+  get pid(): number {
+    return this.state.pid;
+  }
+
+  /** Whether it runs, so that its port is its own. */
+  async isRunning(): Promise<boolean> {
+    const { pid, processStart } = this.state;
+    return !this.hasExited && (processStart === undefined || (await isSame(pid, processStart)));
+  }
+
+  /** The end of what the server wrote. */
+  async output(): Promise<string> {
+    const text = await readFile(this.files.log, "utf8").catch(() => "");
+    return text.slice(-OUTPUT_TAIL_CHARS);
+  }
+
+  /** Ends the server and what it started; resolves when it is gone, and what told of it. */
+  async stop(): Promise<void> {
+    this.signal("SIGTERM");
+    const kill = setTimeout(() => this.signal("SIGKILL"), STOP_TIMEOUT_MS);
+    await this.exited;
+    clearTimeout(kill);
+    await this.forget();
+  }
+
+  /** Removes what tells of it, where that can be: whoever reads it looks whether that very process runs. */
+  async forget(): Promise<void> {
+    await rm(this.files.state, { force: true }).catch(() => undefined);
+  }
+
+  /** Resolves once the server answers an authenticated call, or to why it never will. */
+  private async started({ timeoutMs, signal }: StartOptions): Promise<ConnectionFailure | undefined> {
+    try {
+      // First of all: after a crash of this process, the next one has to know of it.
+      await writeServerState(this.files.state, this.state);
+      const exited = this.exited.then((how) => ({ failure: how }));
+      const answer = await limited(
+        timeoutMs,
+        (giveUp) => Promise.race([this.answers(giveUp), exited]),
+        signal,
+      );
+      if ("failure" in answer) return failures.startFailed(answer.failure, await this.output());
+      this.state = { ...this.state, version: answer.version };
+      await writeServerState(this.files.state, this.state);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) return failures.startFailed(sentence("the start was cancelled"));
+      if (error instanceof DOMException && error.name === "TimeoutError")
+        return failures.startTimeout(timeoutMs, await this.output());
+      return failures.startFailed(textOf(error));
+    }
+  }
+
+  private async answers(giveUp: AbortSignal): Promise<{ version: string } | { failure: Text }> {
+    const { url } = this.state;
+    // Until the process itself says that the port is its own, the password may not be sent there.
+    while (!this.hasExited && / server listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
+      await delay(OUTPUT_LOOK_MS, undefined, { signal: giveUp });
+    const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
+    if (health.kind === "healthy") return health;
+    return { failure: sentence("another program answers on port {0}", new URL(url).port) };
+  }
+
+  private signal(signal: "SIGTERM" | "SIGKILL"): void {
+    const { pid } = this.state;
+    if (pid === 0) return;
+    if (!isWindows) signalGroup(pid, signal);
+    else if (!this.hasExited) endTree(pid);
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<Text> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("exit", (code, signal) =>
+      resolve(signal ? sentence("ended by {0}", signal) : sentence("exit code {0}", String(code))),
+    );
+  });
+}
+
+async function gone({ pid, processStart }: ServerState): Promise<Text> {
+  while (await isSame(pid, processStart)) await delay(LOOK_MS, undefined, { ref: false });
+  return sentence("nobody saw how");
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, HOST, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

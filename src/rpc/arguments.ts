@@ -1,0 +1,256 @@
+import * as z from "zod/mini";
+import type { AgentCall } from "../engine/agent-permissions.ts";
+import type { Budget } from "../engine/ceiling.ts";
+import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
+import { Refusal } from "../engine/errors.ts";
+import type { ForkRequest } from "../engine/fork/builder.ts";
+import type { LaunchInput } from "../engine/launcher.ts";
+import { sentence } from "../engine/sentence.ts";
+import type {
+  PendingRequest,
+  PermissionRequest,
+  PromptFile,
+  Question,
+  QuestionRequest,
+  RequestAnswer,
+} from "../engine/server-model.ts";
+import type { ModelRef, TaskRecord } from "../engine/task.ts";
+import type { OutputOptions } from "../engine/waiting.ts";
+import type {
+  ConfigPlan,
+  FolderCalls,
+  FolderMethod,
+  FolderSettings,
+  KeptTasks,
+  OpenFolder,
+} from "./contract.ts";
+
+/*
+ * What windows send, checked here and nowhere else. Objects are strict: what is missing here does not compile, and a
+ * field that only another version knows is refused, not lost.
+ */
+
+/** Every argument has its place, those too that may be left out. */
+type AllOf<P extends readonly unknown[]> = OrNothing<Required<P>>;
+type OrNothing<P extends readonly unknown[]> = { [I in keyof P]: P[I] | undefined };
+
+type Fields<T> = { [K in keyof T]-?: z.ZodMiniType<T[K]> };
+
+const id = z.string();
+const text = z.optional(z.string());
+const texts = z.array(z.string());
+const facts = z.record(z.string(), z.unknown());
+const caller = z.enum(["agent", "person"]) satisfies z.ZodMiniType<Caller>;
+const model = z.strictObject({
+  providerID: z.string(),
+  modelID: z.string(),
+  variant: text,
+} satisfies Fields<ModelRef>);
+const forkRequest = z.strictObject({
+  sourceSessionID: z.string(),
+  fromMessageID: text,
+  upToMessageID: text,
+  maxToolResultChars: z.optional(z.number()),
+  maxTokens: z.optional(z.number()),
+} satisfies Fields<ForkRequest>);
+const promptFile = z.strictObject({
+  url: z.string(),
+  mime: z.string(),
+  filename: text,
+} satisfies Fields<PromptFile>);
+const launchInput = z.strictObject({
+  prompt: z.string(),
+  files: z.optional(z.array(promptFile)),
+  description: text,
+  agent: text,
+  model: z.optional(model),
+  parentSessionID: z.string(),
+  parentMessageID: text,
+  launchedBy: caller,
+  batchID: text,
+  callID: text,
+  permitted: z.optional(texts),
+  fork: z.optional(forkRequest),
+} satisfies Fields<LaunchInput>);
+const agentCall = z.strictObject({
+  sessionID: z.string(),
+  messageID: text,
+  callID: text,
+  permitted: z.optional(texts),
+} satisfies Fields<AgentCall>);
+const clearOptions = z.strictObject({
+  cancelRunning: z.optional(z.boolean()),
+  deleteSession: z.optional(z.boolean()),
+} satisfies Fields<ClearOptions>);
+/** JSON has null in the place of infinity. */
+const timeout = z.pipe(
+  z.nullish(z.number()),
+  z.transform((value) => (value === null ? Infinity : value)),
+);
+const outputOptions = z.strictObject({
+  block: z.optional(z.boolean()),
+  timeout,
+} satisfies Fields<Omit<OutputOptions, "signal">>);
+
+const permissionRequest = z.strictObject({
+  type: z.literal("permission"),
+  id,
+  sessionID: id,
+  permission: z.string(),
+  patterns: texts,
+  always: texts,
+  metadata: facts,
+  call: z.optional(z.strictObject({ messageID: id, callID: id })),
+} satisfies Fields<PermissionRequest>);
+const question = z.strictObject({
+  question: z.string(),
+  header: z.string(),
+  options: z.array(z.strictObject({ label: z.string(), description: z.string() })),
+  multiple: z.boolean(),
+  custom: z.boolean(),
+} satisfies Fields<Question>);
+const questionRequest = z.strictObject({
+  type: z.literal("question"),
+  id,
+  sessionID: id,
+  questions: z.array(question),
+} satisfies Fields<QuestionRequest>);
+const pendingRequest = z.union([permissionRequest, questionRequest]) satisfies z.ZodMiniType<PendingRequest>;
+const requestAnswer = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("permission"),
+    reply: z.enum(["once", "always", "reject"]),
+    message: text,
+  }),
+  z.strictObject({ type: z.literal("question"), answers: z.array(texts) }),
+  z.strictObject({ type: z.literal("dismiss") }),
+]) satisfies z.ZodMiniType<RequestAnswer>;
+
+const configPlan = z.strictObject({
+  path: z.string(),
+  before: text,
+  after: z.string(),
+  entry: z.string(),
+} satisfies Fields<ConfigPlan>);
+
+/** An argument that was left out is null in a JSON array. */
+const maybe = <T extends z.ZodMiniType>(schema: T) =>
+  z.pipe(
+    z.nullish(schema),
+    z.transform((value) => value ?? undefined),
+  );
+
+const nothing = z.tuple([]);
+
+/** Without the signals, which do not travel. */
+type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "callTool"> & {
+  output(taskID: string, options?: Omit<OutputOptions, "signal">): unknown;
+  previewFork(request: ForkRequest): unknown;
+  connect(): unknown;
+  callTool(name: string, input: unknown, sessionID: string): unknown;
+};
+
+const parameters = {
+  launch: z.tuple([launchInput]),
+  resume: z.tuple([id, z.string(), maybe(agentCall)]),
+  retry: z.tuple([id]),
+  cancel: z.tuple([id, maybe(caller)]),
+  cancelBatch: z.tuple([id, maybe(id), maybe(caller)]),
+  stopSubagent: z.tuple([id]),
+  adopt: z.tuple([id]),
+  clear: z.tuple([id, maybe(clearOptions), maybe(caller)]),
+  clearBatch: z.tuple([id, maybe(id), maybe(clearOptions), maybe(caller)]),
+  restore: z.tuple([id]),
+  output: z.tuple([id, maybe(outputOptions)]),
+  answer: z.tuple([pendingRequest, requestAnswer]),
+  sendNotice: z.tuple([id]),
+  agents: nothing,
+  takenSince: z.tuple([z.number()]),
+  lastAnswer: z.tuple([id]),
+  toolInput: z.tuple([pendingRequest]),
+  previewFork: z.tuple([forkRequest]),
+  forkStarts: z.tuple([id]),
+  models: nothing,
+  changes: z.tuple([id, z.number()]),
+  ensureSession: nothing,
+  join: nothing,
+  connect: nothing,
+  cancelConnecting: nothing,
+  refresh: nothing,
+  disconnect: nothing,
+  stopServer: nothing,
+  attachCommand: z.tuple([id]),
+  callTool: z.tuple([z.string(), z.unknown(), id]),
+  planAgentTools: z.tuple([z.enum(["install", "remove"]), z.enum(["project", "user"])]),
+  applyAgentTools: z.tuple([configPlan]),
+} satisfies { [K in FolderMethod]: z.ZodMiniType<AllOf<Parameters<Travelling[K]>>> };
+
+const engineSettings = z.strictObject({
+  pollInterval: z.number(),
+  stallWarning: z.number(),
+  fork: z.strictObject({
+    maxToolResultChars: z.number(),
+    maxTokens: z.number(),
+    strategy: z.enum(["auto", "fork", "replay"]),
+  }),
+  defaultAgent: text,
+  defaultModel: z.optional(model),
+  maxConcurrentTasks: z.number(),
+  maxDepth: z.number(),
+  notifyParent: z.boolean(),
+  // As someone wrote it down; the engine says what is wrong with it.
+  budget: z.record(z.string(), z.unknown()) as z.ZodMiniType<Budget>,
+} satisfies Fields<EngineSettings>);
+
+export const folderSettings = z.strictObject({
+  engine: engineSettings,
+  server: z.strictObject({ url: text, path: text, startTimeoutMs: z.number() }),
+  password: text,
+  agentTools: z.boolean(),
+  keepWorkingMs: z.number(),
+  watched: z.boolean(),
+} satisfies Fields<FolderSettings>);
+
+/** Of this version or an earlier one; what cannot be used is none. */
+export const keptTasks = z.object({
+  tombstones: z.array(z.object({ id, description: z.string(), parentSessionID: id })),
+  // Written by this product alone, and read by the version that wrote it or a later one.
+  unsettled: z.array(z.custom<TaskRecord>((value) => typeof (value as TaskRecord | null)?.id === "string")),
+} satisfies Fields<KeptTasks>);
+
+export const openFolder = z.strictObject({
+  directory: z.string(),
+  settings: folderSettings,
+  env: z.record(z.string(), z.string()),
+  kept: z.catch(z.optional(keptTasks), undefined),
+} satisfies Fields<OpenFolder>);
+
+/** The arguments of a call, those that were left out as undefined. Throws a {@link Refusal}. */
+export function parseCall(
+  method: string,
+  args: unknown,
+): { readonly method: FolderMethod; readonly args: readonly unknown[] } {
+  if (!isMethod(method))
+    throw new Refusal(
+      "unavailable",
+      sentence("The background process does not know the command {0}; reload this window.", method),
+    );
+  const schema: z.ZodMiniType<readonly unknown[]> = parameters[method];
+  const parsed = parse(method, schema, args);
+  const places = (parameters[method] as z.ZodMiniTuple).def.items.length;
+  return { method, args: Array.from({ length: places }, (_, at) => parsed[at]) };
+}
+
+/** Throws a {@link Refusal}. */
+export function parse<T>(method: string, schema: z.ZodMiniType<T>, params: unknown): T {
+  const parsed = z.safeParse(schema, params);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(
+    "invalid-argument",
+    sentence("The arguments of {0} do not fit: {1}", method, z.prettifyError(parsed.error)),
+  );
+}
+
+function isMethod(method: string): method is FolderMethod {
+  return Object.hasOwn(parameters, method);
+}

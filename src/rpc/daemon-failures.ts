@@ -1,0 +1,40 @@
+import { ConnectionError } from "../engine/connection.ts";
+import { textOf } from "../engine/errors.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
+
+/** Something listens where the daemon should, and does not answer: its process may be suspended. */
+export class Silence extends Error {
+  override readonly name = "Silence";
+
+  constructor() {
+    super("The daemon does not answer.");
+  }
+}
+
+const SEE_LOG = sentence("See the log for details.");
+
+export function notStarted(problem: Text): ConnectionError {
+  return new ConnectionError({
+    code: "daemon-failed",
+    message: sentence("The background process of Async Agents did not start: {0}.", problem),
+    remedy: SEE_LOG,
+  });
+}
+
+export function outdated(): ConnectionError {
+  return new ConnectionError({
+    code: "outdated",
+    message: sentence("Another editor runs a newer version of Async Agents."),
+    remedy: sentence("Update the Async Agents extension in this editor."),
+  });
+}
+
+/** Of an error that is no {@link ConnectionError} yet: of the disk, for example. */
+export function notReached(error: unknown): ConnectionError {
+  if (error instanceof ConnectionError) return error;
+  return new ConnectionError({
+    code: "daemon-failed",
+    message: sentence("The background process of Async Agents cannot be used: {0}", textOf(error)),
+    remedy: SEE_LOG,
+  });
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:net";
+import type { Server, Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "../engine/errors.ts";
+import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { startOf } from "../state/processes.ts";
+import { StartLock } from "../state/start-lock.ts";
+import { PROTOCOL_VERSION } from "./contract.ts";
+import { listenExclusively, removeEntry, socketFor, writeEntry } from "./daemon-entry.ts";
+import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
+import type { FolderHost } from "./folder-host.ts";
+import { ServedWindow } from "./served-window.ts";
+
+/** Connections that have not shown the token; one more, and the oldest of them is closed. Windows show it at once. */
+const MAX_STRANGERS = 32;
+const GREETING_TIMEOUT_MS = 5_000;
+const LOCK_RETRY_MS = 20;
+
+export interface DaemonServerOptions {
+  /** Of this user alone. */
+  readonly stateFolder: string;
+  readonly host: FolderHost;
+  /** The extension's. */
+  readonly version: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Where windows reach the daemon. */
+export class DaemonServer implements Disposable {
+  private readonly server: Server;
+  /** The oldest first. */
+  private readonly strangers = new Set<ServedWindow>();
+  private readonly admitted = new Set<ServedWindow>();
+  private readonly windowChanges: Emitter<number>;
+  /** Tells how many windows are connected. */
+  readonly onDidChangeWindows: Event<number>;
+
+  private constructor(
+    private readonly options: DaemonServerOptions,
+    private readonly files: DaemonFiles,
+    private readonly entry: DaemonEntry,
+  ) {
+    const { logger } = options;
+    this.windowChanges = new Emitter((error) => logger.error("A listener to windows failed.", error));
+    this.onDidChangeWindows = this.windowChanges.event;
+    this.server = createServer((socket) => this.meet(socket));
+  }
+
+  /** Undefined: another daemon serves this user already. */
+  static async open(options: DaemonServerOptions): Promise<DaemonServer | undefined> {
+    const files = new DaemonFiles(options.stateFolder);
+    await ensurePrivateFolder(files.folder);
+    for (;;) {
+      // While a daemon finds out whether it is the only one, and becomes the one that is described.
+      const lock = await StartLock.tryAcquire(`${files.entry}.lock`);
+      try {
+        if (await isServed(files)) return undefined;
+        if (lock) return await DaemonServer.listen(options, files);
+      } finally {
+        await lock?.release();
+      }
+      await pause(LOCK_RETRY_MS);
+    }
+  }
+
+  private static async listen(
+    options: DaemonServerOptions,
+    files: DaemonFiles,
+  ): Promise<DaemonServer | undefined> {
+    const entry: DaemonEntry = {
+      socket: await socketFor(files),
+      token: randomBytes(32).toString("base64url"),
+      pid: process.pid,
+      processStart: await startOf(process.pid),
+      protocol: PROTOCOL_VERSION,
+      version: options.version,
+    };
+    const daemon = new DaemonServer(options, files, entry);
+    if (!(await listenExclusively(daemon.server, entry.socket))) return undefined;
+    daemon.server.on("error", (error) => options.logger.error("The daemon's socket failed.", error));
+    try {
+      await writeEntry(files, entry);
+    } catch (error) {
+      daemon.dispose();
+      throw error;
+    }
+    return daemon;
+  }
+
+  /** How many windows are connected. */
+  get windows(): number {
+    return this.admitted.size;
+  }
+
+  /** Leaves all windows, and is not found any more. */
+  dispose(): void {
+    try {
+      removeEntry(this.files, this.entry);
+    } catch (error) {
+      // Windows pass over an entry where nobody answers.
+      this.options.logger.warn(`The daemon's entry could not be removed: ${messageOf(error)}`);
+    }
+    this.server.close();
+    for (const window of [...this.strangers, ...this.admitted]) window.close();
+    this.windowChanges.dispose();
+  }
+
+  private meet(socket: Socket): void {
+    const { host, version, clock, logger } = this.options;
+    const { token } = this.entry;
+    const window = new ServedWindow(socket, { host, version, token, logger }, () => {
+      deadline.dispose();
+      this.strangers.delete(window);
+      this.admitted.add(window);
+      this.windowChanges.fire(this.windows);
+    });
+    const deadline = clock.after(GREETING_TIMEOUT_MS, () => window.close());
+    this.strangers.add(window);
+    const [oldest] = this.strangers;
+    if (this.strangers.size > MAX_STRANGERS) oldest?.close();
+    void window.closed.then(() => {
+      deadline.dispose();
+      this.strangers.delete(window);
+      if (this.admitted.delete(window)) this.windowChanges.fire(this.windows);
+    });
+  }
+}
+
+/** Whether a daemon answers, wherever it listens: that need not be where one would that starts now. */
+async function isServed(files: DaemonFiles): Promise<boolean> {
+  const entry = await files.read();
+  const socket = entry && (await connectTo(entry.socket));
+  socket?.destroy();
+  return socket !== undefined;
+}

@@ -1,0 +1,112 @@
+import type { AgentCall } from "../engine/agent-permissions.ts";
+import type { CancelSignal } from "../engine/event.ts";
+import type { LaunchInput } from "../engine/launcher.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
+import type { FolderMethod } from "./contract.ts";
+
+/** Where a call takes the signal by which its caller cancels it. */
+interface SignalPlace {
+  /** Which argument it is, from 0. */
+  readonly at: number;
+  /** The argument is an object of options that has it in this field. */
+  readonly field?: "signal";
+  /** What a caller is told who cancelled. */
+  readonly cancelled: Text;
+}
+
+interface MethodTraits {
+  /**
+   * Whether it can be called again without harm if the daemon went before it answered: it changes nothing more then, or
+   * the engine knows the call by its ID.
+   */
+  readonly repeatable: boolean | ((args: readonly unknown[]) => boolean);
+  readonly signal?: SignalPlace;
+}
+
+const READ: MethodTraits = { repeatable: true };
+/** Asks for a state, which a second call finds reached. */
+const REACH: MethodTraits = { repeatable: true };
+const ONCE: MethodTraits = { repeatable: false };
+
+const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
+  launch: { repeatable: ([input]) => (input as LaunchInput).callID !== undefined },
+  resume: { repeatable: ([, , call]) => (call as AgentCall | undefined)?.callID !== undefined },
+  retry: ONCE,
+  cancel: ONCE,
+  cancelBatch: ONCE,
+  stopSubagent: REACH,
+  adopt: REACH,
+  clear: ONCE,
+  clearBatch: ONCE,
+  restore: ONCE,
+  output: {
+    repeatable: true,
+    signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+  },
+  answer: ONCE,
+  sendNotice: ONCE,
+  agents: READ,
+  takenSince: READ,
+  lastAnswer: READ,
+  toolInput: READ,
+  previewFork: {
+    repeatable: true,
+    signal: { at: 1, cancelled: sentence("Counting tokens was cancelled.") },
+  },
+  forkStarts: READ,
+  models: READ,
+  changes: READ,
+  ensureSession: REACH,
+  join: REACH,
+  connect: { repeatable: true, signal: { at: 0, cancelled: sentence("Connecting was cancelled.") } },
+  cancelConnecting: REACH,
+  refresh: REACH,
+  disconnect: REACH,
+  stopServer: REACH,
+  attachCommand: READ,
+  callTool: {
+    repeatable: false,
+    signal: { at: 3, cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+  },
+  planAgentTools: READ,
+  applyAgentTools: ONCE,
+};
+
+export const methodNames = Object.keys(METHODS) as readonly FolderMethod[];
+
+export function isRepeatable(method: FolderMethod, args: readonly unknown[]): boolean {
+  const { repeatable } = METHODS[method];
+  return typeof repeatable === "boolean" ? repeatable : repeatable(args);
+}
+
+/** A call as it travels: without the signal of its caller. */
+export interface TravellingCall {
+  readonly args: readonly unknown[];
+  readonly signal: CancelSignal | undefined;
+  /** What the caller is told who cancels. */
+  readonly cancelled: Text;
+}
+
+export function takeSignal(method: FolderMethod, args: readonly unknown[]): TravellingCall {
+  const place = METHODS[method].signal;
+  if (!place) return { args, signal: undefined, cancelled: "" };
+  const { at, field, cancelled } = place;
+  const given = args[at];
+  if (!field) return { args: args.toSpliced(at, 1), signal: given as CancelSignal | undefined, cancelled };
+  if (given === undefined) return { args, signal: undefined, cancelled };
+  const { [field]: signal, ...options } = given as { readonly signal?: CancelSignal };
+  return { args: args.with(at, options), signal, cancelled };
+}
+
+/** The opposite, at the daemon: `args` are all there, undefined where they were left out. */
+export function putSignal(
+  method: FolderMethod,
+  args: readonly unknown[],
+  signal: AbortSignal,
+): readonly unknown[] {
+  const place = METHODS[method].signal;
+  if (!place) return args;
+  const { at, field } = place;
+  if (!field) return args.toSpliced(at, 0, signal);
+  return args.with(at, { ...(args[at] as object | undefined), [field]: signal });
+}

@@ -1,0 +1,192 @@
+import { randomBytes } from "node:crypto";
+import { Refusal } from "../engine/errors.ts";
+import type { Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import { isAlive, isSame } from "../state/processes.ts";
+import { ensurePrivateFolder } from "../state/private-files.ts";
+import { StartLock } from "../state/start-lock.ts";
+import { PROTOCOL_VERSION, type Welcome } from "./contract.ts";
+import { notStarted, outdated, Silence } from "./daemon-failures.ts";
+import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
+import { DaemonLink } from "./daemon-link.ts";
+import { OtherProtocol } from "./failures.ts";
+import { isProof, proofOf } from "./proof.ts";
+import { startDaemon, type DaemonProgram } from "./start-daemon.ts";
+import type { Receiver } from "./wire.ts";
+import { WireClosed } from "./wire-closed.ts";
+
+/** How long the daemon may take to greet or to hand over. */
+const ANSWER_WITHIN_MS = 10_000;
+/** How long another window may take to start the daemon. */
+const START_WITHIN_MS = 30_000;
+const LOCK_RETRY_MS = 50;
+const END_WITHIN_MS = 5_000;
+
+export interface DaemonPlace extends DaemonProgram {
+  /** Of this user alone. */
+  readonly stateFolder: string;
+  /** The extension's. */
+  readonly version: string;
+  readonly clock: Clock;
+}
+
+export interface LinkListener {
+  readonly hear: Receiver["hear"];
+  readonly onAnswer: (isSilent: boolean) => void;
+}
+
+/** A daemon that answers: one to work with, or one of an older version. */
+interface Found {
+  readonly kind: "current" | "older";
+  readonly link: DaemonLink;
+}
+
+/**
+ * A connection to this user's daemon, started where none runs, and replaced where it is of an older version. Rejects
+ * with a `ConnectionError`, or with `Silence`.
+ */
+export async function reachDaemon(place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
+  const { clock } = place;
+  const files = new DaemonFiles(place.stateFolder);
+  const deadline = clock.now() + START_WITHIN_MS;
+  for (;;) {
+    const found = await find(files, place, listener);
+    if (found?.kind === "current") return found.link;
+    found?.link.close();
+    await ensurePrivateFolder(files.folder);
+    const lock = await StartLock.tryAcquire(files.lock);
+    if (lock)
+      try {
+        return await replace(files, place, listener);
+      } finally {
+        await lock.release();
+      }
+    if (clock.now() > deadline) throw notStarted(sentence("it did not answer"));
+    await pause(clock, LOCK_RETRY_MS);
+  }
+}
+
+/** By the one window that starts daemons now. */
+async function replace(files: DaemonFiles, place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
+  // Another window may have started it meanwhile.
+  const found = await find(files, place, listener);
+  if (found?.kind === "current") return found.link;
+  if (found) await handOver(found.link, place.clock);
+  const { stateFolder, version, clock } = place;
+  await startDaemon(place, { stateFolder, version }, files, clock);
+  const started = await find(files, place, listener);
+  if (started?.kind === "current") return started.link;
+  started?.link.close();
+  throw notStarted(sentence("it did not answer"));
+}
+
+/** Undefined: nobody is there. */
+async function find(
+  files: DaemonFiles,
+  place: DaemonPlace,
+  listener: LinkListener,
+): Promise<Found | undefined> {
+  const entry = await files.read();
+  return entry && greet(entry, place, listener);
+}
+
+async function greet(
+  entry: DaemonEntry,
+  { version, clock }: DaemonPlace,
+  { hear, onAnswer }: LinkListener,
+): Promise<Found | undefined> {
+  const socket = await connectTo(entry.socket).catch((error: unknown) => {
+    // Too many connections wait to be let in.
+    throw (error as NodeJS.ErrnoException).code === "EAGAIN" ? new Silence() : error;
+  });
+  if (!socket) return undefined;
+  const link = new DaemonLink(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
+  const nonce = randomBytes(16).toString("base64url");
+  const proof = proofOf(entry.token, "window", nonce);
+  let welcome: Welcome;
+  try {
+    const hello = { nonce, proof, protocol: PROTOCOL_VERSION, version, pid: process.pid };
+    welcome = await inTime(link.request("hello", [hello]), clock);
+  } catch (error) {
+    if (error instanceof OtherProtocol && error.older === "daemon") return { kind: "older", link };
+    link.close();
+    if (error instanceof OtherProtocol) throw outdated();
+    // It ends now, or it started just now and its entry is still that of another.
+    if (error instanceof WireClosed || error instanceof Refusal) return undefined;
+    throw error;
+  }
+  if (!isProof(welcome.proof, entry.token, "daemon", nonce)) {
+    link.close();
+    return undefined;
+  }
+  if (isOlder(welcome.version, version)) return { kind: "older", link };
+  link.follow(welcome.pid, clock, onAnswer);
+  return { kind: "current", link };
+}
+
+/** Resolves when the daemon is gone and its servers run on. */
+async function handOver(link: DaemonLink, clock: Clock): Promise<void> {
+  try {
+    await inTime(link.request("handOver", []), clock);
+  } catch (error) {
+    if (!(error instanceof WireClosed)) {
+      link.close();
+      throw error;
+    }
+  }
+  await inTime(link.closed, clock);
+}
+
+/**
+ * Ends the daemon's process, once it is certain that it is the daemon's.
+ * @param linkedPid of the daemon at the other end of a connection that is open
+ */
+export async function endDaemon(
+  { stateFolder, clock }: Pick<DaemonPlace, "stateFolder" | "clock">,
+  linkedPid: number | undefined,
+): Promise<void> {
+  const entry = await new DaemonFiles(stateFolder).read();
+  if (!entry) return;
+  const { pid, processStart } = entry;
+  const isDaemon = (): Promise<boolean> => isSame(pid, processStart);
+  if (pid !== linkedPid && !(await isDaemon())) {
+    if (processStart !== undefined || !isAlive(pid)) return;
+    throw new Refusal(
+      "unavailable",
+      sentence(
+        "Process {0} cannot be ended safely, as the system does not say whether it is the background process; end it yourself.",
+        String(pid),
+      ),
+    );
+  }
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+  const deadline = clock.now() + END_WITHIN_MS;
+  while (clock.now() < deadline && (await isDaemon())) await pause(clock, LOCK_RETRY_MS);
+}
+
+function inTime<T>(promise: Promise<T>, clock: Clock): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(ANSWER_WITHIN_MS, () => reject(new Silence()));
+    promise.then(resolve, reject).finally(() => timer.dispose());
+  });
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}
+
+/** By its numbers, as 1.10.0 is newer than 1.9.0. */
+function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map((text) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
+  );
+  for (let at = 0; at < Math.max(a?.length ?? 0, b?.length ?? 0); at++) {
+    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}

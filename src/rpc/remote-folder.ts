@@ -1,0 +1,224 @@
+import type { ConnectionState } from "../engine/connection.ts";
+import { messageOf, Refusal } from "../engine/errors.ts";
+import { Emitter, unlessCancelled, type CancelSignal, type Event } from "../engine/event.ts";
+import { ServerFailure, type Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import type { Transcript } from "../engine/transcript.ts";
+import type {
+  FolderCalls,
+  FolderChange,
+  FolderClient,
+  FolderMethod,
+  FolderSettings,
+  OpenFolder,
+} from "./contract.ts";
+import { notReached } from "./daemon-failures.ts";
+import type { DaemonLink } from "./daemon-link.ts";
+import { isRepeatable, methodNames, takeSignal } from "./methods.ts";
+import { RemoteTranscript } from "./remote-transcript.ts";
+import { WireClosed } from "./wire-closed.ts";
+
+/** What a folder needs of the window's connection to the daemon. */
+export interface DaemonAccess {
+  /** The present connection, or the next one. Rejects where the daemon cannot be reached. */
+  link(): Promise<DaemonLink>;
+  /** What is told of the transcript that the daemon gave this key. */
+  readonly transcripts: Map<number, RemoteTranscript>;
+  readonly logger: Logger;
+}
+
+/** The way to open a folder on one connection. */
+interface Opening {
+  readonly link: DaemonLink;
+  readonly result: Promise<void>;
+  isOpen: boolean;
+}
+
+/** A folder of the daemon, over all connections to it. */
+export class RemoteFolder implements FolderClient {
+  private settings: FolderSettings;
+  private opening: Opening | undefined;
+  /** Each with the ID that it was opened for. */
+  private readonly transcripts = new Map<RemoteTranscript, string>();
+  private wasOpen = false;
+  private isDisposed = false;
+  private readonly changes: Emitter<readonly FolderChange[]>;
+  readonly onDidChange: Event<readonly FolderChange[]>;
+  readonly calls: FolderCalls;
+
+  constructor(
+    private folder: OpenFolder,
+    private readonly daemon: DaemonAccess,
+    private readonly onDispose: () => void,
+  ) {
+    this.settings = folder.settings;
+    this.changes = new Emitter((error) => this.listenerFailed(error));
+    this.onDidChange = this.changes.event;
+    // What comes back was made by the same engine in another process of this user, so it is taken as it is.
+    const calls = Object.fromEntries(
+      methodNames.map((method) => [method, (...args: readonly unknown[]) => this.call(method, args)]),
+    ) as unknown as FolderCalls;
+    this.calls = { ...calls, join: () => calls.join().catch((error: unknown) => this.joinFailed(error)) };
+  }
+
+  /** There is a connection: from now on the folder is followed there. */
+  attach(link: DaemonLink): void {
+    const opening: Opening = { link, result: this.open(link), isOpen: false };
+    this.opening = opening;
+    opening.result.catch((error: unknown) => {
+      if (this.opening !== opening) return;
+      // The next call tries again.
+      this.opening = undefined;
+      if (!(error instanceof WireClosed)) this.tell({ kind: "failed", failure: notReached(error).failure });
+    });
+  }
+
+  /** There is no connection, or none that answers. */
+  lose(state: ConnectionState): void {
+    this.opening = undefined;
+    this.tell(state);
+  }
+
+  /** What the daemon tells. */
+  take(changes: readonly FolderChange[]): void {
+    // Else it was told before the folder was closed and opened again.
+    if (this.opening?.isOpen) this.changes.fire(changes);
+  }
+
+  tell(state: ConnectionState): void {
+    this.changes.fire([{ type: "connection", state }]);
+  }
+
+  configure(settings: FolderSettings): void {
+    this.settings = settings;
+    const { directory } = this.folder;
+    if (this.opening?.isOpen) this.opening.link.tell("configure", { directory, settings });
+  }
+
+  async openTranscript(id: string): Promise<Transcript> {
+    const { directory } = this.folder;
+    return this.ask("openTranscript", true, undefined, async (link) => {
+      const { key, sessionID, messages } = await link.request("openTranscript", [{ directory, id }]);
+      if (this.isDisposed) throw new WireClosed();
+      const transcript = new RemoteTranscript(
+        sessionID,
+        messages,
+        (error) => this.listenerFailed(error),
+        () => this.closeTranscript(transcript),
+      );
+      this.daemon.transcripts.set(key, transcript);
+      this.transcripts.set(transcript, id);
+      return transcript;
+    });
+  }
+
+  dispose(): void {
+    if (this.isDisposed) return;
+    this.isDisposed = true;
+    for (const transcript of [...this.transcripts.keys()]) transcript.dispose();
+    this.opening?.link.tell("close", { directory: this.folder.directory });
+    this.opening = undefined;
+    this.changes.dispose();
+    this.onDispose();
+  }
+
+  private async open(link: DaemonLink): Promise<void> {
+    const { settings } = this;
+    const snapshot = await link.request("open", [{ ...this.folder, settings }]);
+    // Once it is taken over, the daemon knows better.
+    this.folder = { ...this.folder, kept: undefined };
+    if (this.opening?.link !== link) return;
+    this.opening.isOpen = true;
+    if (this.settings !== settings) this.configure(this.settings);
+    const isAgain = this.wasOpen;
+    this.wasOpen = true;
+    this.changes.fire([{ type: "reset", snapshot }]);
+    // A daemon that was started anew knows of no server until it is told to look for one.
+    if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
+    for (const [transcript, id] of this.transcripts) void this.reopen(transcript, id, link);
+  }
+
+  private async reopen(transcript: RemoteTranscript, id: string, link: DaemonLink): Promise<void> {
+    const { directory } = this.folder;
+    try {
+      const { key, messages } = await link.request("openTranscript", [{ directory, id }]);
+      if (!this.transcripts.has(transcript)) return link.tell("closeTranscript", { key });
+      this.daemon.transcripts.set(key, transcript);
+      transcript.apply({ type: "reset", messages });
+    } catch (error) {
+      if (error instanceof WireClosed) return;
+      this.daemon.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+    }
+  }
+
+  private closeTranscript(transcript: RemoteTranscript): void {
+    this.transcripts.delete(transcript);
+    for (const [key, one] of this.daemon.transcripts)
+      if (one === transcript) {
+        this.daemon.transcripts.delete(key);
+        this.opening?.link.tell("closeTranscript", { key });
+      }
+  }
+
+  private call(method: FolderMethod, given: readonly unknown[]): Promise<unknown> {
+    const { args, signal, cancelled } = takeSignal(method, given);
+    const { directory } = this.folder;
+    const outcome = this.ask(method, isRepeatable(method, args), signal, (link) =>
+      link.request("call", [{ directory, method, args }], signal),
+    );
+    return unlessCancelled(outcome, signal, () => new Refusal("cancelled-by-caller", cancelled));
+  }
+
+  /** Asks on the present connection, or on the next one; again where the daemon went meanwhile and that does no harm. */
+  private async ask<T>(
+    what: string,
+    repeatable: boolean,
+    signal: CancelSignal | undefined,
+    ask: (link: DaemonLink) => Promise<T>,
+  ): Promise<T> {
+    for (;;) {
+      let isSent = false;
+      try {
+        const link = await this.opened();
+        // Its caller was told already.
+        if (signal?.aborted) throw new WireClosed();
+        isSent = link.isOpen;
+        return await ask(link);
+      } catch (error) {
+        if (!(error instanceof WireClosed) || signal?.aborted) throw error;
+        if (this.isDisposed) throw closed(what);
+        if (isSent && !repeatable) throw mayBeDone(what);
+      }
+    }
+  }
+
+  /** Resolves once the folder is open on the present connection, or on the next one. */
+  private async opened(): Promise<DaemonLink> {
+    const link = await this.daemon.link();
+    if (this.isDisposed) throw new WireClosed();
+    if (this.opening?.link !== link) this.attach(link);
+    await this.opening?.result;
+    return link;
+  }
+
+  /** The state of the connection tells why. */
+  private joinFailed(error: unknown): void {
+    this.daemon.logger.debug(`The folder was not joined: ${messageOf(error)}`);
+  }
+
+  private listenerFailed(error: unknown): void {
+    this.daemon.logger.error("A listener to a folder failed.", error);
+  }
+}
+
+function mayBeDone(call: string): ServerFailure {
+  return new ServerFailure(
+    call,
+    "unreachable",
+    sentence("The background process ended before it answered; look at the task before trying again."),
+  );
+}
+
+function closed(call: string): ServerFailure {
+  return new ServerFailure(call, "unreachable", sentence("This folder was closed."));
+}

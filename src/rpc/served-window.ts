@@ -1,0 +1,270 @@
+import type { Socket } from "node:net";
+import * as z from "zod/mini";
+import { Refusal } from "../engine/errors.ts";
+import type { Disposable, Event } from "../engine/event.ts";
+import type { Logger } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
+import { folderSettings, openFolder, parse, parseCall } from "./arguments.ts";
+import {
+  PROTOCOL_VERSION,
+  type DaemonNotifications,
+  type DaemonRequests,
+  type FolderService,
+  type FolderSnapshot,
+  type OpenedTranscript,
+  type Welcome,
+  type WindowNotifications,
+} from "./contract.ts";
+import { OtherProtocol } from "./failures.ts";
+import type { FolderHost, HostedFolder } from "./folder-host.ts";
+import { putSignal } from "./methods.ts";
+import { isProof, proofOf } from "./proof.ts";
+import { Wire } from "./wire.ts";
+
+/** Bytes that are read of somebody who has not shown the token. */
+const MAX_GREETING_BYTES = 10_000;
+
+/** Not strict: windows of other versions are to be told that they are. */
+const hello = z.object({
+  nonce: z.string(),
+  proof: z.string(),
+  protocol: z.number(),
+  version: z.string(),
+  pid: z.number(),
+});
+const ofFolder = z.object({ directory: z.string() });
+const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
+const ofTranscript = z.object({ directory: z.string(), id: z.string() });
+const configuration = z.object({ directory: z.string(), settings: folderSettings });
+const work = z.object({ directories: z.array(z.string()) });
+const transcriptKey = z.object({ key: z.number() });
+
+export interface ServedWindowOptions {
+  readonly host: FolderHost;
+  readonly version: string;
+  readonly token: string;
+  readonly logger: Logger;
+}
+
+/** A folder of a window, from its request on. */
+interface ServedFolder {
+  /** Undefined: it is being opened. */
+  hosted?: HostedFolder;
+  changes?: Disposable;
+  readonly transcripts: Map<number, Disposable>;
+}
+
+/** One window, from its connection to its end. */
+export class ServedWindow {
+  private readonly wire: Wire<never, DaemonNotifications>;
+  /** What it may do; a window of a newer protocol may ask for a hand-over. */
+  private admitted: "nothing" | "hand-over" | "all" = "nothing";
+  private readonly folders = new Map<string, ServedFolder>();
+  private lastKey = 0;
+  private log: Disposable | undefined;
+  readonly closed: Promise<void>;
+
+  constructor(
+    socket: Socket,
+    private readonly options: ServedWindowOptions,
+    private readonly onAdmitted: () => void,
+  ) {
+    const limit = (): void => {
+      if (this.admitted !== "nothing") socket.off("data", limit);
+      else if (socket.bytesRead > MAX_GREETING_BYTES) socket.destroy();
+    };
+    socket.on("data", limit);
+    this.wire = new Wire(socket, {
+      answer: (method, params, signal) => this.answer(method, params, signal),
+      hear: (method, params) => this.hear(method, params),
+    });
+    this.closed = this.wire.closed.then(() => this.leave());
+  }
+
+  close(): void {
+    this.wire.close();
+  }
+
+  private async answer(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    const request = method as keyof DaemonRequests;
+    if (request === "hello") return this.greet(parse(method, hello, params));
+    if (request === "handOver" && this.admitted !== "nothing") return this.options.host.handOver();
+    if (this.admitted !== "all") throw notGreeted();
+    switch (request) {
+      case "ping":
+        return undefined;
+      case "open":
+        return this.open(params);
+      case "call":
+        return this.call(params, signal);
+      case "openTranscript":
+        return this.openTranscript(params);
+      case "status":
+        return this.options.host.status();
+      case "stop":
+        return this.options.host.stop(parse(method, work, params).directories);
+      default:
+        throw new Refusal(
+          "unavailable",
+          sentence("The background process does not know the command {0}; reload this window.", method),
+        );
+    }
+  }
+
+  private hear(method: string, params: unknown): void {
+    if (this.admitted !== "all") return this.close();
+    const notification = method as keyof WindowNotifications;
+    try {
+      switch (notification) {
+        case "configure": {
+          const { directory, settings } = parse(method, configuration, params);
+          return this.folders.get(directory)?.hosted?.configure(settings);
+        }
+        case "close":
+          return this.closeFolder(parse(method, ofFolder, params).directory);
+        case "closeTranscript":
+          return this.closeTranscript(parse(method, transcriptKey, params).key);
+      }
+    } catch (error) {
+      this.options.logger.error(`A window's ${method} was not taken.`, error);
+    }
+  }
+
+  private greet({ nonce, proof, protocol, ...window }: z.output<typeof hello>): Welcome {
+    const { token, version, logger } = this.options;
+    if (this.admitted !== "nothing" || !isProof(proof, token, "window", nonce)) throw notGreeted();
+    if (protocol < PROTOCOL_VERSION) throw new OtherProtocol("window");
+    logger.debug(`A window of version ${window.version} connects, process ${window.pid}.`);
+    this.admitted = protocol > PROTOCOL_VERSION ? "hand-over" : "all";
+    this.onAdmitted();
+    if (this.admitted === "hand-over") throw new OtherProtocol("daemon");
+    this.log = this.options.host.onDidLog((line) => this.wire.tell("log", line));
+    return {
+      proof: proofOf(token, "daemon", nonce),
+      protocol: PROTOCOL_VERSION,
+      version,
+      pid: process.pid,
+    };
+  }
+
+  private async open(params: unknown): Promise<FolderSnapshot> {
+    const folder = parse("open", openFolder, params);
+    const { directory } = folder;
+    this.closeFolder(directory);
+    const served: ServedFolder = { transcripts: new Map() };
+    this.folders.set(directory, served);
+    const isOpen = (): boolean => this.folders.get(directory) === served;
+    let hosted: HostedFolder;
+    try {
+      hosted = await this.options.host.open(folder);
+    } catch (error) {
+      if (isOpen()) this.folders.delete(directory);
+      throw error;
+    }
+    if (!isOpen()) {
+      hosted.close();
+      throw notOpen(directory);
+    }
+    served.hosted = hosted;
+    // The others are told now what waits to be told; this one finds it in the snapshot.
+    hosted.service.flush();
+    served.changes = afterAnswer(hosted.service.onDidChange, (changes) =>
+      this.wire.tell("changes", { directory, changes }),
+    );
+    return hosted.service.snapshot();
+  }
+
+  private async call(params: unknown, signal: AbortSignal): Promise<unknown> {
+    const { directory, method: name, args: given } = parse("call", call, params);
+    const { service } = this.folder(directory);
+    const { method, args } = parseCall(name, given);
+    const calls = service.calls as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    try {
+      return await calls[method]?.(...putSignal(method, args, signal));
+    } finally {
+      service.flush();
+    }
+  }
+
+  private async openTranscript(params: unknown): Promise<OpenedTranscript> {
+    const { directory, id } = parse("openTranscript", ofTranscript, params);
+    const { service, transcripts } = this.folder(directory);
+    const transcript = await service.openTranscript(id);
+    if (this.folders.get(directory)?.transcripts !== transcripts) {
+      transcript.dispose();
+      throw notOpen(directory);
+    }
+    const key = ++this.lastKey;
+    const changes = afterAnswer(transcript.onDidChange, (change) =>
+      this.wire.tell("transcript", { key, change }),
+    );
+    transcripts.set(key, {
+      dispose: () => {
+        changes.dispose();
+        transcript.dispose();
+      },
+    });
+    return { key, sessionID: transcript.sessionID, messages: transcript.messages };
+  }
+
+  /** Throws a {@link Refusal} where the window has not opened the folder. */
+  private folder(directory: string): { service: FolderService; transcripts: Map<number, Disposable> } {
+    const served = this.folders.get(directory);
+    if (!served?.hosted) throw notOpen(directory);
+    return { service: served.hosted.service, transcripts: served.transcripts };
+  }
+
+  private closeTranscript(key: number): void {
+    for (const { transcripts } of this.folders.values()) {
+      transcripts.get(key)?.dispose();
+      transcripts.delete(key);
+    }
+  }
+
+  private closeFolder(directory: string): void {
+    const served = this.folders.get(directory);
+    this.folders.delete(directory);
+    served?.changes?.dispose();
+    for (const transcript of served?.transcripts.values() ?? []) transcript.dispose();
+    served?.hosted?.close();
+  }
+
+  private leave(): void {
+    this.log?.dispose();
+    for (const directory of [...this.folders.keys()]) this.closeFolder(directory);
+  }
+}
+
+/**
+ * Listens at once, and tells what comes before the present request is answered after that answer: the other end knows
+ * only then what it is about.
+ */
+function afterAnswer<T>(event: Event<T>, listener: (value: T) => void): Disposable {
+  let early: T[] | undefined = [];
+  const subscription = event((value) => {
+    if (early) early.push(value);
+    else listener(value);
+  });
+  const answered = setImmediate(() => {
+    const values = early ?? [];
+    early = undefined;
+    values.forEach(listener);
+  });
+  return {
+    dispose: () => {
+      clearImmediate(answered);
+      subscription.dispose();
+    },
+  };
+}
+
+function notGreeted(): Refusal {
+  return new Refusal(
+    "not-allowed",
+    sentence("The background process answers only those who show its token first."),
+  );
+}
+
+function notOpen(directory: string): Refusal {
+  return new Refusal("unavailable", sentence("This window has not opened the folder {0}.", directory));
+}

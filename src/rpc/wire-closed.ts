@@ -1,0 +1,8 @@
+/** The connection closed before an answer came. */
+export class WireClosed extends Error {
+  override readonly name = "WireClosed";
+
+  constructor() {
+    super("The connection closed.");
+  }
+}

@@ -1,0 +1,82 @@
+import { formatDuration } from "../engine/notice-text.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
+import type { DaemonStatus } from "../rpc/contract.ts";
+
+/** What works in one folder, whichever windows have it open. */
+export type FolderWork = DaemonStatus["folders"][number];
+
+/** Where there is something to end: a folder that a window has open stays open, so only its tasks can end. */
+export function stoppable({ folders }: Pick<DaemonStatus, "folders">): readonly FolderWork[] {
+  return folders.filter(({ tasks, windows }) => tasks.length > 0 || windows === 0);
+}
+
+/** The folders that use the same server, this one among them. */
+export function sharers({ server }: FolderWork, { folders }: Pick<DaemonStatus, "folders">): FolderWork[] {
+  return folders.filter((folder) => folder.server?.pid === server?.pid);
+}
+
+/**
+ * `2 tasks, the oldest for 5 m`, `open in no window`, `412 MB, shared by 2 folders`.
+ * @param shared by how many folders its server is used
+ */
+export function workWords(
+  { windows, tasks, server }: FolderWork,
+  shared: number,
+  now: number,
+): readonly Text[] {
+  const age = formatDuration(now - Math.min(now, ...tasks.map(({ createdAt }) => createdAt)));
+  return [
+    tasks.length === 0
+      ? sentence("no tasks")
+      : tasks.length === 1
+        ? sentence("1 task, for {0}", age)
+        : sentence("{0} tasks, the oldest for {1}", tasks.length, age),
+    windows === 0
+      ? sentence("open in no window")
+      : windows === 1
+        ? sentence("open in 1 window")
+        : sentence("open in {0} windows", windows),
+    ...(server?.memory === undefined ? [] : [memoryWords(Math.round(server.memory / 1_000_000), shared)]),
+  ];
+}
+
+function memoryWords(megabytes: number, shared: number): Text {
+  if (shared === 1) return sentence("{0} MB", megabytes);
+  return sentence("{0} MB, shared by {1} folders", megabytes, shared);
+}
+
+/** What is lost when these folders are stopped, as sentences. */
+export function lossWords(folders: readonly FolderWork[]): readonly Text[] {
+  const tasks = folders.reduce((sum, folder) => sum + folder.tasks.length, 0);
+  const left = folders.filter(({ windows }) => windows === 0).length;
+  return [
+    ...(tasks === 0
+      ? []
+      : tasks === 1
+        ? [
+            sentence(
+              "1 task is cancelled: its agent stops where it is, and the task cannot be resumed. Files that it changed stay as they are.",
+            ),
+          ]
+        : [
+            sentence(
+              "{0} tasks are cancelled: their agents stop where they are, and the tasks cannot be resumed. Files that they changed stay as they are.",
+              tasks,
+            ),
+          ]),
+    ...(left === 0
+      ? []
+      : left === 1
+        ? [
+            sentence(
+              "A folder that no window has open is closed: its OpenCode server ends, unless another folder uses it.",
+            ),
+          ]
+        : [
+            sentence(
+              "{0} folders that no window has open are closed: their OpenCode servers end, unless other folders use them.",
+              left,
+            ),
+          ]),
+  ];
+}

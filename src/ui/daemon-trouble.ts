@@ -1,0 +1,63 @@
+import * as vscode from "vscode";
+import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import type { Logger } from "../engine/ports.ts";
+import type { DaemonClient } from "../rpc/daemon-client.ts";
+import { showError } from "./human-error.ts";
+
+type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
+
+/** Tells the person that the daemon does not answer, and offers to restart it. */
+export class DaemonTrouble implements Disposable {
+  private daemon: Daemon | undefined;
+  private isOffered = false;
+  private subscription: Disposable | undefined;
+  private readonly changes: Emitter<void>;
+  readonly onDidChange: Event<void>;
+
+  constructor(private readonly logger: Logger) {
+    this.changes = new Emitter((error) => logger.error("A listener to the daemon failed.", error));
+    this.onDidChange = this.changes.event;
+  }
+
+  follow(daemon: Daemon): void {
+    this.daemon = daemon;
+    this.subscription = daemon.onDidChangeState(() => {
+      this.changes.fire();
+      if (this.isSilent && !this.isOffered) void this.offerRestart();
+    });
+  }
+
+  /** What is the matter; undefined: nothing is. */
+  get message(): string | undefined {
+    return this.isSilent
+      ? vscode.l10n.t("The background process of Async Agents does not answer. The tasks may be out of date.")
+      : undefined;
+  }
+
+  dispose(): void {
+    this.subscription?.dispose();
+    this.changes.dispose();
+  }
+
+  private get isSilent(): boolean {
+    return this.daemon?.state.kind === "silent";
+  }
+
+  private async offerRestart(): Promise<void> {
+    this.isOffered = true;
+    try {
+      const restart = vscode.l10n.t("Restart");
+      const text = vscode.l10n.t(
+        "The background process of Async Agents does not answer. A restart interrupts no agent.",
+      );
+      // As an error it stays until somebody answers; a warning would hide itself with its button.
+      const answer = await vscode.window.showErrorMessage(text, restart);
+      // It may answer again by now, or another window may have restarted it.
+      if (answer === restart && this.isSilent) await this.daemon?.restart();
+    } catch (error) {
+      await showError(error, this.logger);
+    } finally {
+      this.isOffered = false;
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import type { OpenRequest, RefusedSubagent } from "../../engine/engine.ts";
+import { Refusal, unknownTask } from "../../engine/errors.ts";
+import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
+import type { MirroredSession } from "../../engine/folder-changes.ts";
+import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
+import type { ForkPreview } from "../../engine/fork/preview.ts";
+import type { Logger } from "../../engine/ports.ts";
+import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
+import type { ReadModel } from "../../engine/read-model.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { PendingRequest } from "../../engine/server-model.ts";
+import type { Child, SubagentChange } from "../../engine/subagent.ts";
+import type { TakenSince } from "../../engine/taken-since.ts";
+import type { Task } from "../../engine/task.ts";
+import type { Totals } from "../../engine/totals.ts";
+import type { Transcript } from "../../engine/transcript.ts";
+import type { WaitOptions } from "../../engine/waiting.ts";
+import type { Folder } from "./folder.ts";
+import type { Folders } from "./folders.ts";
+
+/** What is known of the tasks of all folders as one: a session is of one folder, so its ID says which is asked. */
+export class AllTasks implements Disposable {
+  private readonly taskChanges: Emitter<TaskChange>;
+  private readonly sessionChanges: Emitter<string>;
+  private readonly subagentChanges: Emitter<SubagentChange>;
+  private readonly requestChanges: Emitter<void>;
+  private readonly warnings: Emitter<Task>;
+  private readonly refusals: Emitter<RefusedSubagent>;
+  private readonly subscription: Disposable;
+  readonly onDidChange: Event<TaskChange>;
+  readonly onDidChangeSession: Event<string>;
+  readonly onDidChangeSubagent: Event<SubagentChange>;
+  readonly onDidChangeRequests: Event<void>;
+  readonly onDidWarn: Event<Task>;
+  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+
+  constructor(
+    private readonly folders: Folders,
+    logger: Logger,
+  ) {
+    const emitter = <T>(): Emitter<T> =>
+      new Emitter((error) => logger.error("A listener to the tasks failed.", error));
+    this.onDidChange = (this.taskChanges = emitter<TaskChange>()).event;
+    this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
+    this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
+    this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
+    this.onDidWarn = (this.warnings = emitter<Task>()).event;
+    this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
+    this.subscription = folders.follow(({ known }) => {
+      const subscriptions = [
+        known.onDidChange((change) => this.taskChanges.fire(change)),
+        known.onDidChangeSession((id) => this.sessionChanges.fire(id)),
+        known.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
+        known.onDidChangeRequests(() => this.requestChanges.fire()),
+        known.onDidWarn((task) => this.warnings.fire(task)),
+        known.onDidRefuseSubagent((refused) => this.refusals.fire(refused)),
+      ];
+      return {
+        dispose: () => {
+          for (const subscription of subscriptions) subscription.dispose();
+          // What it waited for can be answered here no more.
+          this.requestChanges.fire();
+        },
+      };
+    });
+  }
+
+  /**
+   * The folder of a task or another session, by its ID or a unique beginning or end of a task's. Undefined: none knows
+   * it. Throws a {@link Refusal} where several do.
+   */
+  folderOf(reference: string): Folder | undefined {
+    const folder = this.folders.of(reference.trim());
+    if (folder) return folder;
+    const [match, ...others] = this.folders.all.filter(({ known }) => knows(known, reference));
+    if (match && others.length > 0) {
+      const names = [match, ...others].map(({ name }) => name).join(", ");
+      throw new Refusal(
+        "ambiguous-task",
+        sentence("Tasks of several folders match {0}: {1}; give more of the ID.", reference.trim(), names),
+      );
+    }
+    return match;
+  }
+
+  find(reference: string, parentSessionID?: string): Task {
+    const folder = this.folderOf(parentSessionID ?? reference);
+    if (folder) return folder.known.find(reference, parentSessionID);
+    throw this.unknown(reference, parentSessionID);
+  }
+
+  get(taskID: string): Task | undefined {
+    return this.of(taskID)?.get(taskID);
+  }
+
+  child(sessionID: string): Child | undefined {
+    return this.of(sessionID)?.child(sessionID);
+  }
+
+  session(sessionID: string): MirroredSession | undefined {
+    return this.of(sessionID)?.session(sessionID);
+  }
+
+  list(parentSessionID: string): readonly Task[] {
+    return this.of(parentSessionID)?.list(parentSessionID) ?? [];
+  }
+
+  children(sessionID: string): readonly Child[] {
+    return this.of(sessionID)?.children(sessionID) ?? [];
+  }
+
+  unreadable(parentSessionID: string): readonly UnreadableTask[] {
+    return this.of(parentSessionID)?.unreadable(parentSessionID) ?? [];
+  }
+
+  active(): readonly Task[] {
+    return this.folders.all.flatMap(({ known }) => known.active());
+  }
+
+  openRequests(): readonly OpenRequest[] {
+    return this.folders.all.flatMap(({ known }) => known.openRequests());
+  }
+
+  pendingRequests(id: string): readonly PendingRequest[] {
+    return this.require(id).known.pendingRequests(id);
+  }
+
+  batch(batchID: string, parentSessionID = ""): readonly Task[] {
+    const known = this.of(parentSessionID) ?? this.folders.current?.known;
+    return known?.batch(batchID, parentSessionID) ?? [];
+  }
+
+  /** Of tasks below one session. */
+  totals(taskIDs: readonly string[]): Totals {
+    return this.require(taskIDs[0] ?? "").known.totals(taskIDs);
+  }
+
+  /** Of each folder. */
+  async takenSince(time: number): Promise<readonly TakenSince[]> {
+    // A folder that was not opened has none.
+    const folders = this.folders.all.filter(({ known }) => known.sessions().length > 0);
+    return Promise.all(folders.map(({ calls }) => calls.takenSince(time)));
+  }
+
+  async wait(taskIDs: readonly string[], options?: WaitOptions): Promise<readonly Task[]> {
+    return (await Promise.all(taskIDs.map(async (id) => this.require(id).known.wait([id], options)))).flat();
+  }
+
+  async transcript(id: string): Promise<Transcript> {
+    return this.require(id).openTranscript(id);
+  }
+
+  async lastAnswer(sessionID: string): Promise<string | undefined> {
+    return this.require(sessionID).calls.lastAnswer(sessionID);
+  }
+
+  async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
+    return this.require(request.sessionID).calls.toolInput(request);
+  }
+
+  async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+    return this.require(request.sourceSessionID).calls.previewFork(request, signal);
+  }
+
+  async forkStarts(sourceSessionID: string): Promise<readonly ForkStart[]> {
+    return this.require(sourceSessionID).calls.forkStarts(sourceSessionID);
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    for (const each of [
+      this.taskChanges,
+      this.sessionChanges,
+      this.subagentChanges,
+      this.requestChanges,
+      this.warnings,
+      this.refusals,
+    ])
+      each.dispose();
+  }
+
+  private of(sessionID: string): ReadModel | undefined {
+    return this.folders.of(sessionID)?.known;
+  }
+
+  private require(reference: string): Folder {
+    const folder = this.folderOf(reference);
+    if (!folder) throw this.unknown(reference);
+    return folder;
+  }
+
+  /** The folder that a task was of may know what became of it. */
+  private unknown(reference: string, parentSessionID?: string): Refusal {
+    const refusals = this.folders.all.map(({ known }) => refusalOf(known, reference, parentSessionID));
+    return (
+      refusals.find((refusal) => refusal?.code === "session-gone") ?? refusals[0] ?? unknownTask(reference)
+    );
+  }
+}
+
+/** What is known of the tasks, whichever folder they are of. */
+export type Tasks = Pick<AllTasks, Exclude<keyof AllTasks, "folderOf" | "dispose">>;
+
+/** Whether a reference names one of its tasks, or several. */
+function knows(known: ReadModel, reference: string): boolean {
+  const refusal = refusalOf(known, reference);
+  return refusal === undefined || refusal.code === "ambiguous-task";
+}
+
+/** Why a reference names no task there; undefined: it does. */
+function refusalOf(known: ReadModel, reference: string, parentSessionID?: string): Refusal | undefined {
+  try {
+    known.find(reference, parentSessionID);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}

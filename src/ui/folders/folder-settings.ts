@@ -1,0 +1,22 @@
+import type { FolderSettings } from "../../rpc/contract.ts";
+import type { PasswordStore } from "../passwords.ts";
+import type { Settings } from "../settings.ts";
+
+/** What the daemon is to know of a folder, as it is now. */
+export async function folderSettings(
+  settings: Settings,
+  passwords: PasswordStore,
+  isWatched: () => boolean,
+): Promise<FolderSettings> {
+  const { url } = settings.server();
+  const password = url === undefined ? undefined : await passwords.get(url);
+  // Read after the password, which takes a while: whoever asks last tells how things are.
+  return {
+    engine: settings.engine(),
+    server: settings.server(),
+    password,
+    agentTools: settings.agentToolsEnabled(),
+    keepWorkingMs: settings.keepWorking(),
+    watched: isWatched(),
+  };
+}

@@ -1,0 +1,66 @@
+import { Refusal } from "../../engine/errors.ts";
+import type { Disposable } from "../../engine/event.ts";
+import type { Clock, Logger } from "../../engine/ports.ts";
+import { ReadModel } from "../../engine/read-model.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { Transcript } from "../../engine/transcript.ts";
+import type { FolderCalls, FolderClient, FolderSettings } from "../../rpc/contract.ts";
+
+/** A folder as the daemon knows it: what is shown of it, and the way to have things done there. */
+export class FolderMirror implements Disposable {
+  readonly known: ReadModel;
+  private client: FolderClient | undefined;
+  private opening: Promise<FolderClient> | undefined;
+  private isDisposed = false;
+
+  constructor(
+    private readonly openClient: () => Promise<FolderClient>,
+    clock: Clock,
+    logger: Logger,
+  ) {
+    this.known = new ReadModel(clock, logger);
+  }
+
+  /** Opens the folder at the daemon; again, it does nothing. A folder that nobody trusts is not to be opened. */
+  async open(): Promise<FolderCalls> {
+    this.opening ??= this.join().catch((error: unknown) => {
+      this.opening = undefined;
+      throw error;
+    });
+    return (await this.opening).calls;
+  }
+
+  /** Throws a {@link Refusal} where the folder was not opened. */
+  get calls(): FolderCalls {
+    return this.opened.calls;
+  }
+
+  /** The conversation of a task or subagent, followed live until disposed. */
+  async openTranscript(id: string): Promise<Transcript> {
+    return this.opened.openTranscript(id);
+  }
+
+  /** A folder that is opened later gets its settings then. */
+  configure(settings: FolderSettings): void {
+    this.client?.configure(settings);
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    this.client?.dispose();
+    this.known.dispose();
+  }
+
+  private get opened(): FolderClient {
+    if (this.client) return this.client;
+    throw new Refusal("unavailable", sentence("This folder is not open yet; connect first."));
+  }
+
+  private async join(): Promise<FolderClient> {
+    const client = await this.openClient();
+    if (this.isDisposed) client.dispose();
+    else client.onDidChange((changes) => this.known.apply(changes));
+    this.client = client;
+    return client;
+  }
+}

@@ -1,0 +1,131 @@
+import type { OpenRequest } from "../engine/engine.ts";
+import type { Disposable } from "../engine/event.ts";
+import type { Clock } from "../engine/ports.ts";
+import type { ReadModel } from "../engine/read-model.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
+import type { Task } from "../engine/task.ts";
+import type { NotifyUser } from "./settings.ts";
+
+/** How often it is kept that a window still looks on, in milliseconds: at its end it may have no time to. */
+const KEEP_MS = 30_000;
+
+/** What a window saw of a folder last. */
+export interface Seen {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The IDs of the requests that were open. */
+  readonly requests: readonly string[];
+}
+
+/** What happened in a folder while no window had it open. */
+export interface News {
+  readonly completed: number;
+  readonly failed: number;
+  /** Requests that came and still wait for the person. */
+  readonly waiting: number;
+}
+
+export interface WhileAwayOptions {
+  readonly known: Pick<
+    ReadModel,
+    | "connection"
+    | "allTasks"
+    | "openRequests"
+    | "onDidChange"
+    | "onDidChangeRequests"
+    | "onDidChangeConnection"
+  >;
+  /** Kept beyond the window. */
+  readonly state: { seen: Seen | undefined };
+  readonly clock: Clock;
+  /** Tells the person; returns false where they do not want to be told. */
+  readonly tell: (news: News) => boolean;
+}
+
+/** Tells once, when a folder is opened again, what happened meanwhile; then notes what the window sees. */
+export class WhileAway implements Disposable {
+  private isOver = false;
+  private readonly summarised = new Set<string>();
+  private keeping: Disposable | undefined;
+  private readonly subscriptions: readonly Disposable[];
+
+  constructor(private readonly options: WhileAwayOptions) {
+    const { known } = options;
+    this.subscriptions = [
+      known.onDidChangeConnection(() => this.look()),
+      known.onDidChange(({ before, after }) => {
+        if (before?.status === after?.status) this.keepSoon();
+        else this.keep();
+      }),
+      known.onDidChangeRequests(() => this.keep()),
+    ];
+  }
+
+  /** Whether a request needs no notification of its own now: the summary tells of it, or it is not known yet whether one will. */
+  covers(requestID: string): boolean {
+    return !this.isOver || this.summarised.has(requestID);
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.keep();
+  }
+
+  /** Once, when everything was read for the first time. */
+  private look(): void {
+    const { known, state, tell } = this.options;
+    if (this.isOver || known.connection.kind !== "connected") return;
+    this.isOver = true;
+    const { seen } = state;
+    if (seen) {
+      const requests = newRequests(seen, known.openRequests());
+      const news = newsSince(seen, known.allTasks(), requests);
+      if (hasNews(news) && tell(news)) for (const { request } of requests) this.summarised.add(request.id);
+    }
+    this.keep();
+  }
+
+  private keepSoon(): void {
+    this.keeping ??= this.options.clock.after(KEEP_MS, () => this.keep());
+  }
+
+  private keep(): void {
+    this.keeping?.dispose();
+    this.keeping = undefined;
+    const { known, state, clock } = this.options;
+    // What is not up to date was not seen.
+    if (!this.isOver || known.connection.kind !== "connected") return;
+    state.seen = { at: clock.now(), requests: known.openRequests().map(({ request }) => request.id) };
+  }
+}
+
+export function newRequests(seen: Seen, open: readonly OpenRequest[]): readonly OpenRequest[] {
+  return open.filter(({ request }) => !seen.requests.includes(request.id));
+}
+
+export function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRequest[]): News {
+  const ended = tasks.filter(({ clearedAt, endedAt = 0 }) => clearedAt === undefined && endedAt > seen.at);
+  return {
+    completed: ended.filter(({ status }) => status === "completed").length,
+    failed: ended.filter(({ status }) => status === "error").length,
+    waiting: requests.length,
+  };
+}
+
+export function hasNews({ completed, failed, waiting }: News): boolean {
+  return completed + failed + waiting > 0;
+}
+
+export function isWanted({ failed, waiting }: News, setting: NotifyUser): boolean {
+  return setting === "always" || (setting === "failures" && failed + waiting > 0);
+}
+
+/** `3 completed, 1 failed, 1 needs you`, word by word. */
+export function newsWords({ completed, failed, waiting }: News): readonly Text[] {
+  return [
+    ...(completed > 0 ? [sentence("{0} completed", completed)] : []),
+    ...(failed > 0 ? [sentence("{0} failed", failed)] : []),
+    ...(waiting === 1 ? [sentence("1 needs you")] : []),
+    ...(waiting > 1 ? [sentence("{0} need you", waiting)] : []),
+  ];
+}

@@ -1,0 +1,65 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { Task } from "../../src/engine/task.ts";
+import type { FolderCalls } from "../../src/rpc/contract.ts";
+import type { DeskPlace } from "../support/daemon.ts";
+import type { WindowAnswer, WindowRequest } from "./window.ts";
+
+/** The window was killed before it answered. */
+export class WindowGone extends Error {
+  override readonly name = "WindowGone";
+}
+
+/** A window whose process can be killed. */
+export class WindowProcess {
+  private readonly child: ChildProcess;
+  private readonly waiting = new Map<number, (answer: WindowAnswer) => void>();
+  private asked = 0;
+  private readonly ended: Promise<unknown>;
+
+  constructor(place: DeskPlace) {
+    this.child = fork(join(import.meta.dirname, "window.ts"), [JSON.stringify(place)], {
+      execArgv: ["--import=tsx"],
+    });
+    this.ended = once(this.child, "exit");
+    this.child.on("message", (answer: WindowAnswer) => this.waiting.get(answer.id)?.(answer));
+  }
+
+  get isOpen(): boolean {
+    return this.child.connected && this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  tasks(): Promise<readonly Task[]> {
+    return this.ask("tasks", []) as Promise<readonly Task[]>;
+  }
+
+  call<M extends keyof FolderCalls>(
+    method: M,
+    ...args: Parameters<FolderCalls[M]>
+  ): ReturnType<FolderCalls[M]> {
+    return this.ask(method, args) as ReturnType<FolderCalls[M]>;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+
+  async close(): Promise<void> {
+    if (this.isOpen) this.child.disconnect();
+    await this.ended;
+  }
+
+  private async ask(method: WindowRequest["method"], args: readonly unknown[]): Promise<unknown> {
+    if (!this.isOpen) throw new WindowGone();
+    const id = ++this.asked;
+    const answered = new Promise<WindowAnswer>((resolve) => this.waiting.set(id, resolve));
+    this.child.send({ id, method, args } satisfies WindowRequest, () => undefined);
+    const answer = await Promise.race([answered, this.ended.then(() => undefined)]);
+    this.waiting.delete(id);
+    if (!answer) throw new WindowGone();
+    if (answer.error !== undefined) throw new Error(answer.error);
+    return answer.value;
+  }
+}

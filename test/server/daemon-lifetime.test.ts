@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { isAlive } from "../../src/state/processes.ts";
+import { DaemonDesk } from "../support/daemon.ts";
+import { startHaltingProxy } from "../support/halting-proxy.ts";
+import { startOpenCode } from "../support/opencode.ts";
+import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+
+describe("how long a daemon lives that nothing is at work in", function () {
+  this.timeout(120_000);
+  let model: ScriptedModel;
+  let desk: DaemonDesk;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  afterEach(() => desk?.close());
+  after(() => model?.stop());
+
+  it("[BKG-3] as long as a window comes again within the stated time, and no longer than that, nor does its server", async () => {
+    const graceMs = 8_000;
+    desk = await DaemonDesk.open(model, { graceMs });
+    const first = desk.window();
+    await first.folder.calls.connect();
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    first.close();
+    const second = desk.window();
+    await second.folder.calls.connect();
+    assert.equal(desk.daemonPid(), daemon);
+
+    second.close();
+    const closed = performance.now();
+    await until("the end of both", () => !isAlive(daemon) && !isAlive(server?.pid ?? 0), 2 * graceMs);
+    const lived = performance.now() - closed;
+    assert.ok(lived >= graceMs, `${lived} ms`);
+  });
+
+  it("it goes on where it cannot read whether something is at work, and ends once it can", async () => {
+    desk = await DaemonDesk.open(model, { graceMs: 300 });
+    const server = await startOpenCode({ model, directory: desk.directory, password: null });
+    const proxy = await startHaltingProxy(server.url);
+    try {
+      const window = desk.window({}, { server: { url: proxy.url, startTimeoutMs: 60_000 } });
+      await window.folder.calls.connect();
+      const daemon = desk.daemonPid() ?? 0;
+      proxy.decide((request) =>
+        request.startsWith("GET /session/status") ? { redirect: "http://127.0.0.1:1" } : "pass",
+      );
+      window.close();
+      const failed = (): number => desk.log().match(/is at work could not be read/g)?.length ?? 0;
+      await until("looks that fail", () => failed() >= 3, 30_000);
+      assert.ok(isAlive(daemon));
+
+      proxy.decide(() => "pass");
+      await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    } finally {
+      proxy.close();
+      await server.stop();
+    }
+  });
+});

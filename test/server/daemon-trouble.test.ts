@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { appendFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import { english } from "../../src/engine/sentence.ts";
+import { deskProcesses } from "../faults/desk-processes.ts";
+import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
+import { notices } from "../support/engine.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+
+describe("the daemon in trouble", function () {
+  this.timeout(150_000);
+  let model: ScriptedModel;
+  let desk: DaemonDesk;
+  let parent: string;
+  /** Undoes what a test did to the machine. */
+  let mend: () => void;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  beforeEach(() => {
+    mend = () => undefined;
+  });
+  afterEach(async () => {
+    mend();
+    await desk?.close();
+  });
+  after(() => model?.stop());
+
+  async function open(stateFolder?: string): Promise<DaemonWindow> {
+    desk = await DaemonDesk.open(model, stateFolder === undefined ? {} : { stateFolder });
+    const window = desk.window();
+    await window.folder.calls.connect();
+    parent = await window.folder.calls.ensureSession();
+    return window;
+  }
+
+  const input = (...steps: readonly ScriptStep[]): LaunchInput => ({
+    prompt: script(steps),
+    description: "In trouble",
+    agent: "general",
+    parentSessionID: parent,
+    launchedBy: "person",
+  });
+
+  const told = (count: number): Promise<unknown> =>
+    until(`${count} notices`, async () => (await notices(desk, parent)).length === count, 30_000);
+
+  it("suspended, is said to be silent in windows that ask nothing of it too, and goes on where it was", async function () {
+    if (process.platform === "win32") return this.skip();
+    const window = await open();
+    const { id } = await window.folder.calls.launch(input({ text: "Slept.", gate: "slept" }));
+    const daemon = desk.daemonPid() ?? 0;
+    process.kill(daemon, "SIGSTOP");
+    mend = () => process.kill(daemon, "SIGCONT");
+    model.release("slept");
+    const late = desk.window();
+    await until("silence, after ten seconds", () => window.client.state.kind === "silent", 20_000);
+    await until("it for a window that is opened now", () => late.client.state.kind === "silent", 20_000);
+    mend();
+    for (const { client } of [window, late])
+      await until("the answer", () => client.state.kind === "connected", 20_000);
+    for (const { folder } of [window, late])
+      await until("the task", () => folder.tasks.get(id)?.status === "completed");
+    await told(1);
+    assert.equal(desk.daemonPid(), daemon);
+  });
+
+  for (const [what, obstruct] of [
+    ["full", fill],
+    ["read-only", freeze],
+  ] as const)
+    it(`with a state folder that is ${what} says so, leaves no server, and recovers`, async function () {
+      const folder = mountSmall();
+      if (folder === undefined) return this.skip();
+      const unmount = (): void => void spawnSync("umount", ["--lazy", folder]);
+      mend = unmount;
+      const window = await open(folder);
+      const { calls } = window.folder;
+      const before = await calls.launch(input({ text: "Never.", gate: "never" }));
+      const clear = obstruct(folder);
+      if (!clear) return this.skip();
+      mend = () => {
+        clear();
+        unmount();
+      };
+      const { failure } = window.folder;
+
+      // It can be started again, and nobody could be told of it.
+      process.kill(desk.server()?.pid ?? 0, "SIGKILL");
+      const serverFailure = await until("the server's failure", failure, 40_000);
+      assert.match(english(serverFailure.message), /OpenCode did not start: (ENOSPC|EPERM|EACCES|EROFS)/);
+      const servers = () => deskProcesses(desk.env["HOME"] ?? "").filter(({ kind }) => kind === "server");
+      await until("no server", () => servers().length === 0);
+
+      const daemon = desk.daemonPid() ?? 0;
+      process.kill(daemon, "SIGKILL");
+      const daemonFailure = await until(
+        "the daemon's failure",
+        () => failure()?.code === "daemon-failed" && failure(),
+        40_000,
+      );
+      assert.match(
+        english(daemonFailure.message),
+        /cannot be used: .*(ENOSPC|EPERM|EACCES|EROFS)|did not start/,
+      );
+
+      clear();
+      await calls.connect();
+      parent = await calls.ensureSession();
+      await until(
+        "the interrupted task",
+        () => window.folder.tasks.get(before.id)?.status === "error",
+        30_000,
+      );
+      const { id } = await calls.launch(input({ text: "Recovered." }));
+      const { result } = await calls.output(id, { block: true });
+      assert.equal(result, "Recovered.");
+      await told(2);
+    });
+});
+
+/** A file system of its own, which can be filled; undefined: this user may not mount any. */
+function mountSmall(): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  const folder = tempDir("small");
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", folder]);
+  return status === 0 ? folder : undefined;
+}
+
+/** Fills the disk to the last byte, and again whenever something is removed; gives how to make room. */
+function fill(folder: string): () => void {
+  const file = join(folder, "filler");
+  const fillUp = (): void => {
+    for (let size = 1 << 20; size >= 1; size >>= 1)
+      try {
+        for (;;) appendFileSync(file, Buffer.alloc(size));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      }
+  };
+  fillUp();
+  const again = setInterval(fillUp, 20);
+  return () => {
+    clearInterval(again);
+    rmSync(file, { force: true });
+  };
+}
+
+/** No name in it can be added or removed; undefined: this system cannot do that. */
+function freeze(folder: string): (() => void) | undefined {
+  const set = (flag: string): boolean => spawnSync("chattr", [flag, folder]).status === 0;
+  return set("+i") ? () => void set("-i") : undefined;
+}

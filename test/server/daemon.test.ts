@@ -1,0 +1,319 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import { sentence } from "../../src/engine/sentence.ts";
+import type { Task } from "../../src/engine/task.ts";
+import type { FolderClient } from "../../src/rpc/contract.ts";
+import { isAlive } from "../../src/state/processes.ts";
+import { callTool } from "../support/agent-tools.ts";
+import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
+import { notices } from "../support/engine.ts";
+import {
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+
+/** Half a second where the machine does nothing else. */
+const BACK_WITHIN_MS = 5_000;
+
+describe("the daemon", function () {
+  this.timeout(120_000);
+  let model: ScriptedModel;
+  let desk: DaemonDesk;
+  let parent: string;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  afterEach(() => desk?.close());
+  after(() => model?.stop());
+
+  /** A window that is connected, and a session of its folder to launch from. */
+  async function open(engine = {}, options = {}): Promise<DaemonWindow> {
+    desk = await DaemonDesk.open(model, options);
+    const window = desk.window(engine);
+    await window.folder.calls.connect();
+    parent = await window.folder.calls.ensureSession();
+    return window;
+  }
+
+  const input = (...steps: readonly ScriptStep[]): LaunchInput => ({
+    prompt: script(steps),
+    description: "Shared",
+    agent: "general",
+    parentSessionID: parent,
+    launchedBy: "person",
+  });
+
+  /** Whether the model works on this step for the task. */
+  const asked = (id: string): Promise<unknown> =>
+    model.waitForRequest(({ sessionID }) => sessionID === id, 30_000);
+
+  async function end(folder: FolderClient, id: string): Promise<Task> {
+    const { task } = await folder.calls.output(id, { block: true });
+    return task;
+  }
+
+  /** Waits until the parent was told of so many ends, and all of them are settled in this window. */
+  async function told(count: number, window: DaemonWindow): Promise<void> {
+    await until(`${count} notices`, async () => (await notices(desk, parent)).length === count, 30_000);
+    await until("the delivery", () =>
+      [...window.folder.tasks.values()].every(({ notice }) => notice.state === "delivered"),
+    );
+    assert.equal((await notices(desk, parent)).length, count);
+  }
+
+  it("carries a task out and tells its parent once; the window sees it as the call left it", async () => {
+    const window = await open();
+    const { folder } = window;
+    assert.equal(folder.connection(), "connected");
+    const { id } = await folder.calls.launch(input({ text: "First." }));
+    assert.equal(folder.tasks.get(id)?.status, "running");
+    const output = await folder.calls.output(id, { block: true });
+    assert.deepEqual([output.task.status, output.result], ["completed", "First."]);
+    assert.equal(folder.tasks.get(id)?.status, "completed");
+    await told(1, window);
+    await assert.rejects(folder.calls.launch({ ...input(), prompt: " " }), {
+      name: "Refusal",
+      code: "empty-prompt",
+    });
+  });
+
+  it("[BKG-1] goes on with what works and what is queued while no window is open, and a new window sees all of it", async () => {
+    const first = await open({ maxConcurrentTasks: 1 });
+    const working = await first.folder.calls.launch(input({ text: "One.", gate: "one" }));
+    const queued = await first.folder.calls.launch(input({ text: "Two.", gate: "two" }));
+    await asked(working.id);
+    assert.equal(first.folder.tasks.get(queued.id)?.queued, true);
+    first.close();
+    model.release("one");
+    await asked(queued.id);
+
+    const second = desk.window({ maxConcurrentTasks: 1 });
+    await until("the tasks", () => second.folder.tasks.size === 2);
+    assert.equal(second.folder.tasks.get(working.id)?.status, "completed");
+    assert.equal(second.folder.tasks.get(queued.id)?.status, "running");
+    model.release("two");
+    await end(second.folder, queued.id);
+    await told(2, second);
+  });
+
+  it("[BKG-4] is started again by the windows when it is killed, goes on with the same server, and tells each parent once", async () => {
+    const window = await open();
+    const { folder } = window;
+    const tasks = await Promise.all(
+      ["a", "b"].map((gate) => folder.calls.launch(input({ text: gate, gate }))),
+    );
+    await Promise.all(tasks.map(({ id }) => asked(id)));
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    const back = new Promise<number>((resolve) =>
+      window.client.onDidChangeState(({ kind }) => {
+        if (kind === "connected") resolve(performance.now());
+      }),
+    );
+    const killedAt = performance.now();
+    process.kill(daemon, "SIGKILL");
+    model.release("a");
+    await until("the loss", () => folder.connection() !== "connected");
+    await until("another daemon", () => ![undefined, daemon].includes(desk.daemonPid()));
+    await until("the folder", () => folder.connection() === "connected");
+    const away = (await back) - killedAt;
+    assert.ok(away < BACK_WITHIN_MS, `The window was without a daemon for ${away} ms.`);
+    model.release("b");
+    const ends = await Promise.all(tasks.map(({ id }) => end(folder, id)));
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ["completed", "completed"],
+    );
+    assert.equal(desk.server()?.pid, server?.pid);
+    await told(2, window);
+  });
+
+  it("[BKG-3] ends by itself once nobody needs it, and leaves no server", async () => {
+    const window = await open({}, { graceMs: 500 });
+    const { id } = await window.folder.calls.launch(input({ text: "Done.", gate: "done" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    assert.ok(server);
+    window.close();
+    await until("a look at whether something works", () => /is open/.test(desk.log()));
+    model.release("done");
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    await until("the end of the server", () => !isAlive(server.pid), 10_000);
+    assert.match(desk.log(), /running → completed/);
+    assert.equal(desk.daemonPid(), undefined);
+  });
+
+  it("[BKG-3] leaves no server either where it is killed and nobody starts the next one", async () => {
+    const window = await open({}, { graceMs: 1_000 });
+    await asked((await window.folder.calls.launch(input({ text: "never", gate: "never at all" }))).id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    window.close();
+    process.kill(daemon, "SIGKILL");
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0));
+  });
+
+  it("stays where its server is being replaced as the last window closes, until it knows what became of the work", async () => {
+    const window = await open({}, { graceMs: 300 });
+    const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never again" }));
+    await asked(id);
+    process.kill(desk.server()?.pid ?? 0, "SIGKILL");
+    await until("the loss", () => window.folder.connection() === "connecting");
+    window.close();
+    await until("the word of it", () => /running → error/.test(desk.log()), 60_000);
+    assert.equal(desk.log().match(/The daemon of version/g)?.length, 1);
+  });
+
+  it("[BKG-3] ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
+    desk = await DaemonDesk.open(model, { graceMs: 500 });
+    const window = desk.window({}, { keepWorkingMs: 0 });
+    await window.folder.calls.connect();
+    parent = await window.folder.calls.ensureSession();
+    const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    window.close();
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0), 10_000);
+    assert.match(desk.log(), /Work in .* ends: no window had it open/);
+    model.release("never");
+  });
+
+  it("asked to end, leaves the server and its work to the daemon that comes next", async () => {
+    const window = await open();
+    const { folder } = window;
+    const { id } = await folder.calls.launch(input({ text: "Handed on.", gate: "handed on" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    process.kill(daemon, "SIGTERM");
+    await until("the end", () => !isAlive(daemon));
+    await until("the next daemon", () => ![undefined, daemon].includes(desk.daemonPid()), 20_000);
+    await until("the folder", () => folder.connection() === "connected");
+    assert.equal(desk.server()?.pid, server?.pid);
+    model.release("handed on");
+    const { status } = await end(folder, id);
+    assert.equal(status, "completed");
+    await told(1, window);
+  });
+
+  it("[BKG-6] hands over to a newer version without ending a turn, and a window of the older one asks to be updated", async () => {
+    const older = await open();
+    const { id } = await older.folder.calls.launch(input({ text: "Handed on.", gate: "newer" }));
+    await asked(id);
+    const [daemon, server] = [desk.daemonPid(), desk.server()];
+
+    const newer = desk.window({}, {}, await newerRelease());
+    await newer.folder.calls.connect();
+    assert.equal(newer.folder.tasks.get(id)?.status, "running");
+    assert.notEqual(desk.daemonPid(), daemon);
+    await until("the older window to give up", () => older.client.state.kind === "failed", 20_000);
+    const { state } = older.client;
+    assert.ok(state.kind === "failed" && state.failure.code === "outdated");
+    assert.deepEqual(state.failure.remedy, sentence("Update the Async Agents extension in this editor."));
+
+    model.release("newer");
+    const { status } = await end(newer.folder, id);
+    assert.equal(status, "completed");
+    await told(1, newer);
+    assert.equal(desk.server()?.pid, server?.pid);
+    const requests = model.requests.filter(({ sessionID }) => sessionID === id);
+    assert.deepEqual(
+      requests.map(({ aborted }) => aborted),
+      [false],
+    );
+  });
+
+  it("[BKG-6] hands over what works and is queued in a folder that no window has open", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const launch = (gate: string) =>
+      window.folder.calls.launch(input({ text: `${gate} is done.`, gate: `${gate} handed on` }));
+    const [working, queued] = [await launch("First"), await launch("Second")];
+    await asked(working.id);
+    const server = desk.server();
+    window.close();
+
+    const newer = desk.window({}, {}, await newerRelease(), tempDir("elsewhere"));
+    await newer.folder.calls.connect();
+    assert.equal(existsSync(join(desk.stateFolder, "handed-over.json")), false);
+    model.release("First handed on");
+    await asked(queued.id);
+    model.release("Second handed on");
+    await until("the notices", async () => (await notices(desk, parent)).length === 2);
+    assert.equal(desk.server()?.pid, server?.pid);
+    newer.close();
+  });
+
+  it("[BKG-7] stops the work of a folder: what a window has open stays, what none has open ends with its server", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const launch = (gate: string) => window.folder.calls.launch(input({ text: gate, gate }));
+    const [working, queued] = [await launch("stop"), await launch("stop")];
+    await asked(working.id);
+    const { folders } = await desk.status();
+    assert.deepEqual(
+      folders.map(({ directory, windows, tasks }) => [directory, windows, tasks.map(({ id }) => id)]),
+      [[desk.directory, 1, [working.id, queued.id]]],
+    );
+    const { pid = 0, memory = 0 } = folders[0]?.server ?? {};
+    assert.equal(pid, desk.server()?.pid);
+    assert.ok(process.platform !== "linux" || memory > 50_000_000, String(memory));
+
+    await window.client.stop([desk.directory, "/nowhere"]);
+    for (const { id } of [working, queued]) assert.equal(window.folder.tasks.get(id)?.status, "cancelled");
+    assert.equal(window.folder.connection(), "connected");
+    assert.ok(
+      model.requests.every(({ sessionID }) => sessionID !== queued.id),
+      "what was queued never starts",
+    );
+    await told(2, window);
+
+    const other = await launch("stop");
+    await asked(other.id);
+    const server = desk.server();
+    window.close();
+    await until("that the window is gone", async () => (await desk.status()).folders[0]?.windows === 0);
+    await desk.stop();
+    assert.deepEqual((await desk.status()).folders, []);
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0), 10_000);
+    assert.match(desk.log(), new RegExp(`Task ${other.id.slice(-6)}: running → cancelled`));
+  });
+
+  it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
+    const one = await open();
+    const two = desk.window();
+    const { id } = await one.folder.calls.launch(input({ text: "First." }));
+    await end(two.folder, id);
+    await told(1, two);
+    const outcomes = await Promise.allSettled(
+      [one, two].map(({ folder }) => folder.calls.resume(id, script([{ text: "Again.", gate: "again" }]))),
+    );
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const refused = outcomes.find((outcome) => outcome.status === "rejected");
+    assert.match(String(refused?.reason), /currently being resumed/);
+    model.release("again");
+    await end(one.folder, id);
+    await told(2, one);
+    const seen = ({ folder }: DaemonWindow): string => JSON.stringify([...folder.tasks.values()]);
+    await until("the same in both", () => seen(one) === seen(two));
+    assert.equal(one.folder.tasks.get(id)?.resumeCount, 1);
+  });
+
+  it("[BKG-5] serves the tools of agents with no window open", async () => {
+    const window = await open();
+    window.close();
+    await until("that the window is gone", async () =>
+      (await desk.status()).folders.every(({ windows }) => windows === 0),
+    );
+    const call = await callTool(desk as never, parent, "asyncagents_task", {
+      description: "From an agent",
+      prompt: script([{ text: "By an agent." }]),
+      agent: "general",
+    });
+    assert.equal(call.status, "completed", call.text);
+    await until("the notice", async () => (await notices(desk, parent)).length === 1, 30_000);
+  });
+});

@@ -1,0 +1,125 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ConnectionFailure } from "../../src/engine/connection.ts";
+import { ConnectionError } from "../../src/engine/connection.ts";
+import type { Clock, Logger } from "../../src/engine/ports.ts";
+import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import type { ConnectionOptions, OpenCodeConnection, ServerSettings } from "../../src/opencode/connection.ts";
+import { OwnServers } from "../../src/opencode/own-servers.ts";
+import { keyOf } from "../../src/opencode/server-program.ts";
+import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
+import { ServerEvents } from "../../src/opencode/server-events.ts";
+import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
+import { tempDir } from "../support/temp.ts";
+
+export const realClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return { dispose: () => clearTimeout(timer) };
+  },
+};
+
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** What the folders of one user share: a folder for state, a home, an executable, and the servers of a daemon. */
+export class Desk {
+  /** The folder of those that name none. */
+  readonly directory = tempDir("work");
+  readonly stateFolder = tempDir("state");
+  private readonly connections: OpenCodeConnection[] = [];
+  private current: OwnServers;
+  /** The environment of its windows. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+
+  private constructor(
+    private readonly binary: string,
+    env: Readonly<Record<string, string>>,
+    readonly graceMs: number,
+  ) {
+    this.env = { ...process.env, ...hermeticEnv(hermeticHome()), ...env };
+    this.current = this.createServers();
+  }
+
+  static open({ binary = openCodeBinary(), graceMs = 1_000, env = {} } = {}): Desk {
+    return new Desk(binary, env, graceMs);
+  }
+
+  /** Those of the daemon that runs now. */
+  get servers(): OwnServers {
+    return this.current;
+  }
+
+  /** The daemon hands over to the next one. */
+  async nextDaemon(): Promise<void> {
+    await this.leave();
+    this.current = this.createServers();
+  }
+
+  /** One more connection, as each folder of the daemon has one. */
+  connection(
+    settings: Partial<ServerSettings> = {},
+    options: Partial<ConnectionOptions> = {},
+  ): OpenCodeConnection {
+    const connection = createOpenCodeConnection({
+      directory: this.directory,
+      settings: () => ({ url: undefined, path: this.binary, startTimeoutMs: 30_000, ...settings }),
+      password: () => Promise.resolve(undefined),
+      ownServers: this.servers,
+      env: this.env,
+      events: new ServerEvents(options.clock ?? realClock),
+      clock: realClock,
+      logger: silentLogger,
+      ...options,
+    });
+    this.connections.push(connection);
+    return connection;
+  }
+
+  /** What tells of the server; undefined if nothing does. */
+  state(): { url: string; password: string; pid: number } | undefined {
+    const [key] = serverKeys(this.files());
+    return key && JSON.parse(readFileSync(join(this.stateFolder, `server-${key}.json`), "utf8"));
+  }
+
+  /** Where the server of its folder is described. */
+  statePath(): string {
+    return serverFiles(this.stateFolder, keyOf({ executable: this.binary, env: this.env })).state;
+  }
+
+  files(): string[] {
+    return readdirSync(this.stateFolder);
+  }
+
+  /** Leaves all servers, and waits until nothing runs any more. */
+  async close(): Promise<void> {
+    for (const connection of this.connections) connection.finish();
+    await this.nextDaemon();
+    await this.servers.sweep();
+  }
+
+  private createServers(): OwnServers {
+    const { stateFolder, graceMs } = this;
+    return new OwnServers({ stateFolder, graceMs, clock: realClock, logger: silentLogger });
+  }
+
+  private async leave(): Promise<void> {
+    const left = this.current.leave();
+    for (const connection of this.connections.splice(0)) connection.dispose();
+    await left;
+  }
+}
+
+/** The failure that the promise rejects with. */
+export async function failureOf(promise: Promise<unknown>): Promise<ConnectionFailure> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof ConnectionError) return error.failure;
+    throw error;
+  }
+  throw new Error("It did not fail.");
+}
+
+/** A program that looks like `opencode serve`, for what the real one does too slowly or never. */
+export const fakeServer = join(dirname(import.meta.filename), "fake-server.mjs");

@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
+import { isAlive } from "../../src/state/processes.ts";
+import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { hermeticEnv } from "./opencode.ts";
+import { until } from "./wait.ts";
+
+/**
+ * Ends the daemon that works in this home and the servers that it started there, which outlive the windows, and waits
+ * until they are gone.
+ */
+export async function endBackground(
+  home: string,
+  env: Readonly<Record<string, string | undefined>> = hermeticEnv(home),
+): Promise<void> {
+  const { platform } = process;
+  await endAll(defaultStateFolder({ platform, env, home }));
+}
+
+/** As {@link endBackground}, for what tells of itself in this folder. */
+export async function endAll(stateFolder: string): Promise<void> {
+  const asked = new Set<number>();
+  await until(
+    "the end of what goes on in the background",
+    () => {
+      const running = processesOf(stateFolder);
+      for (const pid of running)
+        if (!asked.has(pid)) {
+          asked.add(pid);
+          process.kill(pid, "SIGTERM");
+        }
+      return running.length === 0 && ![...asked].some(isAlive);
+    },
+    20_000,
+  );
+}
+
+/** The daemon, which would start its servers again; where it is gone, the servers that it left. */
+function processesOf(stateFolder: string): readonly number[] {
+  const daemon = pidIn(join(stateFolder, "daemon.json"));
+  if (daemon.length > 0) return daemon;
+  return serverKeys(filesOf(stateFolder)).flatMap((key) => pidIn(serverFiles(stateFolder, key).state));
+}
+
+function filesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // Nothing was started there.
+    return [];
+  }
+}
+
+/** The process that the file tells of, if it runs. */
+function pidIn(file: string): readonly number[] {
+  try {
+    const { pid } = JSON.parse(readFileSync(file, "utf8")) as { readonly pid: number };
+    return isAlive(pid) ? [pid] : [];
+  } catch {
+    // It was removed just now.
+    return [];
+  }
+}

@@ -1,0 +1,265 @@
+import { build, type BuildOptions, type Plugin } from "esbuild";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ConnectionFailure } from "../../src/engine/connection.ts";
+import type { EngineSettings } from "../../src/engine/engine.ts";
+import type { Task } from "../../src/engine/task.ts";
+import {
+  PROTOCOL_VERSION,
+  type DaemonStatus,
+  type FolderChange,
+  type FolderClient,
+  type FolderSettings,
+  type FolderSnapshot,
+} from "../../src/rpc/contract.ts";
+import { DaemonClient } from "../../src/rpc/daemon-client.ts";
+import { endAll } from "./background.ts";
+import { DaemonState } from "./daemon-state.ts";
+import { realClock } from "./engine.ts";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
+import type { ScriptedModel } from "./scripted-model.ts";
+import { tempDir } from "./temp.ts";
+
+/** A folder as one window follows it. */
+export interface WatchedFolder extends FolderClient {
+  /** As the changes that were told make it. */
+  readonly tasks: ReadonlyMap<string, Task>;
+  connection(): FolderSnapshot["connection"]["kind"];
+  /** Why there is no connection, where that is so and stays so. */
+  failure(): ConnectionFailure | undefined;
+}
+
+/** One window: a client of the daemon, and its folder. */
+export interface DaemonWindow {
+  readonly client: DaemonClient;
+  readonly folder: WatchedFolder;
+  readonly log: readonly string[];
+  close(): void;
+}
+
+/** What windows of one desk share; another process can be told of it. */
+export interface DeskPlace {
+  readonly stateFolder: string;
+  readonly directory: string;
+  /** The environment of its windows. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The daemon's bundle. */
+  readonly script: string;
+}
+
+interface DeskOptions {
+  /** Of the daemon and its folders, once no window is left. */
+  readonly graceMs?: number;
+  readonly stateFolder?: string;
+}
+
+/** A user's machine: a private state folder, a folder to work in, and the bundles of the product. */
+export class DaemonDesk extends DaemonState {
+  private readonly windows: DaemonWindow[] = [];
+  readonly env: DeskPlace["env"];
+  private readonly release: Release;
+
+  constructor(readonly place: DeskPlace) {
+    super(place.stateFolder, place.directory);
+    this.env = place.env;
+    this.release = { version: "0.1.0", Client: DaemonClient, script: place.script };
+  }
+
+  static async open(
+    model: Pick<ScriptedModel, "url">,
+    { graceMs = 60_000, stateFolder = tempDir("state") }: DeskOptions = {},
+  ): Promise<DaemonDesk> {
+    const script = await (current ??= buildDaemon());
+    const env = {
+      ...(process.env as Record<string, string>),
+      ...hermeticEnv(hermeticHome(), modelConfig(model)),
+      ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs),
+    };
+    return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
+  }
+
+  /** The same user's, with another folder to work in. */
+  elsewhere(): DaemonDesk {
+    return new DaemonDesk({ ...this.place, directory: tempDir("work") });
+  }
+
+  /**
+   * One more window on the folder; the daemon is started by the first one.
+   * @param release of the product in this window's editor; left out: the present one
+   */
+  window(
+    engine: Partial<EngineSettings> = {},
+    settings: Partial<FolderSettings> = {},
+    release = this.release,
+    directory = this.directory,
+  ): DaemonWindow {
+    const log: string[] = [];
+    const client = this.client(release, (line) => void log.push(line));
+    const folder = follow(
+      client.open({
+        directory,
+        env: this.env,
+        settings: {
+          engine: {
+            pollInterval: 500,
+            stallWarning: 0,
+            notifyParent: true,
+            maxDepth: 1,
+            fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
+            maxConcurrentTasks: 0,
+            budget: {},
+            ...engine,
+          },
+          server: { path: openCodeBinary(), startTimeoutMs: 60_000 },
+          agentTools: true,
+          keepWorkingMs: 3_600_000,
+          watched: true,
+          ...settings,
+        },
+      }),
+    );
+    const window = { client, folder, log, close: () => client.dispose() };
+    this.windows.push(window);
+    return window;
+  }
+
+  /** What the daemon says of its folders; whoever asks has none open. */
+  status(): Promise<DaemonStatus> {
+    return this.from((client) => client.status());
+  }
+
+  /** Stops the work of the folder, asked by somebody who does not have it open. */
+  stop(): Promise<void> {
+    return this.from((client) => client.stop([this.directory]));
+  }
+
+  /** Closes all windows, and ends what is left of the daemon and its server. */
+  async close(): Promise<void> {
+    for (const window of this.windows) window.close();
+    await endAll(this.stateFolder);
+  }
+
+  private async from<T>(ask: (client: DaemonClient) => Promise<T>): Promise<T> {
+    const client = this.client(this.release, () => undefined);
+    try {
+      return await ask(client);
+    } finally {
+      client.dispose();
+    }
+  }
+
+  private client({ Client, version, script }: Release, note: (line: string) => void): DaemonClient {
+    const level =
+      (name: string) =>
+      (message: string): void =>
+        note(`${name} ${message}`);
+    return new Client({
+      stateFolder: this.stateFolder,
+      version,
+      execPath: process.execPath,
+      script,
+      env: this.env,
+      clock: realClock,
+      logger: { debug: level("debug"), info: level("info"), warn: level("warn"), error: level("error") },
+    });
+  }
+}
+
+/** Keeps what a window is told. */
+function follow(folder: FolderClient): WatchedFolder {
+  const tasks = new Map<string, Task>();
+  let connection: FolderSnapshot["connection"] = { kind: "disconnected" };
+  const apply = (change: FolderChange): void => {
+    if (change.type === "reset") {
+      tasks.clear();
+      for (const task of change.snapshot.tasks) tasks.set(task.id, task);
+      connection = change.snapshot.connection;
+    } else if (change.type === "connection") connection = change.state;
+    else if (change.type === "task" && change.task) tasks.set(change.id, change.task);
+    else if (change.type === "task") tasks.delete(change.id);
+  };
+  folder.onDidChange((changes) => changes.forEach(apply));
+  return Object.assign(folder, {
+    tasks,
+    connection: () => connection.kind,
+    failure: () => (connection.kind === "failed" ? connection.failure : undefined),
+  });
+}
+
+/** The product as one of its versions brings it. */
+export interface Release {
+  readonly version: string;
+  /** What a window uses. */
+  readonly Client: typeof DaemonClient;
+  /** The daemon's bundle; those of what it starts are beside it. */
+  readonly script: string;
+}
+
+/** A version whose protocol this one does not understand. */
+export async function newerRelease(): Promise<Release> {
+  const plugin: Plugin = {
+    name: "raise the protocol",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /rpc.contract\.ts$/ }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        const contents = source.replace(/(PROTOCOL_VERSION = )\d+/, `$1${PROTOCOL_VERSION + 1}`);
+        if (contents === source) throw new Error("The protocol's version was not found.");
+        return { contents, loader: "ts" };
+      }),
+  };
+  const script = await buildDaemon([plugin]);
+  const client = join(dirname(script), "client.mjs");
+  await build({
+    ...common,
+    format: "esm",
+    plugins: [plugin],
+    entryPoints: [source("rpc/daemon-client.ts")],
+    outfile: client,
+    // What it brings of CommonJS asks for modules of Node.
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
+  });
+  const { DaemonClient: Client } = (await import(pathToFileURL(client).href)) as {
+    readonly DaemonClient: typeof DaemonClient;
+  };
+  return { version: "0.2.0", Client, script };
+}
+
+let current: Promise<string> | undefined;
+
+const common: BuildOptions = {
+  bundle: true,
+  platform: "node",
+  logLevel: "error",
+  mainFields: ["module", "main"],
+};
+
+/** The daemon and what it starts, as the extension brings them. */
+async function buildDaemon(plugins: Plugin[] = []): Promise<string> {
+  const outdir = tempDir("dist");
+  const program = (path: string, name: string) =>
+    build({
+      ...common,
+      plugins,
+      format: "cjs",
+      entryPoints: [source(path)],
+      outfile: join(outdir, name),
+    });
+  await Promise.all([
+    program("daemon/main.ts", "daemon.cjs"),
+    program("tokens/worker.ts", "tokenizer.cjs"),
+    build({
+      ...common,
+      format: "esm",
+      entryPoints: [source("plugin/main.ts")],
+      outfile: join(outdir, "opencode-plugin.js"),
+    }),
+  ]);
+  return join(outdir, "daemon.cjs");
+}
+
+function source(path: string): string {
+  return join(import.meta.dirname, "../../src", path);
+}

@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import { isAlive } from "../../src/state/processes.ts";
+import { DaemonState } from "../support/daemon-state.ts";
+import { notices } from "../support/engine.ts";
+import { hermeticEnv, hermeticHome, modelConfig } from "../support/opencode.ts";
+import {
+  lastUserText,
+  type ModelMessage,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
+
+/** Each prompt waits for a gate of its own name; the second one then fails. */
+function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
+  const gate = /Write chapter \d/.exec(lastUserText(messages))?.[0];
+  if (gate === undefined) return { text: "Noted." };
+  if (gate !== "Write chapter 2") return { text: `${gate}: done.`, gate };
+  if (messages.at(-1)?.role === "tool")
+    return { status: 401, body: { error: { message: "The key was refused." } } };
+  return { gate, tools: [{ name: "bash", args: { command: "true", description: "Look around" } }] };
+}
+
+const CHAPTERS = [1, 2, 3, 4, 5, 6].map((number) => `Write chapter ${number}`);
+
+describe("work in the background, in a real editor", function () {
+  this.timeout(180_000);
+  const home = hermeticHome();
+  const folder = tempDir("work");
+  const state = stateOf(home, folder);
+  let model: ScriptedModel;
+  let workbench: Workbench;
+  let parent: string;
+
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
+      model,
+      home,
+      folder,
+      settings: { "asyncagents.maxConcurrentTasks": 4 },
+    });
+  });
+
+  const asked = (name: string): Promise<unknown> =>
+    model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name), 30_000);
+  const label = async (name: string): Promise<string> =>
+    (await workbench.treeItem(name).first().getAttribute("aria-label")) ?? "";
+  const says = (name: string, words: RegExp): Promise<unknown> =>
+    until(`${name} to say ${words}`, async () => words.test(await label(name)), 60_000);
+  const told = (): Promise<readonly { line: string }[]> => notices(state, parent);
+  const toldOf = (count: number): Promise<unknown> =>
+    until(`${count} notices`, async () => (await told()).length >= count, 60_000);
+
+  async function launch(prompts: readonly string[]): Promise<void> {
+    const { quickInput } = workbench;
+    await workbench.runCommand("Async Agents: Launch Batch");
+    await quickInput.shows("One prompt for each task");
+    await quickInput.enter(prompts.join(" | "));
+    await quickInput.shows("Each prompt goes to each of the agents chosen");
+    await quickInput.shows("1 Selected");
+    await quickInput.widget.getByRole("button", { name: "OK" }).click();
+    for (const prompt of prompts) await workbench.treeItem(prompt).first().waitFor({ timeout: 60_000 });
+  }
+
+  async function readParent(): Promise<string> {
+    const response = await state.fetch("/session?roots=true");
+    const sessions = (await response.json()) as { readonly id: string; readonly parentID?: string }[];
+    const roots = sessions.filter(({ parentID }) => parentID === undefined);
+    assert.equal(roots.length, 1);
+    return roots[0]?.id ?? "";
+  }
+
+  it("[BKG-1] [BKG-2] a window is closed and opened again: all went on meanwhile, and one notification says what happened", async () => {
+    await launch(CHAPTERS);
+    for (const name of CHAPTERS.slice(0, 4)) await asked(name);
+    for (const name of CHAPTERS.slice(4)) await says(name, /queued/);
+    parent = await readParent();
+    await takePictures(workbench, "background-before");
+    const [daemon, server] = [state.daemonPid(), state.server()?.pid];
+    await closeWindow(workbench);
+
+    for (const name of CHAPTERS.slice(0, 2)) model.release(name);
+    for (const name of CHAPTERS.slice(4)) await asked(name);
+    await toldOf(2);
+    assert.deepEqual(workbench.server.extensionHosts(), [], "no window is open");
+    assert.deepEqual([state.daemonPid(), state.server()?.pid], [daemon, server]);
+
+    await workbench.open();
+    await workbench.openView();
+    const news = workbench.notification("While you were away");
+    await news.first().waitFor({ timeout: 60_000 });
+    assert.match(await news.first().innerText(), /While you were away: 1 completed, 1 failed/);
+    await says("Write chapter 1", /completed/);
+    await says("Write chapter 2", /failed/);
+    for (const name of CHAPTERS.slice(2)) await says(name, /running/);
+    assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
+    await takePictures(workbench, "background-while-away");
+    await takeHighContrastPicture(workbench, "background-while-away");
+    assert.equal((await told()).length, 2);
+    await workbench.runCommand("View: Show Explorer");
+    await news.getByRole("button", { name: "Show" }).click();
+    await workbench.treeItem("Write chapter 1").first().waitFor();
+    await news.first().waitFor({ state: "detached" });
+  });
+
+  it("[BKG-4] the daemon is killed: turns go on, another one serves the window, and each parent is notified once", async () => {
+    const [daemon = 0, server] = [state.daemonPid(), state.server()?.pid];
+    process.kill(daemon, "SIGKILL");
+    model.release("Write chapter 3");
+    await until("another daemon", () => ![undefined, daemon].includes(state.daemonPid()), 30_000);
+    await says("Write chapter 3", /completed/);
+    model.release("Write chapter 4");
+    await says("Write chapter 4", /completed/);
+    for (const name of CHAPTERS.slice(4)) assert.match(await label(name), /running/);
+    await toldOf(4);
+    assert.equal((await told()).length, 4);
+    assert.equal(state.server()?.pid, server, "the server is the same");
+    assert.deepEqual(
+      model.requests.filter(({ aborted }) => aborted),
+      [],
+      "no turn was interrupted",
+    );
+    await takePictures(workbench, "background-daemon-killed");
+  });
+
+  it("the daemon does not answer: the view says so, and its restart interrupts no turn", async () => {
+    const daemon = state.daemonPid() ?? 0;
+    process.kill(daemon, "SIGSTOP");
+    try {
+      await workbench.runCommand("Async Agents: Refresh");
+      const trouble = workbench.notification("does not answer");
+      await trouble.waitFor({ timeout: 60_000 });
+      await workbench.page
+        .locator(".part.sidebar", { hasText: "The background process of Async Agents does not answer" })
+        .waitFor();
+      await takePictures(workbench, "background-daemon-silent");
+      await takeHighContrastPicture(workbench, "background-daemon-silent");
+      await trouble.getByRole("button", { name: "Restart" }).click();
+      await until("another daemon", () => ![undefined, daemon].includes(state.daemonPid()), 60_000);
+    } finally {
+      if (isAlive(daemon)) process.kill(daemon, "SIGCONT");
+    }
+    assert.ok(!isAlive(daemon));
+    for (const name of CHAPTERS.slice(4)) model.release(name);
+    for (const name of CHAPTERS.slice(4)) await says(name, /completed/);
+    await toldOf(6);
+    assert.equal((await told()).length, 6);
+    await workbench.page
+      .locator(".part.sidebar", { hasText: "does not answer" })
+      .waitFor({ state: "detached" });
+    await takePictures(workbench, "background-daemon-restarted");
+  });
+
+  it("[BKG-7] background work is listed, and stopped where the user chooses, once they know what is lost", async () => {
+    await launch(["Write chapter 7", "Write chapter 8"]);
+    for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /running/);
+
+    await workbench.runCommand("Async Agents: Stop Background Work");
+    await workbench.quickInput.shows("In which folders is the work to stop?");
+    const { items, widget } = workbench.quickInput;
+    assert.equal(await items.count(), 1);
+    assert.match(await items.innerText(), /2 tasks, the oldest for .* open in 1 window · \d+ MB/);
+    await takePictures(workbench, "background-stop");
+    await takeHighContrastPicture(workbench, "background-stop");
+    await items.first().click();
+    await workbench.quickInput.press("Enter");
+    await widget.waitFor({ state: "hidden" });
+    const question = workbench.dialog("Stop the work in");
+    await question.getByText("2 tasks are cancelled").waitFor();
+    await takePictures(workbench, "background-stop-confirm");
+    await takeHighContrastPicture(workbench, "background-stop-confirm");
+    await question.getByRole("button", { name: "Stop the Work" }).click();
+    for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /cancelled/);
+
+    await workbench.runCommand("Async Agents: Stop Background Work");
+    await workbench.notification("Nothing works in the background.").waitFor();
+  });
+
+  it("[BKG-8] the log of the daemon is shown at its end", async () => {
+    await workbench.runCommand("Async Agents: Show Background Log");
+    await workbench.tab("daemon.log").waitFor();
+    await workbench.page
+      .locator(".editor-instance .view-line", { hasText: "running → cancelled" })
+      .first()
+      .waitFor();
+    await takePictures(workbench, "background-log");
+  });
+});
+
+describe("work that is not to outlive the window, in a real editor", () => {
+  const home = hermeticHome();
+  const folder = tempDir("work");
+  const state = stateOf(home, folder);
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    const env = { ...hermeticEnv(home, modelConfig(model)), ASYNCAGENTS_DAEMON_GRACE_MS: "2000" };
+    const settings = { "asyncagents.keepWorking": 0 };
+    workbench = await start.window({ model, home, folder, env, settings });
+  });
+
+  it("[BKG-3] with the setting 0, all ends soon after the window, whatever works", async function () {
+    this.timeout(180_000);
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.enter("Write chapter 1");
+    const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
+    const [daemon = 0, server] = [state.daemonPid(), state.server()];
+    assert.ok(server && isAlive(daemon));
+
+    await closeWindow(workbench);
+    const processes = { daemon, server: server.pid };
+    for (const [name, pid] of Object.entries(processes))
+      await until(`the end of the ${name}`, () => !isAlive(pid), 30_000);
+    assert.match(state.log(), /Work in .* ends: no window had it open/);
+    assert.ok(request.aborted);
+  });
+});
+
+function stateOf(home: string, folder: string): DaemonState {
+  return new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
+}
+
+/** As a person does: the page is gone, and with it its extension host. */
+async function closeWindow({ page, server }: Workbench): Promise<void> {
+  const isOver = (): boolean => server.extensionHosts().length === 0;
+  await page.goto("about:blank");
+  try {
+    await until("the end of the extension host", isOver, 10_000);
+  } catch {
+    // The last word of a page can be lost; then the server keeps the extension host, as after a failure of the network.
+    server.killExtensionHosts();
+    await until("the end of the extension host", isOver, 10_000);
+  }
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import type { ConnectionState, ServerConnection } from "../../../src/engine/connection.ts";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { Emitter } from "../../../src/engine/event.ts";
+import { english } from "../../../src/engine/sentence.ts";
+import { Connecting } from "../../../src/daemon/connecting.ts";
+import { Limit } from "../../../src/daemon/limit.ts";
+import { strictLogger } from "../../bench/support/memory-engine.ts";
+import { realClock } from "../../support/engine.ts";
+import { until } from "../../support/wait.ts";
+
+describe("connecting many folders", () => {
+  const starts = new Limit(2);
+  let made: FakeFolder[];
+
+  beforeEach(() => (made = []));
+  afterEach(() => made.forEach(({ connecting }) => connecting.dispose()));
+
+  /** A folder whose server starts when the test says so. */
+  class FakeFolder {
+    private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
+    state: ConnectionState = { kind: "disconnected" };
+    finish: () => void = () => assert.fail("not started");
+    readonly connecting: Connecting;
+
+    constructor() {
+      const connection = {
+        state: undefined,
+        onDidChangeState: this.states.event,
+        onDidConnect: () => ({ dispose: () => undefined }),
+        connect: (signal?: AbortSignal) =>
+          new Promise<void>((resolve, reject) => {
+            this.set({ kind: "connecting", detail: "Starting OpenCode…" });
+            signal?.addEventListener("abort", () => {
+              this.set({ kind: "disconnected" });
+              reject(signal.reason as Error);
+            });
+            this.finish = () => {
+              this.set({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true });
+              resolve();
+            };
+          }),
+        stopServer: async () => undefined,
+      };
+      Object.defineProperty(connection, "state", { get: () => this.state });
+      this.connecting = new Connecting({
+        connection: connection as unknown as ServerConnection,
+        engine: { connect: async () => undefined, disconnect: () => undefined },
+        session: { refresh: async () => undefined },
+        starts,
+        joins: () => false,
+        clock: realClock,
+        logger: strictLogger,
+      });
+      made.push(this);
+    }
+
+    private set(state: ConnectionState): void {
+      this.state = state;
+      this.states.fire(state);
+    }
+  }
+
+  /** Connects them all; gives what becomes of each. */
+  const connectAll = (): ((at: number) => Promise<void>) => {
+    const all = made.map(({ connecting }) => connecting.connect());
+    for (const one of all) one.catch(() => undefined);
+    return (at) => all[at] ?? assert.fail("no such folder");
+  };
+  const kinds = (): readonly string[] => made.map(({ state }) => state.kind);
+
+  it("starts two servers at a time; the others say that they wait, and each can be given up", async () => {
+    const [first, second] = [new FakeFolder(), new FakeFolder()];
+    const [third, fourth] = [new FakeFolder(), new FakeFolder()];
+    const connecting = connectAll();
+    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
+    const { state } = third.connecting;
+    assert.ok(state.kind === "connecting" && /Waiting/.test(english(state.detail)));
+    await third.connecting.stopServer();
+    await assert.rejects(
+      connecting(2),
+      (error) => error instanceof Refusal && error.code === "cancelled-by-caller",
+    );
+    assert.equal(third.connecting.state.kind, "disconnected");
+    assert.deepEqual(kinds(), ["connecting", "connecting", "disconnected", "disconnected"]);
+    first.finish();
+    await until("the next to start", () => fourth.state.kind === "connecting");
+    fourth.finish();
+    second.finish();
+    await Promise.all([0, 1, 3].map(connecting));
+    assert.ok(!starts.isReached);
+  });
+
+  it("a folder that goes while its server starts, or while it waits, gives up and leaves its place", async () => {
+    const [starting, other, waiting] = [new FakeFolder(), new FakeFolder(), new FakeFolder()];
+    const connecting = connectAll();
+    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
+    waiting.connecting.dispose();
+    starting.connecting.dispose();
+    await assert.rejects(connecting(2), /cancelled/);
+    await assert.rejects(connecting(0), /cancelled/);
+    other.finish();
+    await connecting(1);
+    assert.ok(!starts.isReached);
+  });
+});

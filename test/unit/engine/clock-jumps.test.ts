@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { isNotice } from "../../../src/engine/notices.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+
+const HOURS = 3_600_000;
+
+describe("A machine clock that is set while tasks work", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = memoryWindow(server, clock, { maxConcurrentTasks: 1, stallWarning: 60_000 });
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+  afterEach(() => window.kill());
+
+  const launch = async (): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", parentSessionID: parent, launchedBy: "person" })).id;
+  const notices = (): number => server.stored(parent).filter(isNotice).length;
+
+  for (const [direction, jump] of [
+    ["forward", 5 * HOURS],
+    ["back", -5 * HOURS],
+  ] as const)
+    it(`set ${direction}, ends no task and hides no end; the next one starts, each parent is told once`, async () => {
+      const [first, second] = [await launch(), await launch()];
+      clock.sleep(jump);
+      for (let polls = 0; polls < 10; polls++) await clock.advance(POLL_MS);
+      assert.equal(window.engine.get(first)?.status, "running");
+      assert.ok(window.engine.get(second)?.queued);
+
+      server.finish(first, "Done.");
+      await settled();
+      await clock.advance(POLL_MS);
+      assert.equal(window.engine.get(first)?.status, "completed");
+      assert.ok((window.engine.get(first)?.worked ?? -1) >= 0);
+
+      assert.ok(!window.engine.get(second)?.queued);
+      clock.sleep(-jump);
+      // Its end is told by nobody; polling finds it.
+      server.finish(second, "Done too.");
+      await clock.advance(20 * POLL_MS);
+      assert.equal(window.engine.get(second)?.status, "completed");
+      assert.equal(notices(), 2);
+      assert.ok([first, second].every((id) => window.engine.get(id)?.notice.state === "delivered"));
+    });
+});

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { TaskEngine } from "../../../src/engine/engine.ts";
+import { Refusal } from "../../../src/engine/errors.ts";
+import type { FolderSnapshot } from "../../../src/engine/folder-changes.ts";
+import { ReadModel } from "../../../src/engine/read-model.ts";
+import type { Session } from "../../../src/engine/server-model.ts";
+import { addRunningTasks, strictLogger } from "../../bench/support/memory-engine.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { EngineFeed, throughSocket } from "./engine-feed.ts";
+import { histories, World, type History } from "./lifecycle-world.ts";
+
+describe("what a window knows of tasks, as an engine elsewhere tells it", function () {
+  // Hundreds of histories are lived through, however busy the machine is.
+  this.timeout(60_000);
+
+  it("is what the engine knows, after every step of any history", async () => {
+    const property = fc.asyncProperty(histories, (history) => follow(history, "changes"));
+    await fc.assert(property, { numRuns: 100, seed: 20_261_122 });
+  });
+
+  it("is the same, and tells of the same changes, where everything is told anew each time", async () => {
+    const property = fc.asyncProperty(histories, (history) => follow(history, "resets"));
+    await fc.assert(property, { numRuns: 50, seed: 20_261_123 });
+  });
+
+  describe("when it is told everything anew", () => {
+    let window: MemoryWindow;
+    let feed: EngineFeed;
+    let model: ReadModel;
+    let tasks: readonly string[];
+
+    beforeEach(async () => {
+      const server = new MemoryServer();
+      const clock = new ManualClock();
+      window = memoryWindow(server, clock);
+      ({ tasks } = await addRunningTasks(server, 2));
+      await window.engine.connect();
+      feed = new EngineFeed(window.engine);
+      model = new ReadModel(clock, strictLogger);
+      model.apply([{ type: "reset", snapshot: feed.snapshot() }]);
+    });
+
+    afterEach(() => window.kill());
+
+    it("tells of nothing where nothing is other, and keeps what it has", () => {
+      const before = model.get(tasks[0] ?? "");
+      const seen = eventsOf(model);
+      model.apply([{ type: "reset", snapshot: feed.snapshot() }]);
+      assert.deepEqual(seen, []);
+      assert.equal(model.get(tasks[0] ?? ""), before);
+    });
+
+    it("keeps the tasks while they are not read yet, and drops then what is gone", () => {
+      const [kept = "", gone = ""] = tasks;
+      const nothing: FolderSnapshot = {
+        connection: { kind: "connecting", detail: "" },
+        sessions: [],
+        tasks: [],
+        subagents: [],
+        requests: [],
+        tombstones: [],
+      };
+      const { sessions, tasks: all, connection } = feed.snapshot();
+      model.apply([{ type: "reset", snapshot: nothing }]);
+      assert.deepEqual(
+        model.active().map(({ id }) => id),
+        tasks,
+      );
+      const seen = eventsOf(model);
+      const ended = all.flatMap((task) =>
+        task.id === kept ? { ...task, status: "completed" as const } : [],
+      );
+      model.apply([
+        ...ended.map((task) => ({ type: "task" as const, id: kept, task })),
+        ...sessions
+          .filter(({ id }) => id !== gone)
+          .map((session) => ({ type: "session" as const, id: session.id, session })),
+        { type: "connection", state: connection },
+      ]);
+      assert.deepEqual(
+        seen.filter((event) => event.startsWith("task")),
+        [`task ${kept} running → completed`, `task ${gone} running → undefined`],
+      );
+      assert.equal(model.session(gone), undefined);
+      assert.equal(model.get(kept)?.status, "completed");
+    });
+  });
+});
+
+/** Lives through a history, and compares after each step what is known, and what was told so far. */
+async function follow({ limit, steps }: History, told: "changes" | "resets"): Promise<void> {
+  let engine!: TaskEngine;
+  let feed!: EngineFeed;
+  let isNew = true;
+  const world = new World(limit, (window) => {
+    engine = window.engine;
+    feed = new EngineFeed(engine);
+    isNew = true;
+  });
+  const model = new ReadModel(world.clock, strictLogger);
+  const tasks = new Map<string, unknown>();
+  model.onDidChange(({ id, before, after }) => {
+    assert.deepEqual(tasks.get(id), before && throughSocket(before));
+    if (after) tasks.set(id, throughSocket(after));
+    else tasks.delete(id);
+  });
+  const compare = (): void => {
+    const isReset = isNew || told === "resets";
+    model.apply(isReset ? [{ type: "reset", snapshot: feed.snapshot() }] : feed.changes());
+    isNew = false;
+    const known = engine.sessions().flatMap(({ id }) => engine.get(id) ?? []);
+    assert.deepEqual(answers(model), answers(engine));
+    assert.deepEqual(sorted([...tasks.values()]), sorted(throughSocket(known)));
+  };
+  await world.start();
+  compare();
+  for (const step of steps) {
+    await world.take(step);
+    compare();
+  }
+  await world.calmDown();
+  compare();
+}
+
+/** What listeners are told, one line each. */
+function eventsOf(model: ReadModel): readonly string[] {
+  const seen: string[] = [];
+  model.onDidChange(({ id, before, after }) => seen.push(`task ${id} ${before?.status} → ${after?.status}`));
+  model.onDidChangeSession((id) => seen.push(`session ${id}`));
+  model.onDidChangeSubagent(({ id }) => seen.push(`subagent ${id}`));
+  model.onDidChangeRequests(() => seen.push("requests"));
+  return seen;
+}
+
+type Known = Pick<
+  ReadModel,
+  | "list"
+  | "children"
+  | "child"
+  | "get"
+  | "find"
+  | "active"
+  | "openRequests"
+  | "pendingRequests"
+  | "unreadable"
+  | "batch"
+  | "totals"
+> & {
+  session(id: string): Omit<Session, "task"> | undefined;
+  sessions(): readonly Omit<Session, "task">[];
+};
+
+/** All that can be asked, answered; as it comes out of a socket. */
+function answers(known: Known): unknown {
+  const sessions = known.sessions().map(({ id }) => id);
+  const tasks = sessions.flatMap((id) => known.get(id) ?? []);
+  const references = [...sessions.flatMap((id) => [id, id.slice(-6), id.slice(-2)]), "", "ses_", "nothing"];
+  return throughSocket({
+    sessions,
+    active: sorted(known.active()),
+    requests: known.openRequests(),
+    found: references.map((reference) => [
+      answer(() => known.find(reference).id),
+      ...sessions.slice(0, 2).map((parent) => answer(() => known.find(reference, parent).id)),
+      answer(() => known.pendingRequests(reference)),
+    ]),
+    each: sessions.map((id) => ({
+      title: known.session(id)?.title,
+      task: known.get(id),
+      child: known.child(id),
+      list: known.list(id),
+      children: known.children(id),
+      unreadable: known.unreadable(id),
+      totals: known.totals([id]),
+    })),
+    batches: [...new Set(tasks.map(({ batchID }) => batchID)), "none"].map((batchID) =>
+      answer(() => known.batch(batchID).map(({ id }) => id)),
+    ),
+    totals: known.totals(tasks.map(({ id }) => id)),
+  });
+}
+
+/** The answer, or how it was refused. */
+function answer(ask: () => unknown): unknown {
+  try {
+    return ask();
+  } catch (error) {
+    assert.ok(error instanceof Refusal, String(error));
+    return [error.code, error.text];
+  }
+}
+
+/** The order of what is told in none. */
+function sorted<T>(tasks: readonly T[]): readonly T[] {
+  const id = (task: T): string => (task as { readonly id: string }).id;
+  return [...tasks].sort((a, b) => (id(a) < id(b) ? -1 : 1));
+}

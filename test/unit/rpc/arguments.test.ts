@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { Refusal } from "../../../src/engine/errors.ts";
+import { folderSettings, openFolder, parse, parseCall } from "../../../src/rpc/arguments.ts";
+import { isRepeatable, methodNames, putSignal, takeSignal } from "../../../src/rpc/methods.ts";
+import { folder, settings } from "./fake-host.ts";
+
+/** As the arguments arrive. */
+const sent = (args: readonly unknown[]): unknown => JSON.parse(JSON.stringify(args));
+
+function refuses(method: string, args: readonly unknown[], message: RegExp): void {
+  assert.throws(
+    () => parseCall(method, sent(args)),
+    (error: unknown) => {
+      assert.ok(error instanceof Refusal);
+      assert.match(error.message, message);
+      return true;
+    },
+  );
+}
+
+describe("Arguments of calls", () => {
+  it("come back in their places, those that were left out as undefined", () => {
+    assert.deepEqual(parseCall("clearBatch", sent(["bat_1", undefined, undefined, "agent"])).args, [
+      "bat_1",
+      undefined,
+      undefined,
+      "agent",
+    ]);
+    assert.deepEqual(parseCall("cancel", sent(["ses_1"])).args, ["ses_1", undefined]);
+    assert.deepEqual(parseCall("models", sent([])).args, []);
+  });
+
+  it("are refused where they do not fit, with a sentence that names the call", () => {
+    refuses("cancel", [3], /^The arguments of cancel do not fit:/);
+    refuses("cancel", ["ses_1", "nobody"], /cancel/);
+    refuses("retry", [], /retry/);
+    refuses("clear", ["ses_1", { cancelRunning: true, more: 1 }], /at \[1\]/);
+    refuses("launch", [{ prompt: "Do it.", parentSessionID: "ses_1" }], /launchedBy/);
+  });
+
+  it("are refused for a method that there is not", () => {
+    refuses("explode", [], /does not know the command explode; reload this window/);
+    refuses("toString", [], /toString/);
+  });
+
+  it("take a time without end, which JSON cannot say", () => {
+    assert.deepEqual(parseCall("output", sent(["ses_1", { timeout: Infinity }])).args, [
+      "ses_1",
+      { timeout: Infinity },
+    ]);
+  });
+
+  it("are known of every method", () => {
+    for (const method of methodNames)
+      try {
+        parseCall(method, []);
+      } catch (error) {
+        assert.match((error as Error).message, /do not fit/);
+      }
+  });
+
+  it("let settings pass that a window sends, and no others", () => {
+    assert.deepEqual(parse("open", openFolder, JSON.parse(JSON.stringify(folder()))), folder());
+    const unusable = { ...folder(), kept: { tombstones: "none", unsettled: [3] } };
+    assert.equal(parse("open", openFolder, unusable).kept, undefined);
+    assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
+  });
+});
+
+describe("The signal of a caller", () => {
+  const { signal } = new AbortController();
+
+  for (const [method, args, travelling] of [
+    ["connect", [signal], []],
+    ["previewFork", [{ sourceSessionID: "ses_1" }, signal], [{ sourceSessionID: "ses_1" }]],
+    ["output", ["ses_1", { block: true, signal }], ["ses_1", { block: true }]],
+  ] as const)
+    it(`stays behind when ${method} is sent, and is in its place again where it arrives`, () => {
+      const taken = takeSignal(method, args);
+      assert.deepEqual(taken.args, travelling);
+      assert.equal(taken.signal, signal);
+      assert.deepEqual(putSignal(method, parseCall(method, sent(taken.args)).args, signal), args);
+    });
+
+  it("need not be given", () => {
+    assert.deepEqual(takeSignal("output", ["ses_1"]).args, ["ses_1"]);
+    assert.deepEqual(putSignal("output", parseCall("output", ["ses_1"]).args, signal), ["ses_1", { signal }]);
+    assert.deepEqual(takeSignal("connect", []), {
+      args: [],
+      signal: undefined,
+      cancelled: takeSignal("connect", [signal]).cancelled,
+    });
+  });
+});
+
+describe("A call whose daemon went", () => {
+  it("is made again where the engine knows it by its ID, or where it changes nothing more", () => {
+    assert.ok(isRepeatable("launch", [{ callID: "call_1" }]));
+    assert.ok(!isRepeatable("launch", [{}]));
+    assert.ok(isRepeatable("resume", ["ses_1", "Go on.", { sessionID: "ses_0", callID: "call_1" }]));
+    assert.ok(!isRepeatable("resume", ["ses_1", "Go on."]));
+    assert.ok(isRepeatable("agents", []));
+    assert.ok(!isRepeatable("retry", ["ses_1"]));
+  });
+});

@@ -1,0 +1,521 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { ConnectionError } from "../../../src/engine/connection.ts";
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import { sentence } from "../../../src/engine/sentence.ts";
+import type { Message } from "../../../src/engine/server-model.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
+import type { TranscriptChange } from "../../../src/engine/transcript.ts";
+import { PROTOCOL_VERSION, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
+import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
+import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
+import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
+import { EXIT_ALREADY_SERVED } from "../../../src/rpc/daemon-program.ts";
+import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
+import { OtherProtocol } from "../../../src/rpc/failures.ts";
+import { Wire } from "../../../src/rpc/wire.ts";
+import { systemClock } from "../../../src/ui/clock.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
+import { prompt, textPart } from "../engine/builders.ts";
+import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-host.ts";
+
+const tsx = import.meta.resolve("tsx");
+
+describe("A window's way to the daemon", () => {
+  let stateFolder: string;
+  let clock: ManualClock;
+  const held: { dispose(): void }[] = [];
+
+  beforeEach(() => {
+    stateFolder = join(tempDir("rpc"), "state");
+    clock = new ManualClock();
+  });
+
+  afterEach(async () => {
+    for (const each of held.splice(0).reverse()) each.dispose();
+    const left = existsSync(stateFolder) && (await new DaemonFiles(stateFolder).read());
+    if (left && left.pid !== process.pid) process.kill(left.pid, "SIGKILL");
+  });
+
+  /** A daemon in this process. */
+  async function serve(host = new FakeHost(), version = "1.2.0"): Promise<DaemonServer> {
+    const options = { stateFolder, host, version, clock: new ManualClock(), logger: silentLogger };
+    const server = await DaemonServer.open(options);
+    assert.ok(server);
+    held.push(server);
+    return server;
+  }
+
+  /** Whose program is this one; by default there is none. */
+  function client(script = "/no/program", version = "1.2.0", env: NodeJS.ProcessEnv = process.env) {
+    const { execPath } = process;
+    const options = { stateFolder, execPath, script, env, version, clock, logger: silentLogger };
+    const made = new DaemonClient(options);
+    held.push(made);
+    const states: DaemonState["kind"][] = [];
+    made.onDidChangeState(({ kind }) => states.push(kind));
+    return { client: made, states };
+  }
+
+  function script(text: string): string {
+    const path = join(tempDir("rpc"), "daemon.cjs");
+    writeFileSync(path, text);
+    return path;
+  }
+
+  /** What a folder tells, in short. */
+  function follow(opened: FolderClient) {
+    const changes: FolderChange[] = [];
+    opened.onDidChange((more) => changes.push(...more));
+    const told = () =>
+      changes.map((change) => {
+        if (change.type === "connection") return change.state.kind;
+        if (change.type === "reset") return `reset ${change.snapshot.latestSessionID}`;
+        return change.type === "latest-session" ? change.id : change.type;
+      });
+    return { changes, told };
+  }
+
+  it("begins with the first folder, which begins with all that is there", async () => {
+    const service = new FakeService();
+    service.change("ses_1");
+    await serve(new FakeHost(service));
+    const { client: window, states } = client();
+    await clock.advance(60_000);
+    assert.deepEqual(states, []);
+    const { told } = follow(window.open(folder()));
+    await until("the folder to be open", () => told().length > 0);
+    assert.deepEqual(told(), ["reset ses_1"]);
+    assert.deepEqual(states, ["connected"]);
+  });
+
+  it("loses nothing that changes while the first answer is on its way", async () => {
+    const service = new FakeService();
+    const snapshot = service.snapshot.bind(service);
+    service.snapshot = () => {
+      queueMicrotask(() => {
+        service.change("ses_1");
+        service.flush();
+      });
+      return snapshot();
+    };
+    await serve(new FakeHost(service));
+    const { told } = follow(client().client.open(folder()));
+    await until("the change", () => told().length === 2);
+    assert.deepEqual(told(), ["reset undefined", "ses_1"]);
+  });
+
+  it("carries calls out, and tells what they changed before they are answered", async () => {
+    const service = new FakeService({
+      ensureSession: async () => {
+        service.change("ses_2");
+        return "ses_2";
+      },
+      lastAnswer: async () => undefined,
+    });
+    await serve(new FakeHost(service));
+    const opened = client().client.open(folder());
+    const { told } = follow(opened);
+    assert.equal(await opened.calls.ensureSession(), "ses_2");
+    assert.deepEqual(told(), ["reset undefined", "ses_2"]);
+    assert.equal(await opened.calls.lastAnswer("ses_2"), undefined);
+  });
+
+  it("opens folders with the settings that came last", async () => {
+    const host = new FakeHost();
+    const server = await serve(host);
+    const opened = client().client.open(folder());
+    const { told } = follow(opened);
+    await until("the folder to be open", () => told().length === 1);
+    const watched = { ...settings, watched: true };
+    opened.configure(watched);
+    await until("the settings to be there", () => host.configured.length === 1);
+    assert.deepEqual(host.configured, [watched]);
+    server.dispose();
+    await until("the connection to be lost", () => told().length === 2);
+    await serve(host);
+    await clock.advance(0);
+    await until("the folder to be open again", () => told().length === 3);
+    assert.deepEqual(host.opened.at(-1)?.settings, watched);
+  });
+
+  it("hands what an earlier version kept of tasks to the daemon once", async () => {
+    const host = new FakeHost();
+    const server = await serve(host);
+    const kept = {
+      tombstones: [{ id: "ses_1", description: "Gone", parentSessionID: "ses_0" }],
+      unsettled: [{ id: "ses_2", revision: 3 } as TaskRecord],
+    };
+    const { told } = follow(client().client.open({ ...folder(), kept }));
+    await until("the folder to be open", () => told().length === 1);
+    server.dispose();
+    await until("the connection to be lost", () => told().length === 2);
+    await serve(host);
+    await clock.advance(0);
+    await until("the folder to be open again", () => told().length === 3);
+    assert.deepEqual(
+      host.opened.map((opened) => opened.kept),
+      [kept, undefined],
+    );
+  });
+
+  it("is found again after the daemon crashed, and folders begin anew", async () => {
+    let joined = 0;
+    const service = new FakeService({ join: async () => void joined++ });
+    const server = await serve(new FakeHost(service));
+    const { client: window, states } = client();
+    const { told, changes } = follow(window.open(folder()));
+    await until("the folder to be open", () => told().length === 1);
+    server.dispose();
+    await until("the connection to be lost", () => told().length === 2);
+    assert.deepEqual(changes[1], {
+      type: "connection",
+      state: {
+        kind: "reconnecting",
+        reason: sentence("The connection to the background process was lost."),
+        attempt: 1,
+        nextAttemptAt: clock.now(),
+      },
+    });
+    service.change("ses_3");
+    await serve(new FakeHost(service));
+    await clock.advance(0);
+    await until("the folder to be open again", () => told().length === 3);
+    assert.deepEqual(told(), ["reset undefined", "reconnecting", "reset ses_3"]);
+    // The server of the folder ran on.
+    await until("it to be joined", () => joined === 1);
+    assert.deepEqual(states, ["connected", "connecting", "connected"]);
+  });
+
+  it("makes calls again that do no harm when the daemon crashes, and says of the others that they may have been carried out", async () => {
+    let asked = 0;
+    const never = (): Promise<never> => {
+      asked++;
+      return new Promise(() => undefined);
+    };
+    const server = await serve(new FakeHost(new FakeService({ models: never, retry: never, launch: never })));
+    const { calls } = client().client.open(folder());
+    const input = { prompt: "Do it.", parentSessionID: "ses_1", launchedBy: "agent" } as const;
+    const lost = [calls.retry("ses_1"), calls.launch(input)].map((call) =>
+      call.then(
+        () => assert.fail("It was answered."),
+        (error: unknown) => error,
+      ),
+    );
+    const repeated = [calls.models(), calls.launch({ ...input, callID: "call_1" })];
+    await until("all to be asked", () => asked === 4);
+    server.dispose();
+    for (const error of await Promise.all(lost)) {
+      assert.ok(error instanceof ServerFailure);
+      assert.equal(error.reason, "unreachable");
+      assert.match(error.message, /look at the task before trying again/);
+    }
+    // Made without a connection, a call waits for it.
+    const waiting = calls.retry("ses_2");
+    await serve(
+      new FakeHost(
+        new FakeService({
+          models: async () => [],
+          launch: async ({ callID }) => ({ id: callID }) as never,
+          retry: async (id) => ({ id }) as never,
+        }),
+      ),
+    );
+    await clock.advance(0);
+    assert.deepEqual(await Promise.all([...repeated, waiting]), [[], { id: "call_1" }, { id: "ses_2" }]);
+  });
+
+  it("lets callers cancel, at once and at the daemon", async () => {
+    let aborted = false;
+    const service = new FakeService({
+      connect: (signal) =>
+        new Promise((_, reject) =>
+          signal?.addEventListener("abort", () => {
+            aborted = true;
+            reject(new Error("Cancelled."));
+          }),
+        ),
+    });
+    const asked = new Promise<void>((resolve) => {
+      const { connect } = service.calls;
+      service.calls = {
+        ...service.calls,
+        connect: (signal) => {
+          resolve();
+          return connect(signal);
+        },
+      };
+    });
+    await serve(new FakeHost(service));
+    const opened = client().client.open(folder());
+    const abort = new AbortController();
+    const connecting = opened.calls.connect(abort.signal);
+    await asked;
+    abort.abort();
+    await assert.rejects(connecting, { code: "cancelled-by-caller", message: "Connecting was cancelled." });
+    await until("the daemon to give up too", () => aborted);
+  });
+
+  it("lets callers cancel who wait for the connection", async () => {
+    const listener = createServer();
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket: join(stateFolder, "daemon.sock") }));
+    assert.ok(await listenExclusively(listener, join(stateFolder, "daemon.sock")));
+    held.push({ dispose: () => listener.close() });
+    const abort = new AbortController();
+    const waiting = client().client.open(folder()).calls.output("ses_1", { signal: abort.signal });
+    abort.abort();
+    await assert.rejects(waiting, { message: "Waiting was cancelled; the tasks go on." });
+  });
+
+  it("keeps conversations up to date, also after the daemon crashed", async () => {
+    const service = new FakeService();
+    service.messages = [{ ...prompt(), parts: [textPart("One")] }];
+    const server = await serve(new FakeHost(service));
+    const opened = client().client.open(folder());
+    const transcript = await opened.openTranscript("ses_task");
+    const changes: TranscriptChange["type"][] = [];
+    transcript.onDidChange(({ type }) => changes.push(type));
+    assert.deepEqual(transcript.messages, service.messages);
+    const place = { messageID: "msg_prompt", partID: "prt_text" };
+    const text = (): string | undefined => textOf(transcript.messages[0]);
+    service.transcripts[0]?.fire({ type: "part", part: { ...textPart("One"), messageID: "msg_prompt" } });
+    service.transcripts[0]?.fire({ type: "text", ...place, delta: ", two" });
+    await until("the text", () => text() === "One, two");
+    server.dispose();
+    const again = new FakeService();
+    again.messages = [{ ...prompt(), parts: [textPart("One, two, three")] }];
+    await serve(new FakeHost(again));
+    await until("the loss to be seen", () => clock.pending > 0);
+    await clock.advance(0);
+    await until("the conversation to be read again", () => text() === "One, two, three");
+    assert.deepEqual(changes, ["part", "text", "reset"]);
+    transcript.dispose();
+    await until("the daemon to leave it", () => again.transcripts[0]?.isDisposed);
+  });
+
+  it("says to update the extension where the daemon is of a newer protocol", async () => {
+    const socket = join(stateFolder, "daemon.sock");
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, version: "2.0.0", protocol: 2 }));
+    const newer = createServer((connection) => {
+      new Wire(connection, {
+        answer: () => Promise.reject(new OtherProtocol("window")),
+        hear: () => undefined,
+      });
+    });
+    assert.ok(await listenExclusively(newer, socket));
+    held.push({ dispose: () => newer.close() });
+    const { client: window } = client();
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    await assert.rejects(opened.calls.models(), (error) => {
+      assert.ok(error instanceof ConnectionError);
+      assert.equal(error.failure.code, "outdated");
+      assert.deepEqual(error.failure.remedy, sentence("Update the Async Agents extension in this editor."));
+      return true;
+    });
+    assert.deepEqual(told(), ["failed"]);
+    assert.equal(window.state.kind, "failed");
+  });
+
+  it("goes on with a newer daemon of the same protocol", async () => {
+    const host = new FakeHost(new FakeService({ models: async () => [] }));
+    await serve(host, "1.10.0");
+    assert.deepEqual(await client().client.open(folder()).calls.models(), []);
+    assert.equal(host.handedOver, 0);
+  });
+
+  it("has an older daemon hand over, and starts its own", async () => {
+    const older = new FakeHost();
+    const server = await serve(older, "1.2.0");
+    let isReplaced: Promise<unknown> | undefined;
+    older.onHandOver = () => {
+      server.dispose();
+      const service = new FakeService({ lastAnswer: async () => "newer" });
+      isReplaced = serve(new FakeHost(service), "1.10.0");
+    };
+    // The daemon of this test is in this process; a program that finds it there ends so.
+    const { calls } = client(script(`process.exit(${EXIT_ALREADY_SERVED})`), "1.10.0").client.open(folder());
+    assert.equal(await calls.lastAnswer("ses_1"), "newer");
+    await isReplaced;
+    assert.equal(older.handedOver, 1);
+  });
+
+  it("has a daemon of an older protocol hand over", async () => {
+    const socket = join(stateFolder, "daemon.sock");
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, protocol: 0 }));
+    const asked: string[] = [];
+    const older = createServer((connection) => {
+      new Wire(connection, {
+        answer: async (method) => {
+          asked.push(method);
+          if (method === "hello") throw new OtherProtocol("daemon");
+          older.close();
+          isReplaced = serve(new FakeHost(new FakeService({ models: async () => [] })));
+          connection.destroy();
+        },
+        hear: () => undefined,
+      });
+    });
+    let isReplaced: Promise<unknown> | undefined;
+    assert.ok(await listenExclusively(older, socket));
+    const { calls } = client(script(`process.exit(${EXIT_ALREADY_SERVED})`)).client.open(folder());
+    assert.deepEqual(await calls.models(), []);
+    await isReplaced;
+    // Once it was found, and once more by the window that may start another one.
+    assert.deepEqual(asked, ["hello", "hello", "handOver"]);
+  });
+
+  it("says that the disk keeps the daemon from being found", async () => {
+    stateFolder = join(script(""), "state");
+    await assert.rejects(client().client.open(folder()).calls.models(), {
+      name: "ConnectionError",
+      message: /^The background process of Async Agents cannot be used: E/,
+    });
+  });
+
+  it("says why no daemon could be started, and tries again with the next call", async () => {
+    const { client: window, states } = client(script("process.exit(3)"));
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    await assert.rejects(opened.calls.models(), {
+      name: "ConnectionError",
+      message: "The background process of Async Agents did not start: it ended (exit code 3).",
+    });
+    assert.deepEqual([told(), states], [["failed"], ["failed"]]);
+    await opened.calls.join();
+    await serve(new FakeHost(new FakeService({ models: async () => [] })));
+    assert.deepEqual(await opened.calls.models(), []);
+    assert.deepEqual(told(), ["failed", "connecting", "failed", "connecting", "reset undefined"]);
+    assert.deepEqual(states, ["failed", "connecting", "failed", "connecting", "connected"]);
+  });
+
+  it("starts at once what ended while it started, then ever more rarely, but every five seconds", async () => {
+    const { client: window, states } = client(script("process.exit(3)"));
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    for (const [attempt, delay] of [0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000].entries()) {
+      await until("the attempt to fail", () => told().length === attempt + 1 && clock.pending === 1);
+      await clock.advance(delay - 1);
+      assert.equal(clock.pending, 1);
+      await clock.advance(1);
+    }
+    assert.deepEqual(new Set(told()), new Set(["failed"]));
+    assert.deepEqual(new Set(states), new Set(["failed"]));
+  });
+
+  it("says that the daemon is silent which does not greet, and goes on once it does", async () => {
+    const socket = join(stateFolder, "daemon.sock");
+    await writeEntry(new DaemonFiles(stateFolder), entry({ socket }));
+    let connections = 0;
+    const silent = createServer((connection) => {
+      connections++;
+      connection.resume();
+    });
+    assert.ok(await listenExclusively(silent, socket));
+    const { client: window } = client();
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    const waiting = opened.calls.models();
+    await until("the greeting", () => connections === 1 && clock.pending > 0);
+    await clock.advance(10_000);
+    await until("the silence to be told", () => window.state.kind === "silent");
+    assert.deepEqual(told(), ["reconnecting"]);
+    await until("the next greeting", () => connections === 2 && clock.pending > 0);
+    silent.close();
+    await serve(new FakeHost(new FakeService({ models: async () => [] })));
+    await clock.advance(10_000);
+    await clock.advance(100);
+    assert.deepEqual(await waiting, []);
+    assert.equal(window.state.kind, "connected");
+  });
+
+  it("leaves the daemon without ending anything", async () => {
+    const host = new FakeHost(new FakeService({ retry: () => new Promise(() => undefined) }));
+    const server = await serve(host);
+    const { client: window } = client();
+    const opened = window.open(folder());
+    const { told } = follow(opened);
+    await until("the folder to be open", () => told().length === 1);
+    const lost = opened.calls.retry("ses_1");
+    lost.catch(() => undefined);
+    window.dispose();
+    await assert.rejects(lost, { name: "ServerFailure", reason: "unreachable" });
+    await until("the folder to be closed", () => host.closed === 1 && server.windows === 0);
+    await assert.rejects(opened.calls.models(), { name: "ServerFailure", reason: "unreachable" });
+  });
+
+  describe("to a process of its own", () => {
+    const program = resolve("test/unit/rpc/daemon-process.ts");
+    const env = { ...process.env, NODE_OPTIONS: `--import=${tsx}` };
+
+    before(function () {
+      if (process.platform === "win32") this.skip();
+    });
+
+    it("is one for all windows that open at once, wherever its state is", async () => {
+      stateFolder = join(tempDir("rpc"), "long".repeat(30));
+      const open = () => {
+        const { execPath } = process;
+        const options = { stateFolder, execPath, script: program, env, version: "1.2.0" };
+        const window = new DaemonClient({ ...options, clock: systemClock, logger: silentLogger });
+        held.push(window);
+        return window.open(folder()).calls.lastAnswer("ses_1");
+      };
+      const [first, ...others] = await Promise.all([open(), open(), open()]);
+      assert.deepEqual(others, [first, first]);
+      assert.notEqual(first, String(process.pid));
+      assert.ok(existsSync(join(stateFolder, "daemon.log")));
+      assert.equal(readFileSync(join(stateFolder, "daemon.log"), "utf8"), "");
+    });
+
+    it("is started anew when it is killed, and restarted when it is suspended", async () => {
+      const { client: window, states } = client(program, "1.2.0", env);
+      const opened = window.open(folder());
+      const first = Number(await opened.calls.lastAnswer("ses_1"));
+      process.kill(first, "SIGKILL");
+      await until("the loss to be seen", () => states.includes("connecting"));
+      await clock.advance(0);
+      const second = Number(await opened.calls.lastAnswer("ses_1"));
+      assert.notEqual(second, first);
+
+      process.kill(second, "SIGSTOP");
+      const lost = assert.rejects(opened.calls.retry("ses_1"), /may|look at the task/);
+      const waiting = opened.calls.lastAnswer("ses_1");
+      await clock.advance(9_999);
+      assert.equal(states.at(-1), "connected");
+      await clock.advance(1);
+      assert.equal(states.at(-1), "silent");
+      process.kill(second, "SIGCONT");
+      assert.equal(Number(await waiting), second);
+      await until("the answer to be noticed", () => states.at(-1) === "connected");
+
+      process.kill(second, "SIGSTOP");
+      await clock.advance(10_000);
+      assert.equal(states.at(-1), "silent");
+      const restarted = window.restart();
+      await lost;
+      let isBack = false;
+      void restarted.then(() => (isBack = true));
+      await until("the daemon to be back", async () => {
+        // Not as fast as time goes, or it would have taken too long to start.
+        await clock.advance(5);
+        return isBack;
+      });
+      const third = Number(await opened.calls.lastAnswer("ses_1"));
+      assert.notEqual(third, second);
+    });
+  });
+
+  function entry(facts: { socket: string; version?: string; protocol?: number }) {
+    return { token: "t", pid: process.pid, protocol: PROTOCOL_VERSION, version: "1.2.0", ...facts };
+  }
+});
+
+function textOf(message: Message | undefined): string | undefined {
+  const part = message?.parts[0];
+  return part?.type === "text" ? part.text : undefined;
+}

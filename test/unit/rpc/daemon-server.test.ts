@@ -1,0 +1,390 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { AskFirst, Refusal } from "../../../src/engine/errors.ts";
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import { sentence } from "../../../src/engine/sentence.ts";
+import {
+  PROTOCOL_VERSION,
+  type DaemonNotifications,
+  type DaemonRequests,
+  type FolderChange,
+  type WindowNotifications,
+} from "../../../src/rpc/contract.ts";
+import { listenExclusively, removeEntry, socketFor, writeEntry } from "../../../src/rpc/daemon-entry.ts";
+import { connectTo, DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
+import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
+import { OtherProtocol } from "../../../src/rpc/failures.ts";
+import { isProof, proofOf } from "../../../src/rpc/proof.ts";
+import { Wire } from "../../../src/rpc/wire.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
+import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-host.ts";
+
+type Window = Wire<DaemonRequests, WindowNotifications>;
+
+describe("The daemon's server", () => {
+  const held: { dispose(): void }[] = [];
+  afterEach(() => {
+    for (const each of held.splice(0)) each.dispose();
+  });
+
+  async function serve(host = new FakeHost(), stateFolder = join(tempDir("rpc"), "state")) {
+    const clock = new ManualClock();
+    const server = await DaemonServer.open({
+      stateFolder,
+      host,
+      version: "1.0.0",
+      clock,
+      logger: silentLogger,
+    });
+    assert.ok(server);
+    held.push(server);
+    const entry = await new DaemonFiles(stateFolder).read();
+    assert.ok(entry);
+    return { host, server, clock, entry, stateFolder };
+  }
+
+  async function connected(entry: DaemonEntry, told: Partial<DaemonNotifications> = {}): Promise<Window> {
+    const socket = await connectTo(entry.socket);
+    assert.ok(socket);
+    const wire: Window = new Wire(socket, {
+      answer: () => Promise.reject(new Error("Not asked.")),
+      hear: (method, params) => told[method as keyof DaemonNotifications]?.(params as never),
+    });
+    held.push({ dispose: () => wire.close() });
+    return wire;
+  }
+
+  const hello = (token: string, protocol = PROTOCOL_VERSION) => {
+    const proof = proofOf(token, "window", "n");
+    return [{ nonce: "n", proof, protocol, version: "1.0.0", pid: process.pid }] as [never];
+  };
+
+  async function greeted(entry: DaemonEntry, told: Partial<DaemonNotifications> = {}): Promise<Window> {
+    const wire = await connected(entry, told);
+    await wire.request("hello", hello(entry.token));
+    return wire;
+  }
+
+  it("describes itself to this user alone, and takes that away when it ends", async function () {
+    const { server, entry, stateFolder } = await serve();
+    if (process.platform === "win32") return this.skip();
+    assert.equal(statSync(stateFolder).mode & 0o777, 0o700);
+    assert.equal(statSync(join(stateFolder, "daemon.json")).mode & 0o777, 0o600);
+    assert.equal(entry.pid, process.pid);
+    server.dispose();
+    assert.ok(!existsSync(join(stateFolder, "daemon.json")));
+    assert.ok(!existsSync(entry.socket));
+  });
+
+  it("leaves the description of a daemon that came after it", async () => {
+    const { server, entry, stateFolder } = await serve();
+    const other = { ...entry, token: "another" };
+    await writeEntry(new DaemonFiles(stateFolder), other);
+    server.dispose();
+    assert.deepEqual(await new DaemonFiles(stateFolder).read(), other);
+  });
+
+  it("is the only one of its user", async () => {
+    const { stateFolder, clock } = await serve();
+    const second = await DaemonServer.open({
+      stateFolder,
+      host: new FakeHost(),
+      version: "1.0.0",
+      clock,
+      logger: silentLogger,
+    });
+    assert.equal(second, undefined);
+  });
+
+  it("greets a window that shows the token, shows it in turn, and counts the window until it goes", async () => {
+    const { entry, server } = await serve();
+    const wire = await connected(entry);
+    const welcome = await wire.request("hello", hello(entry.token));
+    assert.ok(isProof(welcome.proof, entry.token, "daemon", "n"));
+    assert.deepEqual([welcome.protocol, welcome.version, welcome.pid], [1, "1.0.0", process.pid]);
+    assert.equal(server.windows, 1);
+    const counts: number[] = [];
+    server.onDidChangeWindows((count) => counts.push(count));
+    wire.close();
+    await until("the window to be gone", () => counts.length > 0);
+    assert.deepEqual(counts, [0]);
+  });
+
+  it("answers nothing but the greeting before it", async () => {
+    const { entry, host } = await serve();
+    const wire = await connected(entry);
+    await assert.rejects(wire.request("open", [folder()]), { name: "Refusal", code: "not-allowed" });
+    await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });
+    assert.equal(host.opened.length, 0);
+    assert.equal(host.handedOver, 0);
+  });
+
+  it("does not greet a window with another token, and closes it after five seconds", async () => {
+    const { entry, server, clock } = await serve();
+    const wire = await connected(entry);
+    await assert.rejects(wire.request("hello", hello("another")), { code: "not-allowed" });
+    assert.equal(server.windows, 0);
+    await clock.advance(4_999);
+    assert.ok(wire.isOpen);
+    await clock.advance(1);
+    await wire.closed;
+  });
+
+  it("closes who sends much and shows no token", async () => {
+    const { entry } = await serve();
+    const socket = connect(entry.socket);
+    socket.on("error", () => undefined);
+    socket.write(`Content-Length: 99999999\r\n\r\n${"x".repeat(20_000)}`);
+    await once(socket, "close");
+  });
+
+  it("closes the oldest of more than 32 strangers", async () => {
+    const { entry } = await serve();
+    const first = await connected(entry);
+    const others = [];
+    for (let count = 0; count < 32; count++) others.push(await connected(entry));
+    await first.closed;
+    await assert.rejects(others[31]!.request("ping", []), { code: "not-allowed" });
+    assert.ok(others.every((wire) => wire.isOpen));
+  });
+
+  it("tells a window of an older protocol that it is older", async () => {
+    const { entry } = await serve();
+    const wire = await connected(entry);
+    await assert.rejects(wire.request("hello", hello(entry.token, PROTOCOL_VERSION - 1)), (error) => {
+      assert.ok(error instanceof OtherProtocol);
+      assert.equal(error.older, "window");
+      return true;
+    });
+    await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });
+  });
+
+  it("hands over to a window of a newer protocol, and does nothing else for it", async () => {
+    const { entry, host } = await serve();
+    const wire = await connected(entry);
+    await assert.rejects(wire.request("hello", hello(entry.token, PROTOCOL_VERSION + 1)), (error) => {
+      assert.ok(error instanceof OtherProtocol);
+      assert.equal(error.older, "daemon");
+      return true;
+    });
+    await assert.rejects(wire.request("open", [folder()]), { code: "not-allowed" });
+    await wire.request("handOver", []);
+    assert.equal(host.handedOver, 1);
+  });
+
+  it("gives a window what is there, then what changes, in order and before the answer of each call", async () => {
+    const service = new FakeService({
+      retry: async (id) => {
+        service.change(`${id}-a`);
+        service.change(`${id}-b`);
+        return { id } as never;
+      },
+    });
+    const { entry } = await serve(new FakeHost(service));
+    const log: unknown[] = [];
+    const wire = await greeted(entry, {
+      changes: ({ directory, changes }) =>
+        log.push(...changes.map((change) => [directory, (change as { id?: string }).id])),
+    });
+    service.change("before");
+    const snapshot = await wire.request("open", [folder()]);
+    assert.equal(snapshot.latestSessionID, "before");
+    for (const id of ["1", "2"]) {
+      await wire.request("call", [{ directory: "/work", method: "retry", args: [id] }]);
+      log.push(`answer ${id}`);
+    }
+    assert.deepEqual(log, [
+      ["/work", "1-a"],
+      ["/work", "1-b"],
+      "answer 1",
+      ["/work", "2-a"],
+      ["/work", "2-b"],
+      "answer 2",
+    ]);
+  });
+
+  it("tells what a call changed that fails, and its error", async () => {
+    const text = sentence("There is no task {0}.", "1");
+    const errors: Readonly<Record<string, Error>> = {
+      refusal: new Refusal("unknown-task", text),
+      ask: new AskFirst("build", text),
+      server: new ServerFailure("POST /x", "refused", text, 500),
+      other: new TypeError("Unexpected."),
+    };
+    const service = new FakeService({
+      retry: async (id) => {
+        service.change(id);
+        throw errors[id] ?? new Error(id);
+      },
+    });
+    const { entry } = await serve(new FakeHost(service));
+    const told: FolderChange[] = [];
+    const wire = await greeted(entry, { changes: ({ changes }) => told.push(...changes) });
+    await wire.request("open", [folder()]);
+    for (const [id, expected] of Object.entries(errors)) {
+      const error = await wire.request("call", [{ directory: "/work", method: "retry", args: [id] }]).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      assert.ok(error instanceof Error);
+      assert.equal(error.message, expected.message);
+      if (!(expected instanceof TypeError)) assert.deepEqual({ ...error }, { ...expected });
+      assert.deepEqual(told.splice(0), [{ type: "latest-session", id }]);
+    }
+  });
+
+  it("refuses calls with other arguments, and calls in a folder that the window has not opened", async () => {
+    const { entry } = await serve();
+    const wire = await greeted(entry);
+    const call = (directory: string) => wire.request("call", [{ directory, method: "retry", args: [1] }]);
+    await assert.rejects(call("/work"), { code: "unavailable" });
+    await wire.request("open", [folder()]);
+    await assert.rejects(call("/work"), { code: "invalid-argument" });
+  });
+
+  it("gives up a call that its caller cancels, and those of a window that goes", async () => {
+    const signals: AbortSignal[] = [];
+    const service = new FakeService({
+      output: (_, options) =>
+        new Promise((_, reject) => {
+          const signal = options?.signal as AbortSignal;
+          signals.push(signal);
+          signal.addEventListener("abort", () =>
+            reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled; the tasks go on."))),
+          );
+        }),
+    });
+    const { entry } = await serve(new FakeHost(service));
+    const wire = await greeted(entry);
+    await wire.request("open", [folder()]);
+    const wait = (signal?: AbortSignal) =>
+      wire.request("call", [{ directory: "/work", method: "output", args: ["ses_1"] }], signal);
+    const abort = new AbortController();
+    const cancelled = wait(abort.signal);
+    const lost = wait();
+    lost.catch(() => undefined);
+    await until("both calls to wait", () => signals.length === 2);
+    abort.abort();
+    await assert.rejects(cancelled, { code: "cancelled-by-caller" });
+    assert.equal(signals[1]?.aborted, false);
+    wire.close();
+    await assert.rejects(lost, { name: "WireClosed" });
+    await until("the other call to be given up", () => signals[1]?.aborted);
+  });
+
+  it("lets a window follow conversations, which end with it", async () => {
+    const { entry, host } = await serve();
+    const told: unknown[] = [];
+    const wire = await greeted(entry, { transcript: (update) => told.push(update) });
+    await wire.request("open", [folder()]);
+    const open = () => wire.request("openTranscript", [{ directory: "/work", id: "ses_1" }]);
+    const [first, second] = [await open(), await open()];
+    assert.notEqual(first.key, second.key);
+    const change = { type: "message-removed", messageID: "msg_1" } as const;
+    const [one, other] = host.service.transcripts;
+    one?.fire(change);
+    await until("the change to be told", () => told.length > 0);
+    assert.deepEqual(told, [{ key: first.key, change }]);
+    wire.tell("closeTranscript", { key: first.key });
+    await until("the conversation to be left", () => one?.isDisposed);
+    assert.ok(!other?.isDisposed);
+    wire.close();
+    await until("the other one to be left", () => other?.isDisposed);
+  });
+
+  it("configures and closes folders, and closes those of a window that goes", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    await wire.request("open", [folder("/a")]);
+    await wire.request("open", [folder("/b")]);
+    const watched = { ...settings, watched: true };
+    wire.tell("configure", { directory: "/a", settings: watched });
+    wire.tell("close", { directory: "/a" });
+    await until("the folder to be closed", () => host.closed === 1);
+    assert.deepEqual(host.configured, [watched]);
+    wire.close();
+    await until("the other folder to be closed", () => host.closed === 2);
+    assert.equal(host.service.listeners, 0);
+  });
+
+  it("closes a folder that was still being opened when its window went", async () => {
+    const host = new FakeHost();
+    let open!: () => void;
+    host.gate = new Promise((resolve) => (open = resolve));
+    const { entry, server } = await serve(host);
+    const wire = await greeted(entry);
+    wire.request("open", [folder()]).catch(() => undefined);
+    await until("the folder to be asked for", () => host.opened.length === 1);
+    wire.close();
+    await until("the window to be gone", () => server.windows === 0);
+    open();
+    await until("the folder to be closed", () => host.closed === 1);
+  });
+
+  it("tells windows its log", async () => {
+    const { entry, host } = await serve();
+    const lines: unknown[] = [];
+    await greeted(entry, { log: (line) => lines.push(line) });
+    const line = { level: "warn", message: "Careful." } as const;
+    host.tell(line);
+    await until("the line", () => lines.length > 0);
+    assert.deepEqual(lines, [line]);
+  });
+});
+
+describe("The daemon's socket", () => {
+  before(function () {
+    if (process.platform === "win32") this.skip();
+  });
+
+  const longFolder = (): string => join(tempDir("rpc"), "long".repeat(30));
+
+  it("is in a private folder of its own where its path would be too long", async () => {
+    const files = new DaemonFiles(longFolder());
+    const socket = await socketFor(files);
+    try {
+      assert.ok(Buffer.byteLength(socket) <= 100);
+      assert.equal(statSync(dirname(socket)).mode & 0o777, 0o700);
+      assert.equal(await socketFor(files), socket);
+    } finally {
+      removeEntry(files, entryAt(socket));
+    }
+    assert.ok(!existsSync(dirname(socket)));
+  });
+
+  it("leaves that folder if others could write there", async () => {
+    const files = new DaemonFiles(longFolder());
+    const socket = await socketFor(files);
+    chmodSync(dirname(socket), 0o777);
+    const other = await socketFor(files);
+    assert.notEqual(other, socket);
+    for (const each of [socket, other]) removeEntry(files, entryAt(each));
+  });
+
+  it("is taken over from a daemon that crashed, and not from one that answers", async () => {
+    const path = join(tempDir("rpc"), "daemon.sock");
+    writeFileSync(path, "");
+    const first = createServer((socket) => socket.resume());
+    const second = createServer();
+    assert.ok(await listenExclusively(first, path));
+    assert.equal(await listenExclusively(second, path), false);
+    first.close();
+  });
+
+  it("is described by a file that may be broken", async () => {
+    const state = tempDir("rpc");
+    mkdirSync(join(state, "x"));
+    writeFileSync(join(state, "daemon.json"), '{"socket":');
+    assert.equal(await new DaemonFiles(state).read(), undefined);
+    assert.equal(readFileSync(join(state, "daemon.json"), "utf8").length, 10);
+  });
+
+  function entryAt(socket: string): DaemonEntry {
+    return { socket, token: "t", pid: 1, protocol: 1, version: "1.0.0" };
+  }
+});

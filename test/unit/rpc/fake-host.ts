@@ -1,0 +1,158 @@
+import { Emitter } from "../../../src/engine/event.ts";
+import type { Logger } from "../../../src/engine/ports.ts";
+import type { Message } from "../../../src/engine/server-model.ts";
+import type { Transcript, TranscriptChange } from "../../../src/engine/transcript.ts";
+import type {
+  DaemonStatus,
+  FolderCalls,
+  FolderChange,
+  FolderService,
+  FolderSettings,
+  FolderSnapshot,
+  LogLine,
+  OpenFolder,
+} from "../../../src/rpc/contract.ts";
+import type { FolderHost, HostedFolder } from "../../../src/rpc/folder-host.ts";
+
+const fail = (error: unknown): never => {
+  throw error;
+};
+
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+export const settings: FolderSettings = {
+  engine: {
+    pollInterval: 1_000,
+    stallWarning: 0,
+    fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
+    maxConcurrentTasks: 0,
+    maxDepth: 1,
+    notifyParent: true,
+    budget: {},
+  },
+  server: { startTimeoutMs: 1_000 },
+  agentTools: true,
+  keepWorkingMs: 0,
+  watched: false,
+};
+
+export function folder(directory = "/work"): OpenFolder {
+  return { directory, settings, env: { PATH: "/bin" } };
+}
+
+/** A folder that does what a test gives it to do. Changes are told when they are flushed. */
+export class FakeService implements FolderService {
+  private readonly changes = new Emitter<readonly FolderChange[]>(fail);
+  private pending: FolderChange[] = [];
+  private readonly latest: { id: string | undefined } = { id: undefined };
+  readonly onDidChange = this.changes.event;
+  readonly transcripts: FakeTranscript[] = [];
+  messages: readonly Message[] = [];
+  calls: FolderCalls;
+
+  constructor(calls: Partial<FolderCalls> = {}) {
+    this.calls = calls as FolderCalls;
+  }
+
+  /** The latest session, as the simplest of all changes. */
+  change(id: string): void {
+    this.latest.id = id;
+    this.pending.push({ type: "latest-session", id });
+  }
+
+  snapshot(): FolderSnapshot {
+    return {
+      connection: { kind: "disconnected" },
+      sessions: [],
+      tasks: [],
+      subagents: [],
+      requests: [],
+      tombstones: [],
+      latestSessionID: this.latest.id,
+    };
+  }
+
+  flush(): void {
+    const changes = this.pending;
+    this.pending = [];
+    if (changes.length > 0) this.changes.fire(changes);
+  }
+
+  get listeners(): number {
+    return this.changes.size;
+  }
+
+  async openTranscript(id: string): Promise<Transcript> {
+    const transcript = new FakeTranscript(id, this.messages);
+    this.transcripts.push(transcript);
+    return transcript;
+  }
+}
+
+export class FakeTranscript implements Transcript {
+  private readonly changes = new Emitter<TranscriptChange>(fail);
+  readonly onDidChange = this.changes.event;
+  isDisposed = false;
+
+  constructor(
+    readonly sessionID: string,
+    readonly messages: readonly Message[],
+  ) {}
+
+  fire(change: TranscriptChange): void {
+    this.changes.fire(change);
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    this.changes.dispose();
+  }
+}
+
+/** Serves every folder by the same service. */
+export class FakeHost implements FolderHost {
+  private readonly log = new Emitter<LogLine>(fail);
+  readonly onDidLog = this.log.event;
+  readonly opened: OpenFolder[] = [];
+  readonly configured: FolderSettings[] = [];
+  closed = 0;
+  readonly stopped: string[] = [];
+  handedOver = 0;
+  onHandOver: () => void = () => undefined;
+  /** Until it resolves, folders are being opened. */
+  gate: Promise<void> = Promise.resolve();
+
+  constructor(readonly service = new FakeService()) {}
+
+  async open(folder: OpenFolder): Promise<HostedFolder> {
+    this.opened.push(folder);
+    await this.gate;
+    return {
+      service: this.service,
+      configure: (settings) => void this.configured.push(settings),
+      close: () => void this.closed++,
+    };
+  }
+
+  async status(): Promise<DaemonStatus> {
+    return { folders: [], pid: process.pid, startedAt: 1 };
+  }
+
+  async stop(directories: readonly string[]): Promise<void> {
+    this.stopped.push(...directories);
+  }
+
+  async handOver(): Promise<void> {
+    this.handedOver++;
+    this.onHandOver();
+  }
+
+  tell(line: LogLine): void {
+    this.log.fire(line);
+  }
+}

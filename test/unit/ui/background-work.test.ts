@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { english } from "../../../src/engine/sentence.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import {
+  lossWords,
+  sharers,
+  stoppable,
+  workWords,
+  type FolderWork,
+} from "../../../src/ui/background-work.ts";
+
+const NOW = 1_000_000;
+
+function work(windows: number, ages: readonly number[], memory?: number): FolderWork {
+  const tasks = ages.map((age) => ({ createdAt: NOW - age }) as Task);
+  return { directory: "/work", windows, tasks, server: { pid: 1, memory } };
+}
+
+const words = (folder: FolderWork, shared = 1): string =>
+  workWords(folder, shared, NOW).map(english).join(" · ");
+const losses = (...folders: readonly FolderWork[]): readonly string[] => lossWords(folders).map(english);
+
+describe("the background work of a user", () => {
+  it("is listed where tasks work, or no window has the folder open", () => {
+    const [idle, working, left] = [work(1, []), work(1, [1]), work(0, [])];
+    assert.deepEqual(stoppable({ folders: [idle, working, left] }), [working, left]);
+  });
+
+  it("says how much works there, since when, who looks on and what it takes", () => {
+    assert.equal(words(work(0, [5_000], 411_600_000)), "1 task, for 5 s · open in no window · 412 MB");
+    assert.equal(words(work(1, [200_000, 10_000])), "2 tasks, the oldest for 3 m 20 s · open in 1 window");
+    assert.equal(words(work(2, [])), "no tasks · open in 2 windows");
+    assert.equal(
+      words(work(1, [], 411_600_000), 3),
+      "no tasks · open in 1 window · 412 MB, shared by 3 folders",
+    );
+  });
+
+  it("knows the folders that share a server", () => {
+    const folders = [1, 2, 1, undefined].map((pid, at) => ({
+      ...work(0, [at]),
+      server: pid === undefined ? pid : { pid },
+    }));
+    const [one, other] = folders;
+    assert.ok(one && other);
+    assert.deepEqual(sharers(one, { folders }), [one, folders[2]]);
+    assert.deepEqual(sharers(other, { folders }), [other]);
+  });
+
+  it("says of a clock that was put back no negative time", () => {
+    assert.equal(words(work(1, [-5_000])), "1 task, for 0 ms · open in 1 window");
+  });
+
+  it("says what is lost when it is stopped, and nothing that is not", () => {
+    const [task, ...others] = losses(work(1, [1]));
+    assert.match(task ?? "", /^1 task is cancelled/);
+    assert.deepEqual(others, []);
+    const [tasks, folder] = losses(work(1, [1, 2]), work(0, [3]));
+    assert.match(tasks ?? "", /^3 tasks are cancelled/);
+    assert.equal(
+      folder,
+      "A folder that no window has open is closed: its OpenCode server ends, unless another folder uses it.",
+    );
+    assert.match(losses(work(0, []), work(0, [])).join(), /^2 folders that no window has open are closed/);
+  });
+});

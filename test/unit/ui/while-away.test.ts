@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { ReadModel } from "../../../src/engine/read-model.ts";
+import { english } from "../../../src/engine/sentence.ts";
+import type { PendingRequest } from "../../../src/engine/server-model.ts";
+import type { Task } from "../../../src/engine/task.ts";
+import { isWanted, newsWords, WhileAway, type News, type Seen } from "../../../src/ui/while-away.ts";
+import { strictLogger } from "../../bench/support/memory-engine.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { record } from "../engine/builders.ts";
+
+const CONNECTED = { kind: "connected", url: "http://memory", version: "1", own: true } as const;
+const LEFT_AT = 1_000;
+
+function task(id: string, values: Partial<Task> = {}): Task {
+  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  return { ...record(), id, cost: 0, tokens, ...values };
+}
+
+function request(id: string, sessionID: string): PendingRequest {
+  return { type: "permission", id, sessionID, permission: "bash", patterns: [], metadata: {}, always: [] };
+}
+
+describe("what happened while no window had a folder open", () => {
+  let clock: ManualClock;
+  let known: ReadModel;
+  let state: { seen: Seen | undefined };
+  let told: News[];
+  let away: WhileAway;
+  let wantsNews: boolean;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    known = new ReadModel(clock, strictLogger);
+    state = { seen: { at: LEFT_AT, requests: [] } };
+    told = [];
+    wantsNews = true;
+    const tell = (news: News): boolean => {
+      told.push(news);
+      return wantsNews;
+    };
+    away = new WhileAway({ known, state, clock, tell });
+  });
+
+  afterEach(() => away.dispose());
+
+  function learn(tasks: readonly Task[], requests: readonly PendingRequest[] = []): void {
+    known.apply([
+      {
+        type: "reset",
+        snapshot: { connection: CONNECTED, sessions: [], tasks, subagents: [], requests, tombstones: [] },
+      },
+    ]);
+  }
+
+  it("is told once, as soon as all is known: what ended since, and who needs the person", () => {
+    const ended = (id: string, status: Task["status"], endedAt = LEFT_AT + 1): Task =>
+      task(id, { status, endedAt });
+    learn(
+      [
+        ended("ses_1", "completed"),
+        ended("ses_2", "completed"),
+        ended("ses_3", "error"),
+        ended("ses_4", "completed", LEFT_AT - 1),
+        ended("ses_5", "cancelled"),
+        task("ses_6", { status: "completed", endedAt: LEFT_AT + 1, clearedAt: LEFT_AT + 2 }),
+        task("ses_7", { status: "running" }),
+      ],
+      [request("per_1", "ses_7")],
+    );
+    assert.deepEqual(told, [{ completed: 2, failed: 1, waiting: 1 }]);
+    known.apply([{ type: "connection", state: { kind: "disconnected" } }]);
+    learn([ended("ses_8", "error", LEFT_AT + 10)]);
+    assert.equal(told.length, 1);
+  });
+
+  it("waits until the tasks were read", () => {
+    const done = task("ses_1", { status: "completed", endedAt: LEFT_AT + 1 });
+    known.apply([{ type: "task", id: done.id, task: done }]);
+    assert.deepEqual(told, []);
+    known.apply([{ type: "connection", state: CONNECTED }]);
+    assert.deepEqual(told, [{ completed: 1, failed: 0, waiting: 0 }]);
+  });
+
+  it("is nothing where nothing happened, or no window ever had the folder open", () => {
+    learn([task("ses_1", { status: "completed", endedAt: LEFT_AT - 1 })]);
+    away.dispose();
+    const first = { seen: undefined };
+    const another = new ReadModel(clock, strictLogger);
+    const fresh = new WhileAway({ known: another, state: first, clock, tell: () => assert.fail("told") });
+    another.apply([
+      { type: "task", id: "ses_1", task: task("ses_1", { status: "completed", endedAt: 5 }) },
+      { type: "connection", state: CONNECTED },
+    ]);
+    assert.deepEqual(told, []);
+    assert.notEqual(first.seen, undefined);
+    fresh.dispose();
+  });
+
+  it("what it tells of, or may yet, needs no notification of its own; a request that was seen before does", () => {
+    state.seen = { at: LEFT_AT, requests: ["per_old"] };
+    assert.ok(away.covers("per_old"));
+    learn([task("ses_1", { status: "running" })], [request("per_old", "ses_1"), request("per_new", "ses_1")]);
+    assert.deepEqual(told, [{ completed: 0, failed: 0, waiting: 1 }]);
+    assert.ok(away.covers("per_new"));
+    assert.ok(!away.covers("per_old"));
+    assert.ok(!away.covers("per_later"));
+  });
+
+  it("requests have notifications of their own where the person wants no summary", () => {
+    wantsNews = false;
+    learn([task("ses_1", { status: "running" })], [request("per_1", "ses_1")]);
+    assert.ok(!away.covers("per_1"));
+  });
+
+  it("is counted from what was seen last: what ended or was asked at once, else now and then, and at the end", async () => {
+    const running = task("ses_1", { status: "running" });
+    learn([running], [request("per_1", "ses_1")]);
+    assert.deepEqual(state.seen?.requests, ["per_1"]);
+    known.apply([{ type: "requests", requests: [] }]);
+    assert.deepEqual(state.seen?.requests, []);
+    const kept = state.seen;
+    known.apply([{ type: "task", id: running.id, task: { ...running, cost: 1 } }]);
+    assert.equal(state.seen, kept);
+    await clock.advance(60_000);
+    assert.ok((state.seen?.at ?? 0) > (kept?.at ?? Infinity));
+    await clock.advance(5);
+    known.apply([{ type: "task", id: running.id, task: { ...running, status: "cancelled" } }]);
+    assert.equal(state.seen?.at, clock.now());
+    await clock.advance(5);
+    away.dispose();
+    assert.equal(state.seen?.at, clock.now());
+  });
+
+  it("reads as people say it", () => {
+    const words = (news: News): string => newsWords(news).map(english).join(", ");
+    assert.equal(words({ completed: 3, failed: 1, waiting: 1 }), "3 completed, 1 failed, 1 needs you");
+    assert.equal(words({ completed: 0, failed: 0, waiting: 2 }), "2 need you");
+  });
+
+  it("is told as the setting of notifications has it", () => {
+    const [good, bad] = [
+      { completed: 1, failed: 0, waiting: 0 },
+      { completed: 0, failed: 0, waiting: 1 },
+    ];
+    assert.deepEqual(
+      (["always", "failures", "never"] as const).map((setting) => [
+        isWanted(good, setting),
+        isWanted(bad, setting),
+      ]),
+      [
+        [true, true],
+        [false, true],
+        [false, false],
+      ],
+    );
+  });
+});
