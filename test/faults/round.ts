@@ -11,13 +11,13 @@ import { deskProcesses, killAll, type Kind } from "./desk-processes.ts";
 import { Random } from "./random.ts";
 import { WindowGone, WindowProcess } from "./window-process.ts";
 
-/** How long the daemon and its folders outlive their windows, in milliseconds. */
-const GRACE_MS = 1_000;
+/** How long daemon, folders and servers outlive their users, in milliseconds; longer than the next daemon takes to be there. */
+const GRACE_MS = 5_000;
 const READY_WITHIN_MS = 120_000;
 /** Longer than a start takes on a machine that is as busy as can be. */
 const BLOCKED_MS = 60_000;
 const END_WITHIN_MS = 60_000;
-const LEAVE_WITHIN_MS = 20_000;
+const LEAVE_WITHIN_MS = 30_000;
 /** The times of tasks are of another process than the time of a kill, and a server ends a moment after it. */
 const SLACK_MS = 1_000;
 
