@@ -13,7 +13,7 @@ import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "./clock.ts";
 import { Folders } from "./folders.ts";
-import { handOver, takeOver } from "./handed-over.ts";
+import { takeHandedOver, writeHandedOver } from "./handed-over.ts";
 import { Lifetime } from "./lifetime.ts";
 import { Limit } from "./limit.ts";
 import { LogFile } from "./log-file.ts";
@@ -116,7 +116,7 @@ export class Daemon implements FolderHost {
   }
 
   handOver(): Promise<void> {
-    return this.end("another one takes over", handOver);
+    return this.end("another one takes over", writeHandedOver);
   }
 
   noteFailure(...[message, error]: Parameters<Logger["error"]>): void {
@@ -125,7 +125,7 @@ export class Daemon implements FolderHost {
 
   private async resume(): Promise<void> {
     try {
-      for (const folder of await takeOver(this.options.stateFolder))
+      for (const folder of await takeHandedOver(this.options.stateFolder))
         this.folders.resume(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
     } catch (error) {
       this.noteFailure(LOST_WORK, error);
@@ -144,12 +144,12 @@ export class Daemon implements FolderHost {
    * Takes no command any more, and leaves the servers that are in use to whoever comes next.
    * @param handOn where it is known that one comes
    */
-  end(why: string, handOn?: typeof handOver): Promise<void> {
+  end(why: string, handOn?: typeof writeHandedOver): Promise<void> {
     this.ending ??= this.leave(why, handOn);
     return this.ending;
   }
 
-  private async leave(why: string, handOn?: typeof handOver): Promise<void> {
+  private async leave(why: string, handOn?: typeof writeHandedOver): Promise<void> {
     this.log.info(`The daemon ends: ${why}.`);
     this.lifetime.dispose();
     this.tokens.dispose();

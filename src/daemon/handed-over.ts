@@ -12,12 +12,13 @@ import { writePrivateFile } from "../state/private-files.ts";
 
 const fileIn = (stateFolder: string): string => join(stateFolder, "handed-over.json");
 
-export async function handOver(stateFolder: string, folders: readonly OpenFolder[]): Promise<void> {
+/** Keeps them for the daemon that comes now. */
+export async function writeHandedOver(stateFolder: string, folders: readonly OpenFolder[]): Promise<void> {
   if (folders.length > 0) await writePrivateFile(fileIn(stateFolder), JSON.stringify(folders));
 }
 
-/** Throws where they cannot be read. */
-export async function takeOver(stateFolder: string): Promise<readonly OpenFolder[]> {
+/** What the daemon before this one handed over. Throws where that cannot be read. */
+export async function takeHandedOver(stateFolder: string): Promise<readonly OpenFolder[]> {
   const file = fileIn(stateFolder);
   try {
     return z.parse(z.array(openFolder), JSON.parse(await readFile(file, "utf8")));

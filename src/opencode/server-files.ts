@@ -34,15 +34,13 @@ const serverState = z.object({
   processStart: z.optional(z.string()),
   /** OpenCode's. Undefined: the server has not answered yet, so another program may have its port. */
   version: z.optional(z.string()),
-  /** Milliseconds since 1970. */
-  startedAt: z.number(),
 });
 
 /** A server that this product started. */
-export type ServerState = z.infer<typeof serverState>;
+export type ServerState = Omit<z.infer<typeof serverState>, "v">;
 
-export async function writeServerState(path: string, state: Omit<ServerState, "v">): Promise<void> {
-  await writePrivateFile(path, JSON.stringify({ v: STATE_VERSION, ...state } satisfies ServerState));
+export async function writeServerState(path: string, state: ServerState): Promise<void> {
+  await writePrivateFile(path, JSON.stringify({ ...state, v: STATE_VERSION }));
 }
 
 /** Undefined: there is none, or none that this version understands. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
-import { open, readFile, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
@@ -24,7 +24,7 @@ const HOST = "127.0.0.1";
 const isWindows = process.platform === "win32";
 /** How long the server may take to end by itself. */
 const STOP_TIMEOUT_MS = 5_000;
-const OUTPUT_TAIL_CHARS = 2_000;
+const OUTPUT_TAIL_BYTES = 2_000;
 /** A free port can be taken by somebody else before the server opens it. */
 const PORT_ATTEMPTS = 3;
 /** How often what a starting server says is read, in milliseconds. */
@@ -90,25 +90,29 @@ export class ServerProcess {
     await ensurePrivateFolder(folder);
     // No pipe: a server must not notice that whoever started it is gone.
     const log = await open(files.log, "w", 0o600);
-    const child = spawn(program.executable, ["serve", "--hostname", HOST, "--port", String(port)], {
-      // The folders that it works in come with each call.
-      cwd: folder,
-      env: { ...program.env, OPENCODE_SERVER_USERNAME: DEFAULT_USERNAME, OPENCODE_SERVER_PASSWORD: password },
-      stdio: ["ignore", log.fd, log.fd],
-      // A process group of its own. On Windows, what is not detached ends with this process.
-      detached: !isWindows,
-      windowsHide: true,
-    });
-    const exited = exitOf(child);
-    await log.close();
-    const { pid = 0 } = child;
-    const processStart = await startOf(pid);
-    const url = `http://${HOST}:${port}`;
-    return new ServerProcess(
-      { v: 2, url, password, pid, processStart, startedAt: Date.now() },
-      files,
-      exited,
-    );
+    try {
+      // On a full disk this start fails here. What the server says must not be what finds no room: nobody would hear it.
+      await log.write("\n");
+      const child = spawn(program.executable, ["serve", "--hostname", HOST, "--port", String(port)], {
+        // The folders that it works in come with each call.
+        cwd: folder,
+        env: {
+          ...program.env,
+          OPENCODE_SERVER_USERNAME: DEFAULT_USERNAME,
+          OPENCODE_SERVER_PASSWORD: password,
+        },
+        stdio: ["ignore", log.fd, log.fd],
+        // A process group of its own. On Windows, what is not detached ends with this process.
+        detached: !isWindows,
+        windowsHide: true,
+      });
+      const exited = exitOf(child);
+      const { pid = 0 } = child;
+      const state = { url: `http://${HOST}:${port}`, password, pid, processStart: await startOf(pid) };
+      return new ServerProcess(state, files, exited);
+    } finally {
+      await log.close();
+    }
   }
 
   get access(): ServerAccess {
@@ -132,9 +136,8 @@ export class ServerProcess {
   }
 
   /** The end of what the server wrote. */
-  async output(): Promise<string> {
-    const text = await readFile(this.files.log, "utf8").catch(() => "");
-    return text.slice(-OUTPUT_TAIL_CHARS);
+  output(): Promise<string> {
+    return tailOf(this.files.log).catch(() => "");
   }
 
   /** Ends the server and what it started; resolves when it is gone, and what told of it. */
@@ -199,6 +202,18 @@ function exitOf(child: ChildProcess): Promise<Text> {
       resolve(signal ? sentence("ended by {0}", signal) : sentence("exit code {0}", String(code))),
     );
   });
+}
+
+async function tailOf(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const position = Math.max(0, size - OUTPUT_TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(OUTPUT_TAIL_BYTES), position });
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 async function gone({ pid, processStart }: ServerState): Promise<Text> {

@@ -16,9 +16,13 @@ export function guardServer(stateFolder: string, graceMs: number): void {
   const everyMs = Math.min(LOOK_MS, graceMs);
   // Counted by timers, which do not go on while the machine sleeps.
   let aloneMs = 0;
+  const isServed = async (): Promise<boolean> => {
+    const entry = await files.read();
+    return entry !== undefined && (await isLiving(entry));
+  };
   const look = async (): Promise<void> => {
-    const entry = await files.read().catch(() => undefined);
-    aloneMs = entry && (await isLiving(entry)) ? 0 : aloneMs + everyMs;
+    // Where the file cannot be read, nobody knows that the daemon is gone.
+    aloneMs = (await isServed().catch(() => true)) ? 0 : aloneMs + everyMs;
     if (aloneMs > graceMs) end();
     else setTimeout(() => void look(), everyMs).unref();
   };

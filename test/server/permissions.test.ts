@@ -127,10 +127,13 @@ describe("What agents hand on is allowed no more than they are", () => {
     return told(await endOf(parent));
   }
 
+  const noticed = (id: string): Promise<unknown> =>
+    until("the notice", () => window.engine.get(id)?.notice.state === "delivered");
+
   /** Waits until the parent was notified and has answered. */
   async function told(task: Task): Promise<Task> {
     const { id, parentSessionID: parent } = task;
-    await until("the notice", () => window.engine.get(id)?.notice.state === "delivered");
+    await noticed(id);
     await until("the answer to it", async () => {
       const last = ((await read(`/session/${parent}/message?limit=1`)) as readonly Stored[])[0]?.info;
       const isBusy = parent in ((await read("/session/status")) as object);
@@ -142,7 +145,10 @@ describe("What agents hand on is allowed no more than they are", () => {
   const launchByPerson = async (parent: string, agent: string, tools: ToolCalls): Promise<Task> => {
     const input = { prompt: does(tools), agent, parentSessionID: parent };
     const { id } = await window.engine.launch({ ...input, launchedBy: "person" });
-    return ended(window, id);
+    const task = await ended(window, id);
+    // One that comes with the next prompt becomes the newest message, and OpenCode takes the turn's agent from that.
+    await noticed(id);
+    return task;
   };
 
   const calls = async (sessionID: string, tool: string): Promise<readonly string[]> => {

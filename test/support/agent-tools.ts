@@ -252,7 +252,10 @@ export async function callTool(
   agent?: string,
 ): Promise<MadeCall> {
   const [call] = await callTools(server, sessionID, [{ name, args }], agent);
-  if (!call) throw new Error(`The agent made no call of ${name}`);
+  if (!call) {
+    const last = await read(server, `/session/${sessionID}/message?limit=4`);
+    throw new Error(`The agent made no call of ${name}, but: ${JSON.stringify(last)}`);
+  }
   return call;
 }
 
