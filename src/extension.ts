@@ -7,7 +7,7 @@ import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import type { Review } from "./ui/changes/review.ts";
-import { systemClock } from "./ui/clock.ts";
+import { systemClock } from "./rpc/clock.ts";
 import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";

@@ -4,7 +4,7 @@ import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
 import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
-import { systemClock } from "./ui/clock.ts";
+import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
 import { folderSettings } from "./ui/folders/folder-settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";

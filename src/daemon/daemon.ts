@@ -1,17 +1,18 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
-import type { DaemonStatus, OpenFolder } from "../rpc/contract.ts";
+import type { DaemonStatus, Environment, OpenFolder } from "../rpc/contract.ts";
+import { DaemonFiles, type RecordedProgram } from "../rpc/daemon-files.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { OwnServers } from "../opencode/own-servers.ts";
-import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
+import { ensurePrivateFolder, sweepDrafts, writePrivateFile } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "../rpc/clock.ts";
 import { Folders } from "./folders.ts";
 import { takeHandedOver, writeHandedOver } from "./handed-over.ts";
 import { Lifetime } from "./lifetime.ts";
@@ -33,8 +34,8 @@ export interface DaemonOptions {
   /** The extension's. */
   readonly version: string;
   readonly home: string;
-  /** The folder of the bundles that it starts. */
-  readonly bundles: string;
+  /** Its own bundle. Those that it starts are beside it. */
+  readonly script: string;
   readonly graceMs?: number;
   /** Nobody needs it any more, or another one takes over; everything is left. */
   readonly onEnd: () => void;
@@ -57,8 +58,8 @@ export class Daemon implements FolderHost {
     private readonly options: DaemonOptions,
     private readonly log: LogFile,
   ) {
-    const { stateFolder, home, bundles, graceMs = GRACE_MS } = options;
-    const bundle = (name: string): string => join(bundles, name);
+    const { stateFolder, home, script, graceMs = GRACE_MS } = options;
+    const bundle = (name: string): string => join(dirname(script), name);
     this.onDidLog = log.onLine;
     this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
     this.ownServers = new OwnServers({ stateFolder, graceMs, clock: systemClock, logger: log });
@@ -97,6 +98,7 @@ export class Daemon implements FolderHost {
     daemon.server = server;
     server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
     log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
+    await daemon.tellHowToStart();
     await daemon.resume();
     return daemon;
   }
@@ -105,6 +107,10 @@ export class Daemon implements FolderHost {
     if (this.ending)
       throw new Refusal("unavailable", sentence("The background process is ending; try again."));
     return this.folders.open(folder);
+  }
+
+  reopen(directory: string, env: Environment): Promise<void> {
+    return this.folders.reopen(directory, env);
   }
 
   async status(): Promise<DaemonStatus> {
@@ -121,6 +127,17 @@ export class Daemon implements FolderHost {
 
   noteFailure(...[message, error]: Parameters<Logger["error"]>): void {
     this.log.error(message, error);
+  }
+
+  /** For OpenCode's plugin, which starts the next daemon where no window does. */
+  private async tellHowToStart(): Promise<void> {
+    const { stateFolder, script, version } = this.options;
+    const program: RecordedProgram = { execPath: process.execPath, script, version };
+    try {
+      await writePrivateFile(new DaemonFiles(stateFolder).program, JSON.stringify(program));
+    } catch (error) {
+      this.log.warn(`OpenCode's plugin cannot start the next daemon: ${messageOf(error)}`);
+    }
   }
 
   private async resume(): Promise<void> {

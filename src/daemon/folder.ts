@@ -166,6 +166,7 @@ export class Folder implements FolderService, Disposable {
   configure(settings: FolderSettings): void {
     const before = this.settings;
     this.settings = settings;
+    this.state.keepSettings(settings);
     this.tools.update();
     this.engine
       .settingsChanged()

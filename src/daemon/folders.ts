@@ -1,6 +1,6 @@
 import { Emitter, type Event } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
-import type { DaemonStatus, FolderSettings, OpenFolder } from "../rpc/contract.ts";
+import type { DaemonStatus, Environment, FolderSettings, OpenFolder } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
 import { Folder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
@@ -88,13 +88,20 @@ export class Folders {
     if (failed) throw failed.reason;
   }
 
-  /** Goes on with the work that another daemon left in a folder, without a window. */
+  /** Goes on in a folder without a window. */
   async resume(left: OpenFolder): Promise<void> {
     const held = await this.hold(left);
     // A window may have been quicker.
     if (held.windows.size > 0) return;
     this.followWindows(held);
     await held.folder.calls.join();
+  }
+
+  /** See `DaemonRequests.reopen`. */
+  async reopen(directory: string, env: Environment): Promise<void> {
+    const { stateFolder, logger } = this.shared;
+    const { settings } = await StateFile.open(stateFolder, directory, logger);
+    if (settings) await this.resume({ directory, settings, env });
   }
 
   /**

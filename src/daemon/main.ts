@@ -1,5 +1,4 @@
 import { homedir } from "node:os";
-import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "../rpc/daemon-program.ts";
 import { Daemon } from "./daemon.ts";
@@ -15,7 +14,7 @@ async function main(): Promise<void> {
   const daemon = await Daemon.start({
     ...config,
     home: homedir(),
-    bundles: dirname(process.argv[1] ?? ""),
+    script: process.argv[1] ?? "",
     ...(grace === undefined ? {} : { graceMs: Number(grace) }),
     onEnd: () => exit(0),
   });

@@ -8,17 +8,23 @@ import type { Logger } from "../engine/ports.ts";
 import { withTombstone } from "../engine/find-task.ts";
 import type { Tombstone, TombstoneStore } from "../engine/registry.ts";
 import type { TaskRecord } from "../engine/task.ts";
-import { keptTasks } from "../rpc/arguments.ts";
-import type { KeptTasks } from "../rpc/contract.ts";
+import { folderSettings, keptTasks } from "../rpc/arguments.ts";
+import type { FolderSettings, KeptTasks } from "../rpc/contract.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
 
-const keptFile = z.extend(keptTasks, { v: z.literal(FILE_VERSION), isUsed: z.optional(z.boolean()) });
+const keptFile = z.extend(keptTasks, {
+  v: z.literal(FILE_VERSION),
+  isUsed: z.optional(z.boolean()),
+  settings: z.catch(z.optional(folderSettings), undefined),
+});
 
 interface Kept extends KeptTasks {
   /** Whether the folder was connected to a server of ours, and has not left it. */
   readonly isUsed?: boolean | undefined;
+  /** With which agents may have the folder opened again; without secrets. */
+  readonly settings?: FolderSettings | undefined;
 }
 
 /** What of a folder outlives the daemon, in a file of the private state folder. */
@@ -79,6 +85,17 @@ export class StateFile implements TombstoneStore {
 
   setUsed(isUsed: boolean): void {
     if (isUsed !== this.isUsed) this.keep({ ...this.kept, isUsed });
+  }
+
+  get settings(): FolderSettings | undefined {
+    return this.kept.settings;
+  }
+
+  /** Keeps them where agents of a server of the user's own have the tools; nobody else may open the folder again. */
+  keepSettings({ password: _, ...settings }: FolderSettings): void {
+    const mayReopen = settings.agentTools && settings.server.url !== undefined;
+    const kept = mayReopen ? { ...settings, watched: false } : undefined;
+    if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 
   /** Resolves when everything is written, as far as that can be. */

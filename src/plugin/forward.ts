@@ -4,6 +4,7 @@ import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-ca
 import { readLivingEntries, type EndpointEntry } from "../bridge/endpoint-entries.ts";
 import { callEndpoint, type Outcome } from "./call-endpoint.ts";
 import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
+import { reopenFolder } from "./reopen-folder.ts";
 
 /** How often endpoints are looked for, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
@@ -27,6 +28,8 @@ export interface Forwarding {
   readonly server: URL;
   readonly patience: Patience;
   readonly signal: AbortSignal;
+  /** Whether the daemon is started where none runs, and told of the folder where no window has it open. */
+  readonly reopens: boolean;
   /** Called once, when there is no endpoint to ask. */
   readonly onWait: () => void;
 }
@@ -37,7 +40,7 @@ export interface Forwarding {
  */
 export async function forward(
   call: ToolCall,
-  { stateFolder, directory, server, patience, signal, onWait }: Forwarding,
+  { stateFolder, directory, server, patience, signal, reopens, onWait }: Forwarding,
 ): Promise<ToolReply> {
   if (!isReachable(server)) throw new Error(NO_SERVER);
   if (Buffer.byteLength(JSON.stringify(call)) > MAX_CALL_BYTES) throw new Error(TOO_LARGE);
@@ -50,6 +53,15 @@ export async function forward(
     if (outcome.kind === "broken") heldMs += outcome.heldMs;
     return outcome;
   };
+  let reopening: "under-way" | { readonly problem: string } | undefined;
+  const reopen = (): void => {
+    reopening = "under-way";
+    const sinceMs = waitedMs();
+    void reopenFolder(stateFolder, origin.directory).then((problem) => {
+      reopening = { problem };
+      heldMs += waitedMs() - sinceMs;
+    });
+  };
   let taken = false;
   for (let round = 1; ; round++) {
     const { serving, elsewhere } = folderEndpoints(await readLivingEntries(stateFolder), origin);
@@ -58,12 +70,16 @@ export async function forward(
     if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))
       throw new Error(rejected(outcome.status));
     taken ||= outcome.kind === "broken";
-    if (waitedMs() - heldMs >= (taken ? patience.takenMs : patience.untakenMs)) {
+    const isOver = waitedMs() - heldMs >= (taken ? patience.takenMs : patience.untakenMs);
+    if (isOver && reopening !== "under-way") {
       if (taken) throw new Error(LOST);
       if (outcome.kind === "rejected") throw new Error(rejected(outcome.status));
-      throw new Error(elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory));
+      throw new Error(
+        elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory, reopening?.problem),
+      );
     }
     if (round === 1) onWait();
+    if (reopens && reopening === undefined && serving.length === 0 && elsewhere.length === 0) reopen();
     await delay(LOOK_AGAIN_MS, undefined, { signal });
   }
 }
@@ -104,6 +120,6 @@ function servedElsewhere({ origin }: URL): string {
   return `Async Agents works on this folder, but is connected to another OpenCode server; background agents need it to be connected to this one (${origin}).`;
 }
 
-function notServed(directory: string): string {
-  return `Background agents need Async Agents to be connected in this folder, with the agent tools switched on; open ${directory} in VS Code and try again.`;
+function notServed(directory: string, problem = ""): string {
+  return `${problem && `${problem} `}Background agents need Async Agents to be connected in this folder, with the agent tools switched on; open ${directory} in VS Code and try again.`;
 }

@@ -24,7 +24,9 @@ export default {
             server: input.serverUrl,
             patience,
             signal: context.abort,
-            onWait: () => context.metadata({ title: "Waiting for VS Code…" }),
+            // The extension's own servers end with the daemon.
+            reopens: graceMs === undefined,
+            onWait: () => context.metadata({ title: "Waiting for Async Agents…" }),
           },
         );
       let reply = await ask([]);

@@ -18,6 +18,7 @@ import type { ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
 import type {
   ConfigPlan,
+  Environment,
   FolderCalls,
   FolderMethod,
   FolderSettings,
@@ -218,10 +219,12 @@ export const keptTasks = z.object({
   unsettled: z.array(z.custom<TaskRecord>((value) => typeof (value as TaskRecord | null)?.id === "string")),
 } satisfies Fields<KeptTasks>);
 
+export const environment = z.record(z.string(), z.string()) satisfies z.ZodMiniType<Environment>;
+
 export const openFolder = z.strictObject({
   directory: z.string(),
   settings: folderSettings,
-  env: z.record(z.string(), z.string()),
+  env: environment,
   kept: z.catch(z.optional(keptTasks), undefined),
 } satisfies Fields<OpenFolder>);
 

@@ -160,6 +160,11 @@ export interface DaemonRequests {
   /** Shows that the daemon answers. */
   ping(): void;
   open(folder: OpenFolder): FolderSnapshot;
+  /**
+   * Opens a folder without a window, as one that was connected to a server of the user's own had it open last, and joins
+   * that server. What no window ever had open so stays closed.
+   */
+  reopen(folder: OfFolder & { readonly env: Environment }): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
   /** What works for this user now, in all folders. */

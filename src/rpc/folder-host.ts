@@ -1,5 +1,12 @@
 import type { Event } from "../engine/event.ts";
-import type { DaemonStatus, FolderService, FolderSettings, LogLine, OpenFolder } from "./contract.ts";
+import type {
+  DaemonStatus,
+  Environment,
+  FolderService,
+  FolderSettings,
+  LogLine,
+  OpenFolder,
+} from "./contract.ts";
 
 /** A folder as one window has it open. */
 export interface HostedFolder {
@@ -13,6 +20,8 @@ export interface HostedFolder {
 export interface FolderHost {
   /** For one window; the same folder has the same service for all of them. */
   open(folder: OpenFolder): Promise<HostedFolder>;
+  /** See `DaemonRequests.reopen`. */
+  reopen(directory: string, env: Environment): Promise<void>;
   status(): Promise<DaemonStatus>;
   /** See `DaemonRequests.stop`. */
   stop(directories: readonly string[]): Promise<void>;

@@ -4,7 +4,7 @@ import { Refusal } from "../engine/errors.ts";
 import type { Disposable, Event } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import { folderSettings, openFolder, parse, parseCall } from "./arguments.ts";
+import { environment, folderSettings, openFolder, parse, parseCall } from "./arguments.ts";
 import {
   PROTOCOL_VERSION,
   type DaemonNotifications,
@@ -34,6 +34,7 @@ const hello = z.object({
 });
 const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
+const reopened = z.object({ directory: z.string(), env: environment });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
 const work = z.object({ directories: z.array(z.string()) });
@@ -95,6 +96,10 @@ export class ServedWindow {
         return undefined;
       case "open":
         return this.open(params);
+      case "reopen": {
+        const { directory, env } = parse(method, reopened, params);
+        return this.options.host.reopen(directory, env);
+      }
       case "call":
         return this.call(params, signal);
       case "openTranscript":

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
 import type { Task } from "../../src/engine/task.ts";
-import type { FolderClient } from "../../src/rpc/contract.ts";
+import type { FolderClient, FolderSettings } from "../../src/rpc/contract.ts";
 import { isAlive } from "../../src/state/processes.ts";
-import { callTool } from "../support/agent-tools.ts";
+import { callTool, startAgentServer, type AgentServer, type MadeCall } from "../support/agent-tools.ts";
 import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
 import { notices } from "../support/engine.ts";
 import {
@@ -316,4 +316,68 @@ describe("the daemon", function () {
     assert.equal(call.status, "completed", call.text);
     await until("the notice", async () => (await notices(desk, parent)).length === 1, 30_000);
   });
+
+  describe("where agents of a server of the user's own have the tools, and it does not run", () => {
+    let server: AgentServer;
+    let call: () => Promise<MadeCall>;
+
+    beforeEach(async () => {
+      server = await startAgentServer({
+        model,
+        plugin: { patienceMs: 500 },
+        env: { ASYNCAGENTS_DAEMON_GRACE_MS: "500" },
+      });
+      desk = await DaemonDesk.open(model, { stateFolder: server.stateFolder, graceMs: 500 });
+      call = () =>
+        callTool(server, parent, "asyncagents_task", {
+          description: "From an agent",
+          prompt: script([{ text: "By an agent." }]),
+          agent: "general",
+        });
+    });
+    afterEach(() => server.stop());
+
+    /** Has a window connect to the server and close; resolves when the daemon has ended. */
+    async function workBefore(settings: Partial<FolderSettings> = {}): Promise<void> {
+      const { url, password, directory } = server;
+      const atServer = { server: { url, startTimeoutMs: 60_000 }, password, ...settings };
+      const { folder, close } = desk.window({}, atServer, undefined, directory);
+      await folder.calls.connect();
+      parent = await folder.calls.ensureSession();
+      close();
+      await until("the daemon's end", () => desk.daemonPid() === undefined);
+    }
+
+    it("[BKG-5] is started for a call in a folder that was connected to that server, tells the parent, and ends", async () => {
+      await workBefore();
+      const { status, text } = await call();
+      assert.equal(status, "completed", text);
+      await until("the notice", async () => (await notices(server, parent)).length === 1);
+      await until("the daemon's end", () => desk.daemonPid() === undefined);
+      assert.doesNotMatch(readState(desk), new RegExp(server.password ?? assert.fail()));
+    });
+
+    it("[BKG-5] is not started where the program is gone, nor does it open a folder that has the tools switched off", async () => {
+      await workBefore({ agentTools: false });
+      assert.match(
+        (await call()).text,
+        /^Background agents need Async Agents to be connected in this folder/,
+      );
+      await workBefore();
+      const record = join(desk.stateFolder, "daemon-program.json");
+      const program = JSON.parse(readFileSync(record, "utf8")) as object;
+      writeFileSync(record, JSON.stringify({ ...program, script: join(desk.stateFolder, "gone.cjs") }));
+      assert.match(
+        (await call()).text,
+        /^Background agents need Async Agents to be connected in this folder/,
+      );
+      assert.equal(desk.daemonPid(), undefined);
+    });
+  });
 });
+
+/** All that is kept in the state folder. */
+function readState({ stateFolder }: DaemonDesk): string {
+  const files = readdirSync(stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ name }) => readFileSync(join(stateFolder, name), "utf8")).join("\n");
+}

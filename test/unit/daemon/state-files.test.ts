@@ -5,6 +5,7 @@ import { StateFile } from "../../../src/daemon/state-files.ts";
 import type { Tombstone } from "../../../src/engine/registry.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { tempDir } from "../../support/temp.ts";
+import { settings } from "../rpc/fake-host.ts";
 
 const GONE: Tombstone = { id: "ses_1", description: "Gone", parentSessionID: "ses_0" };
 const RECORD = { id: "ses_2", revision: 3 } as TaskRecord;
@@ -49,6 +50,21 @@ describe("what the daemon keeps of a folder", () => {
     state.takeOver({ tombstones: [GONE], unsettled: [] });
     await state.written();
     assert.equal((await open()).isUsed, true);
+  });
+
+  it("keeps the settings with which agents of a server of the user's own may have it opened again, without secrets", async () => {
+    const state = await open();
+    const server = { url: "http://127.0.0.1:4096", startTimeoutMs: 1_000 };
+    const watched = { ...settings, server, password: "secret", watched: true };
+    state.keepSettings(watched);
+    await state.written();
+    assert.deepEqual((await open()).settings, { ...settings, server, watched: false });
+    for (const without of [settings, { ...watched, agentTools: false }]) {
+      state.keepSettings(watched);
+      state.keepSettings(without);
+      await state.written();
+      assert.equal((await open()).settings, undefined);
+    }
   });
 
   it("takes over what an earlier version kept elsewhere, and knows better itself", async () => {

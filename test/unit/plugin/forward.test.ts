@@ -60,6 +60,7 @@ describe("Forwarding a call to an endpoint", () => {
       server: opencode,
       patience: { untakenMs: 0, takenMs: 0 },
       signal: new AbortController().signal,
+      reopens: false,
       onWait: () => undefined,
       ...change,
     });

@@ -16,7 +16,7 @@ import { EXIT_ALREADY_SERVED } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
 import { Wire } from "../../../src/rpc/wire.ts";
-import { systemClock } from "../../../src/ui/clock.ts";
+import { systemClock } from "../../../src/rpc/clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";

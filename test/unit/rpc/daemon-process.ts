@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
-import { systemClock } from "../../../src/ui/clock.ts";
+import { systemClock } from "../../../src/rpc/clock.ts";
 import { FakeHost, FakeService, silentLogger } from "./fake-host.ts";
 
 /* A daemon as a process of its own. Its folders know their process by the latest session, and retry nothing in any time. */

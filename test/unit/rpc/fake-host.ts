@@ -119,6 +119,7 @@ export class FakeHost implements FolderHost {
   private readonly log = new Emitter<LogLine>(fail);
   readonly onDidLog = this.log.event;
   readonly opened: OpenFolder[] = [];
+  readonly reopened: Parameters<FolderHost["reopen"]>[] = [];
   readonly configured: FolderSettings[] = [];
   closed = 0;
   readonly stopped: string[] = [];
@@ -137,6 +138,10 @@ export class FakeHost implements FolderHost {
       configure: (settings) => void this.configured.push(settings),
       close: () => void this.closed++,
     };
+  }
+
+  async reopen(...folder: Parameters<FolderHost["reopen"]>): Promise<void> {
+    this.reopened.push(folder);
   }
 
   async status(): Promise<DaemonStatus> {
