@@ -72,6 +72,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     new Notifications({
       known,
       tasks,
+      clock: systemClock,
       logger,
       notifyUser: () => settings.notifyUser(),
       showOutput: (id) => panels.show(id),

@@ -43,6 +43,9 @@ export interface TaskError {
   readonly sentence?: Sentence | undefined;
 }
 
+/** The name of the error of a task that was cut off with its server. */
+export const INTERRUPTED_ERROR = "Interrupted";
+
 export function taskError(name: string, sentence: Sentence): TaskError {
   return { name, message: english(sentence), sentence };
 }

@@ -7,7 +7,15 @@ import { sentence } from "./sentence.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
-import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
+import {
+  INTERRUPTED_ERROR,
+  isActive,
+  isQueued,
+  shortID,
+  taskError,
+  type TaskError,
+  type TaskRecord,
+} from "./task.ts";
 
 /** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
 const FIRST_POLL_MS = 1_000;
@@ -31,7 +39,7 @@ export interface TurnSettings {
 
 /** Why a turn ended that was cut off with its server. */
 export const INTERRUPTED = taskError(
-  "Interrupted",
+  INTERRUPTED_ERROR,
   sentence("The server stopped while the task was at work. Retry it as a new task."),
 );
 

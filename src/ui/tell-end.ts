@@ -23,6 +23,19 @@ export async function tellEnd(context: EndContext, task: Task, siblings: readonl
   }
 }
 
+/** Tells of tasks, of any folder, that were cut off with their server. */
+export async function tellInterrupted(context: EndContext, tasks: readonly Task[]): Promise<void> {
+  const [task] = tasks;
+  if (task && tasks.length === 1) return tellEnd(context, task, []);
+  if (!isWanted(context, tasks)) return;
+  const show = vscode.l10n.t("Show Tasks");
+  const choice = await vscode.window.showErrorMessage(
+    vscode.l10n.t("The OpenCode server stopped while {0} tasks were at work.", tasks.length),
+    show,
+  );
+  if (choice === show) context.showTasks();
+}
+
 function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
   const setting = notifyUser();
   if (setting === "never") return false;

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { Emitter } from "../../src/engine/event.ts";
+import type { TaskChange } from "../../src/engine/registry.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { INTERRUPTED } from "../../src/engine/turns.ts";
+import { Notifications, type EndContext } from "../../src/ui/notifications.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/wait.ts";
+
+const fail = (error: unknown): never => {
+  throw error;
+};
+
+describe("what tells of ends", () => {
+  const { showErrorMessage } = vscode.window;
+  let told: string[];
+  let clock: ManualClock;
+  let changes: Emitter<TaskChange>;
+  let notifyUser: ReturnType<EndContext["notifyUser"]>;
+  let notifications: Notifications;
+
+  beforeEach(() => {
+    told = [];
+    clock = new ManualClock();
+    changes = new Emitter<TaskChange>(fail);
+    notifyUser = "always";
+    vscode.window.showErrorMessage = async (message: string) => void told.push(message);
+    const never = new Emitter<never>(fail).event;
+    notifications = new Notifications({
+      known: {
+        list: () => [],
+        onDidChange: changes.event,
+        onDidWarn: never,
+        onDidRefuseSubagent: never,
+      },
+      tasks: { retry: fail, cancel: fail, cancelBatch: fail },
+      clock,
+      logger: { debug: fail, info: fail, warn: fail, error: fail },
+      notifyUser: () => notifyUser,
+      showOutput: () => undefined,
+      showTasks: () => undefined,
+      isShown: () => false,
+    });
+  });
+
+  afterEach(() => {
+    notifications.dispose();
+    vscode.window.showErrorMessage = showErrorMessage;
+  });
+
+  function interrupt(id: string): void {
+    const before = { id, description: id, status: "running", launchedBy: "person" } as Task;
+    const after: Task = { ...before, status: "error", endedAt: clock.now(), error: INTERRUPTED };
+    changes.fire({ id, before, after });
+  }
+
+  it("says once that a server stopped, of all tasks in all folders that were at work", async () => {
+    for (const [id, ms] of [
+      ["One", 0],
+      ["Two", 1_900],
+      ["Three", 1_900],
+    ] as const) {
+      await clock.advance(ms);
+      interrupt(id);
+    }
+    assert.deepEqual(told, []);
+    await clock.advance(2_000);
+    await until("the message", () => told.length > 0);
+    assert.deepEqual(told, ["The OpenCode server stopped while 3 tasks were at work."]);
+    interrupt("Later");
+    await clock.advance(2_000);
+    await until("the message", () => told.length > 1);
+    assert.equal(
+      told[1],
+      'Task "Later" failed: The server stopped while the task was at work. Retry it as a new task.',
+    );
+  });
+
+  it("says nothing where that is not wanted", async () => {
+    notifyUser = "never";
+    interrupt("One");
+    interrupt("Two");
+    await clock.advance(2_000);
+    notifyUser = "always";
+    interrupt("Three");
+    await clock.advance(2_000);
+    await until("the message", () => told.length > 0);
+    assert.match(told.join(), /^Task "Three"/);
+  });
+});
