@@ -10,7 +10,7 @@ const PARTS = {
   engine: { parts: [], packages: [] },
   protocol: { parts: [], packages: [] },
   state: { parts: [], packages: ["node:"] },
-  opencode: { parts: ["engine", "state"], packages: ["node:", "@opencode-ai/sdk", "zod"] },
+  opencode: { parts: ["engine", "state"], packages: ["node:", "@opencode-ai/sdk", "jsonc-parser", "zod"] },
   tokens: { parts: ["engine"], packages: ["node:", "js-tiktoken"] },
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },

@@ -1,3 +1,5 @@
+import { createScanner, parseTree, type Node, type ParseError } from "jsonc-parser";
+
 /** A value in JSON text, and where it stands there. */
 export interface JsonNode {
   readonly start: number;
@@ -20,82 +22,49 @@ export interface JsonItem {
   readonly comma: number | undefined;
 }
 
-const TRIVIA = /(?:[ \t\r\n]+|\/\/[^\r\n]*|\/\*[^]*?\*\/)*/y;
-const SCALAR = /"[^"\\]*(?:\\.[^"\\]*)*"|true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-
 /**
  * Reads JSON as people write it in configurations: with comments and trailing commas.
  * @throws SyntaxError if it is not that; the message names the line
  * @throws RangeError if it is nested too deeply
  */
 export function readJson(text: string): JsonNode {
-  let at = 0;
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (!root || error) throw new SyntaxError(`line ${text.slice(0, error?.offset).split("\n").length}`);
+  const scanner = createScanner(text, true);
 
-  function take(pattern: RegExp): string {
-    pattern.lastIndex = at;
-    const [token = ""] = pattern.exec(text) ?? [];
-    at += token.length;
-    return token;
+  function commaBehind(offset: number): number | undefined {
+    scanner.setPosition(offset);
+    scanner.scan();
+    const at = scanner.getTokenOffset();
+    return text[at] === "," ? at + 1 : undefined;
   }
 
-  function fail(): never {
-    throw new SyntaxError(`line ${text.slice(0, at).split("\n").length}`);
+  function nodeOf(node: Node): JsonNode {
+    const { type, offset: start, length, children } = node;
+    const isContainer = type === "array" || type === "object";
+    const items = isContainer ? (children ?? []).map(itemOf) : undefined;
+    return { start, end: start + length, items, value: items ? valueOf(type, items) : node.value };
   }
 
-  function readScalar(): unknown {
-    const token = take(SCALAR);
-    try {
-      return JSON.parse(token);
-    } catch {
-      at -= token.length;
-      return fail();
-    }
+  function itemOf(node: Node): JsonItem {
+    const { offset: start, length, type, children } = node;
+    const end = start + length;
+    const [key, value = node] = type === "property" ? (children ?? []) : [undefined, node];
+    return {
+      start,
+      end,
+      key: key?.value as string | undefined,
+      node: nodeOf(value),
+      comma: commaBehind(end),
+    };
   }
 
-  function readValue(): JsonNode {
-    const start = at;
-    const opening = text[at];
-    if (opening === "{" || opening === "[") return readContainer(start, opening === "{");
-    const value = readScalar();
-    return { start, end: at, items: undefined, value };
-  }
+  return nodeOf(root);
+}
 
-  function readContainer(start: number, isObject: boolean): JsonNode {
-    const items: JsonItem[] = [];
-    at++;
-    take(TRIVIA);
-    while (text[at] !== (isObject ? "}" : "]")) {
-      if (items.length > 0 && items.at(-1)?.comma === undefined) fail();
-      items.push(readItem(isObject));
-      take(TRIVIA);
-    }
-    at++;
-    const values = items.map(({ key, node }) => [key, node.value] as const);
-    const value: unknown = isObject ? Object.fromEntries(values) : values.map(([, each]) => each);
-    return { start, end: at, items, value };
-  }
-
-  function readItem(isObject: boolean): JsonItem {
-    const start = at;
-    const key = isObject ? readKey() : undefined;
-    const node = readValue();
-    const end = at;
-    take(TRIVIA);
-    const comma = text[at] === "," ? ++at : undefined;
-    return { start, end, key, node, comma };
-  }
-
-  function readKey(): string {
-    const key = text[at] === '"' ? (readScalar() as string) : fail();
-    take(TRIVIA);
-    if (text[at++] !== ":") fail();
-    take(TRIVIA);
-    return key;
-  }
-
-  take(TRIVIA);
-  const root = readValue();
-  take(TRIVIA);
-  if (at < text.length) fail();
-  return root;
+function valueOf(type: Node["type"], items: readonly JsonItem[]): unknown {
+  if (type === "array") return items.map(({ node }) => node.value);
+  return Object.fromEntries(items.map(({ key = "", node }) => [key, node.value]));
 }
