@@ -136,6 +136,7 @@ export function hermeticEnv(
     XDG_CACHE_HOME: join(home, ".cache"),
     XDG_RUNTIME_DIR: join(home, ".run"),
     OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_MODELS_PATH: join(home, NO_MODELS),
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
     OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
@@ -148,9 +149,13 @@ export function hermeticEnv(
   };
 }
 
+/** Instead of OpenCode's catalogue of thousands of models, which each folder's first prompt spends seconds on. */
+const NO_MODELS = "models.json";
+
 /** A new home in which OpenCode has nothing to install. */
 export function hermeticHome(): string {
   const home = tempDir("home");
+  writeFileSync(join(home, NO_MODELS), "{}");
   mkdirSync(join(home, ".run"), { mode: 0o700 });
   pretendPluginPackageInstalled(join(home, ".config", "opencode"), openCodeVersion());
   return home;
