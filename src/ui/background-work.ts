@@ -2,6 +2,8 @@ import { formatDuration } from "../engine/notice-text.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { DaemonStatus } from "../rpc/contract.ts";
 
+const SECOND = 1_000;
+
 /** What works in one folder, whichever windows have it open. */
 export type FolderWork = DaemonStatus["folders"][number];
 
@@ -24,7 +26,8 @@ export function workWords(
   shared: number,
   now: number,
 ): readonly Text[] {
-  const age = formatDuration(now - Math.min(now, ...tasks.map(({ createdAt }) => createdAt)));
+  const oldest = Math.min(...tasks.map(({ createdAt }) => createdAt));
+  const age = formatDuration(Math.max(SECOND, now - oldest));
   return [
     tasks.length === 0
       ? sentence("no tasks")

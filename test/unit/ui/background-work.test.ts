@@ -29,6 +29,7 @@ describe("the background work of a user", () => {
   it("says how much works there, since when, who looks on and what it takes", () => {
     assert.equal(words(work(0, [5_000], 411_600_000)), "1 task, for 5 s · open in no window · 412 MB");
     assert.equal(words(work(1, [200_000, 10_000])), "2 tasks, the oldest for 3 m 20 s · open in 1 window");
+    assert.equal(words(work(1, [400])), "1 task, for 1 s · open in 1 window");
     assert.equal(words(work(2, [])), "no tasks · open in 2 windows");
     assert.equal(
       words(work(1, [], 411_600_000), 3),
@@ -48,7 +49,7 @@ describe("the background work of a user", () => {
   });
 
   it("says of a clock that was put back no negative time", () => {
-    assert.equal(words(work(1, [-5_000])), "1 task, for 0 ms · open in 1 window");
+    assert.equal(words(work(1, [-5_000])), "1 task, for 1 s · open in 1 window");
   });
 
   it("says what is lost when it is stopped, and nothing that is not", () => {
