@@ -5,11 +5,11 @@ import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
 import type { DaemonStatus, Environment, OpenFolder } from "../rpc/contract.ts";
-import { DaemonFiles, type RecordedProgram } from "../rpc/daemon-files.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
+import { recordProgram } from "../rpc/recorded-program.ts";
 import { OwnServers } from "../opencode/own-servers.ts";
-import { ensurePrivateFolder, sweepDrafts, writePrivateFile } from "../state/private-files.ts";
+import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "../rpc/clock.ts";
@@ -132,9 +132,8 @@ export class Daemon implements FolderHost {
   /** For OpenCode's plugin, which starts the next daemon where no window does. */
   private async tellHowToStart(): Promise<void> {
     const { stateFolder, script, version } = this.options;
-    const program: RecordedProgram = { execPath: process.execPath, script, version };
     try {
-      await writePrivateFile(new DaemonFiles(stateFolder).program, JSON.stringify(program));
+      await recordProgram(stateFolder, { execPath: process.execPath, script, version });
     } catch (error) {
       this.log.warn(`OpenCode's plugin cannot start the next daemon: ${messageOf(error)}`);
     }

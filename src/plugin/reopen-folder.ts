@@ -1,7 +1,7 @@
 import { systemClock } from "../rpc/clock.ts";
 import { notReached } from "../rpc/daemon-failures.ts";
-import { DaemonFiles } from "../rpc/daemon-files.ts";
 import { reachDaemon } from "../rpc/reach-daemon.ts";
+import { readProgram } from "../rpc/recorded-program.ts";
 
 /**
  * Has the daemon open a folder that no window has open, after starting the daemon where none runs. Resolves to what
@@ -11,7 +11,7 @@ import { reachDaemon } from "../rpc/reach-daemon.ts";
 export async function reopenFolder(stateFolder: string, directory: string): Promise<string> {
   const { OPENCODE_SERVER_PASSWORD: password, ...env } = process.env;
   try {
-    const program = await new DaemonFiles(stateFolder).readProgram();
+    const program = await readProgram(stateFolder);
     if (!program) return "";
     const link = await reachDaemon(
       { ...program, stateFolder, env, clock: systemClock },

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
@@ -17,16 +16,6 @@ export interface DaemonEntry {
   readonly version: string;
 }
 
-/** What a daemon is started with. */
-export interface RecordedProgram {
-  /** The editor's own executable, which runs as Node when told to. */
-  readonly execPath: string;
-  /** The daemon's bundle. */
-  readonly script: string;
-  /** The extension's. */
-  readonly version: string;
-}
-
 /** Where the daemon of this user is described, locked, logged and reached. */
 export class DaemonFiles {
   constructor(
@@ -36,11 +25,6 @@ export class DaemonFiles {
 
   get entry(): string {
     return join(this.folder, "daemon.json");
-  }
-
-  /** What the last daemon was started with, which it leaves behind. */
-  get program(): string {
-    return join(this.folder, "daemon-program.json");
   }
 
   /** Exists while a window starts the daemon. */
@@ -54,25 +38,14 @@ export class DaemonFiles {
 
   /** Undefined: there is none, or none that this version can read. A crash leaves it behind. */
   async read(): Promise<DaemonEntry | undefined> {
-    const text = await textIn(this.entry);
-    return text === undefined ? undefined : parseEntry(text);
-  }
-
-  /** Undefined: there is none that could be started. */
-  async readProgram(): Promise<RecordedProgram | undefined> {
-    const { execPath, script, version } = parse<RecordedProgram>((await textIn(this.program)) ?? "") ?? {};
-    if (execPath === undefined || script === undefined || version === undefined) return undefined;
-    return existsSync(execPath) && existsSync(script) ? { execPath, script, version } : undefined;
-  }
-}
-
-/** Undefined: there is no such file. */
-async function textIn(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
+    let text: string;
+    try {
+      text = await readFile(this.entry, "utf8");
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+    return parseEntry(text);
   }
 }
 
@@ -91,15 +64,11 @@ export function connectTo(path: string): Promise<Socket | undefined> {
 
 /** Undefined: no version that this one knows wrote that. */
 export function parseEntry(text: string): DaemonEntry | undefined {
-  const entry = parse<DaemonEntry>(text);
-  const { socket, token, pid } = entry ?? {};
-  const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";
-  return isWhole ? (entry as DaemonEntry) : undefined;
-}
-
-function parse<T>(text: string): Partial<T> | undefined {
   try {
-    return JSON.parse(text) as Partial<T>;
+    const entry = JSON.parse(text) as Partial<DaemonEntry>;
+    const { socket, token, pid } = entry;
+    const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";
+    return isWhole ? (entry as DaemonEntry) : undefined;
   } catch {
     return undefined;
   }

@@ -26,8 +26,7 @@ export function workWords(
   shared: number,
   now: number,
 ): readonly Text[] {
-  const oldest = Math.min(...tasks.map(({ createdAt }) => createdAt));
-  const age = formatDuration(Math.max(SECOND, now - oldest));
+  const age = formatDuration(now - Math.min(now - SECOND, ...tasks.map(({ createdAt }) => createdAt)));
   return [
     tasks.length === 0
       ? sentence("no tasks")

@@ -1,13 +1,13 @@
 import type * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
 import type { RefusedSubagent } from "../engine/engine.ts";
-import type { Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
-import { INTERRUPTED_ERROR, isActive, type Task } from "../engine/task.ts";
+import { isActive, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { NotifyUser } from "./settings.ts";
+import type { EndNotifications } from "./tell-end.ts";
 
 /** What telling of an end, or of one that is near, takes. */
 export interface EndContext {
@@ -25,15 +25,11 @@ export interface EndContext {
 /** Tasks of a batch that ended this close to one another, in milliseconds, were stopped as one. */
 const STOPPED_AS_ONE_MS = 5_000;
 
-/** What one crash of a server interrupted shows folder by folder, each this soon after another, in milliseconds. */
-const INTERRUPTED_AS_ONE_MS = 2_000;
-
 /** Tells the person when what they launched has ended, and when anything comes near its ceiling or is stopped there. */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
   private toldOfDepth = false;
-  private interrupted: Task[] = [];
-  private gathering: Disposable | undefined;
+  private ends: Promise<EndNotifications> | undefined;
 
   constructor(private readonly context: EndContext) {
     this.subscriptions = [
@@ -44,7 +40,7 @@ export class Notifications implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.gathering?.dispose();
+    void this.ends?.then((ends) => ends.dispose());
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
@@ -53,25 +49,11 @@ export class Notifications implements vscode.Disposable {
     // A resume that the server did not take leaves the task as it was.
     if (before.endedAt === after.endedAt) return;
     if (after.launchedBy !== "person" && !isStoppedAtCeiling(after)) return;
-    if (after.error?.name === INTERRUPTED_ERROR) return this.gather(after);
     // At once, as the tasks beside it may change while the texts are loaded.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
-    const { tellEnd } = await import("./tell-end.ts");
-    await tellEnd(this.context, after, before.status === "running" ? siblings : []);
-  }
-
-  private gather(task: Task): void {
-    this.interrupted.push(task);
-    this.gathering?.dispose();
-    this.gathering = this.context.clock.after(INTERRUPTED_AS_ONE_MS, () => void this.tellInterrupted());
-  }
-
-  private async tellInterrupted(): Promise<void> {
-    const tasks = this.interrupted;
-    this.interrupted = [];
-    const { tellInterrupted } = await import("./tell-end.ts");
-    await tellInterrupted(this.context, tasks);
+    this.ends ??= import("./tell-end.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
+    await (await this.ends).tell(after, before.status === "running" ? siblings : []);
   }
 
   private async warn(task: Task): Promise<void> {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
-import type { Task } from "../engine/task.ts";
+import type { Disposable } from "../engine/event.ts";
+import { INTERRUPTED_ERROR, type Task } from "../engine/task.ts";
 import { showError } from "./human-error.ts";
 import type { EndContext } from "./notifications.ts";
 import { withoutLinks } from "./plain-text.ts";
@@ -9,10 +10,40 @@ import { enumerate, translate } from "./translate.ts";
 /** Tasks of a batch that were created this close to one another, in milliseconds, were launched as one. */
 const LAUNCHED_AS_ONE_MS = 5_000;
 
-/**
- * Tells of the end of a task, or of those launched as one with it when it was the last of them.
- * @param siblings the tasks of its parent at that moment, where it may have been launched with others
- */
+/** What one crash of a server interrupted shows folder by folder, each this soon after another, in milliseconds. */
+const INTERRUPTED_AS_ONE_MS = 2_000;
+
+/** Tells the person that what they launched has ended. */
+export class EndNotifications implements Disposable {
+  private pending: Task[] = [];
+  private timer: Disposable | undefined;
+
+  constructor(private readonly context: EndContext) {}
+
+  /**
+   * Tells of the end of a task, or of those launched as one with it when it was the last of them, or of those cut off with
+   * their server.
+   * @param siblings the tasks of its parent at that moment, where it may have been launched with others
+   */
+  async tell(task: Task, siblings: readonly Task[]): Promise<void> {
+    if (task.error?.name === INTERRUPTED_ERROR) this.gather(task);
+    else await tellEnd(this.context, task, siblings);
+  }
+
+  dispose(): void {
+    this.timer?.dispose();
+  }
+
+  private gather(task: Task): void {
+    this.pending.push(task);
+    this.timer?.dispose();
+    this.timer = this.context.clock.after(INTERRUPTED_AS_ONE_MS, () => {
+      void tellInterrupted(this.context, this.pending);
+      this.pending = [];
+    });
+  }
+}
+
 export async function tellEnd(context: EndContext, task: Task, siblings: readonly Task[]): Promise<void> {
   const batch = launchedWith(siblings, task);
   if (batch.length > 1) {
@@ -23,17 +54,12 @@ export async function tellEnd(context: EndContext, task: Task, siblings: readonl
   }
 }
 
-/** Tells of tasks, of any folder, that were cut off with their server. */
-export async function tellInterrupted(context: EndContext, tasks: readonly Task[]): Promise<void> {
+async function tellInterrupted(context: EndContext, tasks: readonly Task[]): Promise<void> {
   const [task] = tasks;
   if (task && tasks.length === 1) return tellEnd(context, task, []);
   if (!isWanted(context, tasks)) return;
-  const show = vscode.l10n.t("Show Tasks");
-  const choice = await vscode.window.showErrorMessage(
-    vscode.l10n.t("The OpenCode server stopped while {0} tasks were at work.", tasks.length),
-    show,
-  );
-  if (choice === show) context.showTasks();
+  const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were at work.", tasks.length);
+  await tellOfTasks(context, vscode.window.showErrorMessage, text);
 }
 
 function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
@@ -63,13 +89,19 @@ async function tellTask({ showOutput, tasks, logger }: EndContext, task: Task): 
   if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
 }
 
-async function tellBatch({ showTasks }: EndContext, batch: readonly Task[]): Promise<void> {
-  const show = vscode.l10n.t("Show Tasks");
+async function tellBatch(context: EndContext, batch: readonly Task[]): Promise<void> {
+  const { showErrorMessage, showInformationMessage } = vscode.window;
   const failed = batch.some(({ status }) => status === "error");
-  const choice = await (failed
-    ? vscode.window.showErrorMessage(outcome(batch), show)
-    : vscode.window.showInformationMessage(outcome(batch), show));
-  if (choice === show) showTasks();
+  await tellOfTasks(context, failed ? showErrorMessage : showInformationMessage, outcome(batch));
+}
+
+async function tellOfTasks(
+  { showTasks }: EndContext,
+  tell: typeof vscode.window.showErrorMessage,
+  text: string,
+): Promise<void> {
+  const show = vscode.l10n.t("Show Tasks");
+  if ((await tell(text, show)) === show) showTasks();
 }
 
 /**

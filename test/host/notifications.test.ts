@@ -49,10 +49,12 @@ describe("what tells of ends", () => {
     vscode.window.showErrorMessage = showErrorMessage;
   });
 
-  function interrupt(id: string): void {
+  /** Resolves when the end is gathered. */
+  async function interrupt(id: string): Promise<void> {
     const before = { id, description: id, status: "running", launchedBy: "person" } as Task;
     const after: Task = { ...before, status: "error", endedAt: clock.now(), error: INTERRUPTED };
     changes.fire({ id, before, after });
+    await until("that it waits for others", () => clock.pending > 0);
   }
 
   it("says once that a server stopped, of all tasks in all folders that were at work", async () => {
@@ -62,13 +64,13 @@ describe("what tells of ends", () => {
       ["Three", 1_900],
     ] as const) {
       await clock.advance(ms);
-      interrupt(id);
+      await interrupt(id);
     }
     assert.deepEqual(told, []);
     await clock.advance(2_000);
     await until("the message", () => told.length > 0);
     assert.deepEqual(told, ["The OpenCode server stopped while 3 tasks were at work."]);
-    interrupt("Later");
+    await interrupt("Later");
     await clock.advance(2_000);
     await until("the message", () => told.length > 1);
     assert.equal(
@@ -79,11 +81,11 @@ describe("what tells of ends", () => {
 
   it("says nothing where that is not wanted", async () => {
     notifyUser = "never";
-    interrupt("One");
-    interrupt("Two");
+    await interrupt("One");
+    await interrupt("Two");
     await clock.advance(2_000);
     notifyUser = "always";
-    interrupt("Three");
+    await interrupt("Three");
     await clock.advance(2_000);
     await until("the message", () => told.length > 0);
     assert.match(told.join(), /^Task "Three"/);

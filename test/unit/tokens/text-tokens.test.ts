@@ -8,7 +8,7 @@ import { loadVocabulary } from "../../../src/tokens/vocabulary.ts";
 import { base64, letters, ordinary } from "./samples.ts";
 
 describe("the tokens of a text", function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let tokens: TextTokens;
   let reference: Tiktoken;
 
