@@ -4,7 +4,7 @@ import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
-import type { DaemonStatus, Environment, OpenFolder } from "../rpc/contract.ts";
+import type { DaemonStatus, OpenFolder, Reopening } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { recordProgram } from "../rpc/recorded-program.ts";
@@ -109,8 +109,8 @@ export class Daemon implements FolderHost {
     return this.folders.open(folder);
   }
 
-  reopen(directory: string, env: Environment): Promise<void> {
-    return this.folders.reopen(directory, env);
+  reopen(directory: string, reopening: Reopening): Promise<void> {
+    return this.folders.reopen(directory, reopening);
   }
 
   async status(): Promise<DaemonStatus> {

@@ -1,6 +1,6 @@
 import { Emitter, type Event } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
-import type { DaemonStatus, Environment, FolderSettings, OpenFolder } from "../rpc/contract.ts";
+import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
 import { Folder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
@@ -98,10 +98,10 @@ export class Folders {
   }
 
   /** See `DaemonRequests.reopen`. */
-  async reopen(directory: string, env: Environment): Promise<void> {
+  async reopen(directory: string, { env, whatWasUsed }: Reopening): Promise<void> {
     const { stateFolder, logger } = this.shared;
-    const { settings } = await StateFile.open(stateFolder, directory, logger);
-    if (settings) await this.resume({ directory, settings, env });
+    const { settings, isUsed } = await StateFile.open(stateFolder, directory, logger);
+    if (settings && (isUsed || !whatWasUsed)) await this.resume({ directory, settings, env });
   }
 
   /**

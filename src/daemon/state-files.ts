@@ -23,7 +23,7 @@ const keptFile = z.extend(keptTasks, {
 interface Kept extends KeptTasks {
   /** Whether the folder was connected to a server of ours, and has not left it. */
   readonly isUsed?: boolean | undefined;
-  /** With which agents may have the folder opened again; without secrets. */
+  /** With which the folder can be opened again without a window; without secrets. */
   readonly settings?: FolderSettings | undefined;
 }
 
@@ -91,10 +91,8 @@ export class StateFile implements TombstoneStore {
     return this.kept.settings;
   }
 
-  /** Keeps them where agents of a server of the user's own have the tools; nobody else may open the folder again. */
   keepSettings({ password: _, ...settings }: FolderSettings): void {
-    const mayReopen = settings.agentTools && settings.server.url !== undefined;
-    const kept = mayReopen ? { ...settings, watched: false } : undefined;
+    const kept = { ...settings, watched: false };
     if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 

@@ -17,6 +17,8 @@ const MEANINGLESS = [
   /^(SSH_(AUTH_SOCK|CLIENT|CONNECTION|TTY)|GPG_TTY|BROWSER|GIT_ASKPASS|DESKTOP_STARTUP_ID|INVOCATION_ID)$/,
   /^(XDG_(SESSION_ID|ACTIVATION_TOKEN)|JOURNAL_STREAM|SYSTEMD_EXEC_PID|SECURITYSESSIONID|__CFBundleIdentifier)$/,
   /^ORIGINAL_XDG_CURRENT_DESKTOP$/,
+  // OpenCode sets them for what it starts, and each server gets its own.
+  /^(AGENT|OPENCODE|OPENCODE_PID|OPENCODE_SERVER_(USERNAME|PASSWORD))$/,
 ];
 
 /** The same for programs whose servers are worth the same; fit for the name of a file. */

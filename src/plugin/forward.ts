@@ -57,10 +57,15 @@ export async function forward(
   const reopen = (): void => {
     reopening = "under-way";
     const sinceMs = waitedMs();
-    void reopenFolder(stateFolder, origin.directory).then((problem) => {
-      reopening = { problem };
-      heldMs += waitedMs() - sinceMs;
-    });
+    void reopenFolder(stateFolder, origin.directory, { whatWasUsed: false })
+      .then(
+        () => "",
+        (error: Error) => error.message,
+      )
+      .then((problem) => {
+        reopening = { problem };
+        heldMs += waitedMs() - sinceMs;
+      });
   };
   let taken = false;
   for (let round = 1; ; round++) {

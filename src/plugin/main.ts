@@ -12,7 +12,7 @@ export default {
 
   async server(input: PluginInput, options: unknown): Promise<PluginHooks> {
     const { stateFolder, patience, subagentDepth, tools, graceMs } = readOptions(options);
-    if (graceMs !== undefined) guardServer(stateFolder, graceMs);
+    if (graceMs !== undefined) guardServer(stateFolder, graceMs, input.directory);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
       const ask = (permitted: readonly string[]): Promise<ToolReply> =>
@@ -24,7 +24,7 @@ export default {
             server: input.serverUrl,
             patience,
             signal: context.abort,
-            // The extension's own servers end with the daemon.
+            // One of the extension's own sees to that itself.
             reopens: graceMs === undefined,
             onWait: () => context.metadata({ title: "Waiting for Async Agents…" }),
           },

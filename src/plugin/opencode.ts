@@ -3,6 +3,8 @@ import type * as z from "zod/mini";
 /* What this plugin uses of the interface that OpenCode gives to plugins. */
 
 export interface PluginInput {
+  /** The folder that it is loaded for. */
+  readonly directory: string;
   /** Where the server listens that the plugin runs in. */
   readonly serverUrl: URL;
 }

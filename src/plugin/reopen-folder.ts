@@ -4,24 +4,32 @@ import { reachDaemon } from "../rpc/reach-daemon.ts";
 import { readProgram } from "../rpc/recorded-program.ts";
 
 /**
- * Has the daemon open a folder that no window has open, after starting the daemon where none runs. Resolves to what
- * prevented it; an empty text where nothing did, or where there is nothing to start it with.
+ * Has the daemon open a folder that no window has open, after starting the daemon where none runs and there is something
+ * to start it with. Rejects with a `ConnectionError`.
  * @param directory real path
  */
-export async function reopenFolder(stateFolder: string, directory: string): Promise<string> {
-  const { OPENCODE_SERVER_PASSWORD: password, ...env } = process.env;
+export async function reopenFolder(
+  stateFolder: string,
+  directory: string,
+  { whatWasUsed }: { readonly whatWasUsed: boolean },
+): Promise<void> {
   try {
     const program = await readProgram(stateFolder);
-    if (!program) return "";
+    if (!program) return;
     const link = await reachDaemon(
-      { ...program, stateFolder, env, clock: systemClock },
+      {
+        ...program,
+        stateFolder,
+        env: { ...process.env, OPENCODE_SERVER_PASSWORD: undefined },
+        clock: systemClock,
+      },
       { hear: () => undefined, onAnswer: () => undefined },
     );
-    // The daemon needs of this process's environment only what the server was started with.
-    const needed = password === undefined ? {} : { OPENCODE_SERVER_PASSWORD: password };
-    await link.request("reopen", [{ directory, env: needed }]).finally(() => link.close());
-    return "";
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    );
+    await link.request("reopen", [{ directory, env, whatWasUsed }]).finally(() => link.close());
   } catch (error) {
-    return notReached(error).message;
+    throw notReached(error);
   }
 }

@@ -154,17 +154,22 @@ interface OfFolder {
   readonly directory: string;
 }
 
-/** Requests of a window, after the greeting. */
+/** What OpenCode's plugin knows of a folder that it wants to be opened. */
+export interface Reopening {
+  /** Of the server. */
+  readonly env: Environment;
+  /** Only where the folder was connected and nobody left it since. */
+  readonly whatWasUsed: boolean;
+}
+
+/** Requests of a window, or of OpenCode's plugin, after the greeting. */
 export interface DaemonRequests {
   hello(hello: Hello): Welcome;
   /** Shows that the daemon answers. */
   ping(): void;
   open(folder: OpenFolder): FolderSnapshot;
-  /**
-   * Opens a folder without a window, as one that was connected to a server of the user's own had it open last, and joins
-   * that server. What no window ever had open so stays closed.
-   */
-  reopen(folder: OfFolder & { readonly env: Environment }): void;
+  /** Opens a folder without a window, as one had it open last, and joins its server. What no window had open stays closed. */
+  reopen(folder: OfFolder & Reopening): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
   /** What works for this user now, in all folders. */

@@ -1,11 +1,11 @@
 import type { Event } from "../engine/event.ts";
 import type {
   DaemonStatus,
-  Environment,
   FolderService,
   FolderSettings,
   LogLine,
   OpenFolder,
+  Reopening,
 } from "./contract.ts";
 
 /** A folder as one window has it open. */
@@ -21,7 +21,7 @@ export interface FolderHost {
   /** For one window; the same folder has the same service for all of them. */
   open(folder: OpenFolder): Promise<HostedFolder>;
   /** See `DaemonRequests.reopen`. */
-  reopen(directory: string, env: Environment): Promise<void>;
+  reopen(directory: string, reopening: Reopening): Promise<void>;
   status(): Promise<DaemonStatus>;
   /** See `DaemonRequests.stop`. */
   stop(directories: readonly string[]): Promise<void>;

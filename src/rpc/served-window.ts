@@ -34,7 +34,7 @@ const hello = z.object({
 });
 const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
-const reopened = z.object({ directory: z.string(), env: environment });
+const reopened = z.object({ directory: z.string(), env: environment, whatWasUsed: z.boolean() });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
 const work = z.object({ directories: z.array(z.string()) });
@@ -97,8 +97,8 @@ export class ServedWindow {
       case "open":
         return this.open(params);
       case "reopen": {
-        const { directory, env } = parse(method, reopened, params);
-        return this.options.host.reopen(directory, env);
+        const { directory, ...reopening } = parse(method, reopened, params);
+        return this.options.host.reopen(directory, reopening);
       }
       case "call":
         return this.call(params, signal);

@@ -42,7 +42,8 @@ describe("Daemons that start at once", function () {
       const [daemon] = serving;
       assert.ok(daemon);
       assert.equal((await new DaemonFiles(stateFolder).read())?.pid, daemon.pid);
-      assert.deepEqual(readdirSync(stateFolder).sort(), ["daemon.json", "daemon.log", "daemon.sock"]);
+      const files = ["daemon-program.json", "daemon.json", "daemon.log", "daemon.sock"];
+      assert.deepEqual(readdirSync(stateFolder).sort(), files);
       daemon.kill("SIGKILL");
       await once(daemon, "exit");
     }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
@@ -149,8 +149,30 @@ describe("the daemon", function () {
     assert.equal(desk.daemonPid(), undefined);
   });
 
-  it("[BKG-3] leaves no server either where it is killed and nobody starts the next one", async () => {
+  it("[BKG-4] killed while no window is open, is started again by its server: all goes on, and the parent is told", async () => {
+    const window = await open({ maxConcurrentTasks: 1 }, { graceMs: 2_000 });
+    const { calls } = window.folder;
+    const first = await calls.launch(input({ text: "First.", gate: "first" }));
+    await asked(first.id);
+    const second = await calls.launch(input({ text: "Second." }));
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    window.close();
+    await until("that the window is gone", async () =>
+      (await desk.status()).folders.every(({ windows }) => windows === 0),
+    );
+    process.kill(daemon, "SIGKILL");
+    await until("the next daemon", () => ![undefined, daemon].includes(desk.daemonPid()));
+    model.release("first");
+    await asked(second.id);
+    await until("the notices", async () => (await notices(desk, parent)).length === 2);
+    assert.equal(desk.server()?.pid, server?.pid);
+    await until("the end of the daemon", () => desk.daemonPid() === undefined);
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0));
+  });
+
+  it("[BKG-3] leaves no server either where it is killed and cannot be started again", async () => {
     const window = await open({}, { graceMs: 1_000 });
+    rmSync(join(desk.stateFolder, "daemon-program.json"));
     await asked((await window.folder.calls.launch(input({ text: "never", gate: "never at all" }))).id);
     const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
     window.close();

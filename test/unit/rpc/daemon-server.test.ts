@@ -119,7 +119,9 @@ describe("The daemon's server", () => {
     const { entry, host } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("open", [folder()]), { name: "Refusal", code: "not-allowed" });
-    await assert.rejects(wire.request("reopen", [{ directory: "/work", env: {} }]), { code: "not-allowed" });
+    await assert.rejects(wire.request("reopen", [{ directory: "/work", env: {}, whatWasUsed: true }]), {
+      code: "not-allowed",
+    });
     await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });
     assert.deepEqual([host.opened, host.reopened], [[], []]);
     assert.equal(host.handedOver, 0);
