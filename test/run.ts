@@ -8,7 +8,7 @@ import { spawn, spawnSync, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readResults } from "./support/results.ts";
+import { readResults, type TestResult } from "./support/results.ts";
 import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
 
 // The specification's checker would send statistics of its use.
@@ -51,12 +51,12 @@ const stages: readonly (readonly Lane[])[] = [
     ],
   ],
   [
+    [{ name: "ui", timeout: 120_000, editor: true, window: true }],
+    [{ name: "server", timeout: 60_000 }],
     [
       { name: "host", timeout: 60_000, editor: true },
-      { name: "ui", timeout: 120_000, editor: true, window: true },
+      { name: "trouble", timeout: 120_000, editor: true, window: true },
     ],
-    [{ name: "server", timeout: 60_000 }],
-    [{ name: "trouble", timeout: 120_000, editor: true, window: true }],
   ],
 ];
 
@@ -66,6 +66,7 @@ interface Outcome {
   readonly failed: number;
   readonly skipped?: number;
   readonly note?: string;
+  readonly failures?: readonly TestResult[];
 }
 
 const showsWindows = process.platform === "linux" && process.arch === "x64";
@@ -96,6 +97,8 @@ heading("summary");
 for (const outcome of outcomes) {
   const mark = outcome.failed > 0 ? "✖" : outcome.skipped ? "-" : "✔";
   console.log(`${mark} ${outcome.what}: ${outcome.note ?? counts([outcome])}`);
+  for (const { fullTitle, error = "" } of outcome.failures ?? [])
+    console.log(`    ${fullTitle}\n${error.replace(/^/gm, "        ")}`);
 }
 console.log(`\n${counts(outcomes)}`);
 process.exitCode = outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
@@ -183,13 +186,15 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
   if (!tests) return { what: name, passed: 0, failed: 1, note: "did not get to its end" };
   if (tests.length === 0) return { what: name, passed: 0, failed: 1, note: "has no tests" };
   const count = (state: string): number => tests.filter((test) => test.state === state).length;
-  const failed = count("failed");
+  const failures = tests.filter(({ state }) => state === "failed");
+  const failed = failures.length;
   return {
     what: name,
     passed: count("passed"),
     // All tests passed, and yet: an error outside of them.
     failed: failed === 0 && !succeeded ? 1 : failed,
     skipped: count("pending"),
+    failures,
   };
 }
 

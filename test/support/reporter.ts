@@ -21,12 +21,13 @@ export default class ResultReporter extends Mocha.reporters.Spec {
     if (!suite) throw new Error("The reporter needs the name of the suite: --reporter-option suite=NAME");
     const { EVENT_TEST_PASS, EVENT_TEST_FAIL, EVENT_TEST_PENDING, EVENT_RUN_END } = Mocha.Runner.constants;
     const tests: TestResult[] = [];
-    const record = (state: TestState) => (test: Mocha.Test) =>
+    const record = (state: TestState) => (test: Mocha.Test, error?: Error) =>
       void tests.push({
         title: test.title,
         fullTitle: test.fullTitle(),
         state,
         milliseconds: test.duration ?? 0,
+        ...(error && { error: error.message }),
       });
     runner.on(EVENT_TEST_PASS, record("passed"));
     runner.on(EVENT_TEST_FAIL, record("failed"));

@@ -9,6 +9,8 @@ export interface TestResult {
   readonly fullTitle: string;
   readonly state: TestState;
   readonly milliseconds: number;
+  /** Why it failed. */
+  readonly error?: string;
 }
 
 /** What the reporter wrote of a suite. Undefined: the suite did not get to its end. */
