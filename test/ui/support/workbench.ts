@@ -251,24 +251,40 @@ export class Workbench {
     await row.first().click();
   }
 
-  /**
-   * Moves the mouse to a row once no hover lies over the rows and none of them has moved for a third of a second: the
-   * hover of the row that the mouse was on, or a row that comes or goes above, would be in the way.
-   */
+  /** Moves the mouse to a row once the rows are at rest. */
   async hoverRow(row: Locator): Promise<void> {
     await row.first().waitFor();
-    await this.leaveHover();
-    await this.page.evaluate(async () => {
-      for (let [before, frames] = ["", 0]; frames < 20; frames++) {
-        await new Promise((resolve) => requestAnimationFrame(resolve));
-        const now = [...document.querySelectorAll('.part.sidebar [role="treeitem"]')]
-          .map((each) => `${each.id} ${each.getBoundingClientRect().top}`)
-          .join();
-        if (now !== before) frames = 0;
-        before = now;
-      }
-    });
+    await this.rowsAtRest();
     await row.first().hover();
+  }
+
+  /**
+   * Waits until no hover lies over the rows and none of them has changed for half a second. The hover of the row that the
+   * mouse was on, or a row that comes or goes above, would be in the way of the mouse; and the editor draws rows anew up
+   * to a quarter of a second after the first of a change's, and gives a menu that is used in that moment no row. Rows that
+   * change all the time are waited for no longer than five seconds.
+   */
+  private async rowsAtRest(): Promise<void> {
+    await this.leaveHover();
+    await this.page.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const end = (): void => {
+            observer.disconnect();
+            resolve();
+          };
+          let resting: number;
+          const rest = (): void => {
+            clearTimeout(resting);
+            resting = window.setTimeout(end, 500);
+          };
+          const observer = new MutationObserver(rest);
+          window.setTimeout(end, 5_000);
+          for (const rows of document.querySelectorAll(".part.sidebar .monaco-list-rows"))
+            observer.observe(rows, { subtree: true, childList: true, attributes: true, characterData: true });
+          rest();
+        }),
+    );
   }
 
   /** Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. */
@@ -289,7 +305,7 @@ export class Workbench {
 
   /** Opens the context menu of something. */
   async openContextMenu(target: Locator): Promise<Locator> {
-    await this.leaveHover();
+    await this.rowsAtRest();
     await target.click({ button: "right" });
     const entries = this.page.locator(
       ".monaco-menu .action-item:not(.disabled) .action-label:not(.separator)",
