@@ -19,7 +19,7 @@ import { WireClosed } from "./wire-closed.ts";
 const ANSWER_WITHIN_MS = 10_000;
 /** How long another window may take to start the daemon. */
 const START_WITHIN_MS = 30_000;
-const LOCK_RETRY_MS = 50;
+const RETRY_MS = 50;
 const END_WITHIN_MS = 5_000;
 
 export interface DaemonPlace extends DaemonProgram {
@@ -46,38 +46,36 @@ interface Found {
  * with a `ConnectionError`, or with `Silence`.
  */
 export async function reachDaemon(place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
-  const { clock } = place;
-  const files = new DaemonFiles(place.stateFolder);
-  const deadline = clock.now() + START_WITHIN_MS;
-  for (;;) {
-    const found = await find(files, place, listener);
-    if (found?.kind === "current") return found.link;
-    found?.link.close();
-    await ensurePrivateFolder(files.folder);
-    const lock = await StartLock.tryAcquire(files.lock);
-    if (lock)
-      try {
-        return await replace(files, place, listener);
-      } finally {
-        await lock.release();
-      }
-    if (clock.now() > deadline) throw notStarted(sentence("it did not answer"));
-    await pause(clock, LOCK_RETRY_MS);
-  }
-}
-
-/** By the one window that starts daemons now. */
-async function replace(files: DaemonFiles, place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
-  // Another window may have started it meanwhile.
-  const found = await find(files, place, listener);
-  if (found?.kind === "current") return found.link;
-  if (found) await handOver(found.link, place.clock);
   const { stateFolder, version, clock } = place;
-  await startDaemon(place, { stateFolder, version }, files, clock);
-  const started = await find(files, place, listener);
-  if (started?.kind === "current") return started.link;
-  started?.link.close();
-  throw notStarted(sentence("it did not answer"));
+  const files = new DaemonFiles(stateFolder);
+  const deadline = clock.now() + START_WITHIN_MS;
+  /** Of the one window that starts daemons now. */
+  let lock: StartLock | undefined;
+  let hasStarted = false;
+  try {
+    for (;;) {
+      const found = await find(files, place, listener);
+      if (found?.kind === "current") return found.link;
+      if (lock && !hasStarted) {
+        if (found) await handOver(found.link, clock);
+        // Where another one is there first, it listens before it can be found.
+        await startDaemon(place, { stateFolder, version }, files, clock);
+        hasStarted = true;
+        continue;
+      }
+      found?.link.close();
+      if (!lock) {
+        await ensurePrivateFolder(files.folder);
+        lock = await StartLock.tryAcquire(files.lock);
+        // Another window may have started it meanwhile.
+        if (lock) continue;
+      }
+      if (clock.now() > deadline) throw notStarted(sentence("it did not answer"));
+      await pause(clock, RETRY_MS);
+    }
+  } finally {
+    await lock?.release();
+  }
 }
 
 /** Undefined: nobody is there. */
@@ -165,7 +163,7 @@ export async function endDaemon(
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
   const deadline = clock.now() + END_WITHIN_MS;
-  while (clock.now() < deadline && (await isDaemon())) await pause(clock, LOCK_RETRY_MS);
+  while (clock.now() < deadline && (await isDaemon())) await pause(clock, RETRY_MS);
 }
 
 function inTime<T>(promise: Promise<T>, clock: Clock): Promise<T> {

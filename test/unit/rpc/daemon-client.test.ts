@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ConnectionError } from "../../../src/engine/connection.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
@@ -59,6 +60,17 @@ describe("A window's way to the daemon", () => {
     const states: DaemonState["kind"][] = [];
     made.onDidChangeState(({ kind }) => states.push(kind));
     return { client: made, states };
+  }
+
+  async function whileTimePasses<T>(answer: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settles = answer.finally(() => (isSettled = true));
+    settles.catch(() => undefined);
+    await until("the answer", async () => {
+      await clock.advance(50);
+      return isSettled;
+    });
+    return settles;
   }
 
   function script(text: string): string {
@@ -363,10 +375,20 @@ describe("A window's way to the daemon", () => {
     let isReplaced: Promise<unknown> | undefined;
     assert.ok(await listenExclusively(older, socket));
     const { calls } = client(script(`process.exit(${EXIT_ALREADY_SERVED})`)).client.open(folder());
-    assert.deepEqual(await calls.models(), []);
+    assert.deepEqual(await whileTimePasses(calls.models()), []);
     await isReplaced;
     // Once it was found, and once more by the window that may start another one.
     assert.deepEqual(asked, ["hello", "hello", "handOver"]);
+  });
+
+  it("finds a daemon that was there first, though it can be found only a moment later", async () => {
+    const ran = join(tempDir("rpc"), "ran");
+    const program = `require("fs").writeFileSync(${JSON.stringify(ran)}, ""); process.exit(${EXIT_ALREADY_SERVED})`;
+    const models = client(script(program)).client.open(folder()).calls.models();
+    await until("the start in vain", () => existsSync(ran) && clock.pending > 0);
+    const served = delay(100).then(() => serve(new FakeHost(new FakeService({ models: async () => [] }))));
+    assert.deepEqual(await whileTimePasses(models), []);
+    await served;
   });
 
   it("says that the disk keeps the daemon from being found", async () => {
