@@ -26,7 +26,7 @@ const tokens = new ThreadTokenCounter({
   clock: realClock,
 });
 const settings = { pollInterval: 5_000, notifyParent: false };
-const window = await openWindow(server, settings, undefined, undefined, undefined, tokens);
+const window = await openWindow(server, settings, { tokens });
 const source = await createSession(server);
 await seed();
 await until("the conversation to be known", () => window.engine.session(source));

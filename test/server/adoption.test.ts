@@ -2,13 +2,9 @@ import assert from "node:assert/strict";
 import type { Child } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
-import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { modelConfig, type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("adopting what others launched", () => {
@@ -18,21 +14,15 @@ describe("adopting what others launched", () => {
   let parent: string;
   let made = 0;
 
-  before(async () => {
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     const permission = { bash: { "*": "allow", "echo asked": "ask" } };
-    server = await startOpenCode({ model, config: { ...modelConfig(model), permission } });
-    window = await openWindow(server);
+    server = await start.server({ model, config: { ...modelConfig(model), permission } });
+    window = await start.engine(server);
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const post = (path: string, body: unknown, method = "POST"): Promise<Response> =>

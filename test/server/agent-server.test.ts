@@ -8,10 +8,10 @@ import { ServerFailure } from "../../src/engine/ports.ts";
 import type { TaskRecord, TaskRecordDraft } from "../../src/engine/task.ts";
 import { createClient } from "../../src/opencode/client.ts";
 import { OpenCodeAgentServer } from "../../src/opencode/agent-server.ts";
-import { startOpenCode } from "../support/opencode.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
-import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { script } from "../support/scripted-model.ts";
 import type { ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -67,16 +67,11 @@ describe("Agent server", function () {
     return new OpenCodeAgentServer(() => client, noEvents);
   };
 
-  before(async () => {
-    model = await startScriptedModel();
-    opencode = await startOpenCode({ model });
+  setUp(async (start) => {
+    model = await start.model();
+    opencode = await start.server({ model });
     server = serverFor();
   });
-  after(async () => {
-    await opencode?.stop();
-    await model?.stop();
-  });
-
   async function patchMetadata(sessionID: string, metadata: unknown) {
     const init = { method: "PATCH", headers: { "content-type": "application/json" } };
     await opencode.fetch(`/session/${sessionID}`, { ...init, body: JSON.stringify({ metadata }) });

@@ -2,14 +2,10 @@ import assert from "node:assert/strict";
 import type { Budget } from "../../src/engine/ceiling.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
-import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { createSession, ended, notices, type EngineWindow } from "../support/engine.ts";
+import { modelConfig, type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 /** A step that costs 40 cents, at a dollar for a million tokens, and goes on. */
@@ -20,10 +16,9 @@ describe("ceilings on a real server", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
-  const windows: { dispose(): void }[] = [];
 
-  before(async () => {
-    model = await startScriptedModel();
+  const openEngine = setUp(async (start) => {
+    model = await start.model();
     const { provider } = modelConfig(model) as {
       provider: { fake: { models: Record<"m", { limit?: { context: number; output: number } }> } };
     };
@@ -34,27 +29,14 @@ describe("ceilings on a real server", () => {
     });
     // OpenCode lets a child session have no subagents of its own unless told.
     // A task here has a subagent.
-    server = await startOpenCode({ model, config: { provider, subagent_depth: 2 } });
+    server = await start.server({ model, config: { provider, subagent_depth: 2 } });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
   });
 
-  afterEach(() => {
-    for (const window of windows.splice(0)) window.dispose();
-  });
-
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
-  async function open(budget: Budget): Promise<EngineWindow> {
-    const window = await openWindow(server, { budget });
-    windows.push(window);
-    return window;
-  }
+  const open = (budget: Budget): Promise<EngineWindow> => openEngine(server, { budget });
 
   const input = (steps: readonly ScriptStep[], facts: Partial<LaunchInput> = {}): LaunchInput => ({
     prompt: script(steps),
@@ -125,8 +107,7 @@ describe("ceilings on a real server", () => {
   });
 
   it("a batch is stopped as one, those included that wait for a slot", async () => {
-    const window = await openWindow(server, { budget: { batchCost: 1 }, maxConcurrentTasks: 2 });
-    windows.push(window);
+    const window = await openEngine(server, { budget: { batchCost: 1 }, maxConcurrentTasks: 2 });
     const batchID = "bat-dear";
     const dear = [STEP, STEP, { text: "held", gate: "held-batch", gateAfterText: true }];
     const tasks: Task[] = [];

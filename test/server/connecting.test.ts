@@ -7,10 +7,11 @@ import { ServerFailure, type AgentServer, type Logger } from "../../src/engine/p
 import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { createSession, notices, openWindow, realClock, noOwnServers } from "../support/engine.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
 import { remembered } from "../support/remembered.ts";
 import { roughTokens } from "../support/rough-tokens.ts";
-import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { script, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -19,15 +20,10 @@ describe("connecting to a server whose answers fail", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
   });
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
   /** The task has ended, and nobody has told its parent. */
   async function endUnseen(parent: string): Promise<void> {
     const window = await openWindow(server);

@@ -227,11 +227,7 @@ describe("Connection to a server that runs already", function () {
     const window = await openWindow(
       { ...withModel, url: proxy.url },
       { pollInterval: 200 },
-      undefined,
-      undefined,
-      "writes",
-      undefined,
-      2_000,
+      { callTimeoutMs: 2_000 },
     );
     try {
       const prompt = script([{ text: "Late.", gate: "late" }]);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { ModelClient } from "../support/model-client.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 interface Turn {
@@ -14,15 +15,10 @@ describe("The test harness: scripted model and real OpenCode", function () {
   let model: ScriptedModel;
   let server: OpenCodeServer;
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
   });
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
   async function post(path: string, body: unknown): Promise<Response> {
     const headers = { "content-type": "application/json" };
     const response = await server.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import {
   createSession,
@@ -10,13 +11,9 @@ import {
   type EngineWindow,
 } from "../support/engine.ts";
 import { keepingAborts, replacing } from "../support/mortal-server.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 interface StoredTask {
@@ -34,21 +31,15 @@ describe("a task's life", () => {
   let window: EngineWindow;
   let parent: string;
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
     // Nothing here is found by polling: how a turn ends is told by events.
-    window = await openWindow(server, { pollInterval: 3_600_000 });
+    window = await start.engine(server, { pollInterval: 3_600_000 });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server.stop();
-    await model.stop();
   });
 
   const launch = (steps: readonly ScriptStep[], description = "A task"): Promise<Task> =>
@@ -226,22 +217,19 @@ describe("a task's life", () => {
     const aborts: Promise<void>[] = [];
     // A turn may be stopped before it has a message, so its beginning shows in the events alone.
     const begun = new Set<string>();
-    const slow = await openWindow(
-      server,
-      {},
-      (real) => {
-        real.onEvent((event) => {
-          if (event.type === "session-status" && event.status.type === "busy") begun.add(event.sessionID);
-        });
-        const deaf = replacing(
-          real,
-          "prompt",
-          async (...prompt) => void (store = () => real.prompt(...prompt)),
-        );
-        return keepingAborts(deaf, aborts);
-      },
-      { ...realClock, now: () => Date.now() + passed },
-    );
+    const between = (real: AgentServer): AgentServer => {
+      real.onEvent((event) => {
+        if (event.type === "session-status" && event.status.type === "busy") begun.add(event.sessionID);
+      });
+      const deaf = replacing(
+        real,
+        "prompt",
+        async (...prompt) => void (store = () => real.prompt(...prompt)),
+      );
+      return keepingAborts(deaf, aborts);
+    };
+    const clock = { ...realClock, now: () => Date.now() + passed };
+    const slow = await openWindow(server, {}, { between, clock });
     const { id } = await slow.engine.launch({
       prompt: script([{ text: "late", gate: "never-late" }]),
       parentSessionID: parent,

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Prompt } from "../../src/engine/server-model.ts";
-import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
+import type { openWindow } from "../support/engine.ts";
+import { createSession, ended, notices, type EngineWindow } from "../support/engine.ts";
 import { replacing } from "../support/mortal-server.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 const ROUNDS = 3;
@@ -22,32 +24,21 @@ describe("prompts that the server takes and loses", function () {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
-  const windows: EngineWindow[] = [];
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  const openEngine = setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
   });
 
-  afterEach(() => {
-    for (const window of windows.splice(0)) window.dispose();
-  });
-
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
   async function open(
     between?: (real: AgentServer) => AgentServer,
     settings: Parameters<typeof openWindow>[1] = {},
   ): Promise<EngineWindow> {
-    const window = await openWindow(server, settings, between);
-    windows.push(window);
+    const window = await openEngine(server, settings, { between });
     return window;
   }
 

@@ -4,56 +4,35 @@ import {
   createSession,
   ended,
   notices,
-  openWindow,
   storedMessages,
   type EngineWindow,
+  type EngineWindowOptions,
 } from "../support/engine.ts";
 import type { TombstoneStore } from "../../src/engine/registry.ts";
 import { isUntold } from "../../src/engine/task.ts";
 import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
 import { remembered } from "../support/remembered.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  messageText,
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { messageText, script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("notices to the parent", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
-  const windows: EngineWindow[] = [];
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  const openEngine = setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
   });
 
-  afterEach(() => {
-    for (const window of windows.splice(0)) window.dispose();
-  });
-
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
-  async function open(
-    between?: Parameters<typeof openWindow>[2],
-    memory?: TombstoneStore,
-  ): Promise<EngineWindow> {
-    const window = await openWindow(server, {}, between, undefined, undefined, undefined, undefined, memory);
-    windows.push(window);
-    return window;
-  }
+  const open = (between?: EngineWindowOptions["between"], memory?: TombstoneStore): Promise<EngineWindow> =>
+    openEngine(server, {}, { between, tombstones: memory });
 
   async function launch(
     window: EngineWindow,
@@ -251,13 +230,13 @@ describe("notices to the parent", () => {
       );
       await until("the break", () => isBroken);
       dying.dispose();
-      await open(undefined, memory);
+      const last = await open(undefined, memory);
       await until("the delivery", () => memory.loadUnsettled().length === 0);
       const told = await notices(server, parent);
       assert.equal(told.length, 1);
       assert.match(told[0]?.hidden ?? "", /The session of the task was deleted\./);
       await assert.rejects(
-        async () => windows.at(-1)?.engine.find(id),
+        async () => last.engine.find(id),
         /no longer exists; start a new asyncagents_task/,
       );
     });

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, openWindow, realClock, type EngineWindow } from "../support/engine.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { createSession, ended, realClock, type EngineWindow } from "../support/engine.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("output of a task", () => {
@@ -38,17 +34,11 @@ describe("output of a task", () => {
     },
   };
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
-    window = await openWindow(server, {}, undefined, clock);
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
+    window = await start.engine(server, {}, { clock });
     parent = await createSession(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const launch = (step: ScriptStep): Promise<Task> =>

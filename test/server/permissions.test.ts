@@ -15,12 +15,8 @@ import {
   type ScriptedTurn,
 } from "../support/agent-tools.ts";
 import { ended } from "../support/engine.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -44,8 +40,8 @@ describe("What agents hand on is allowed no more than they are", () => {
   const settings: { -readonly [K in keyof EngineSettings]?: EngineSettings[K] } = {};
   let files = 0;
 
-  before(async () => {
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     server = await startAgentServer({
       model,
       config: {
@@ -68,12 +64,6 @@ describe("What agents hand on is allowed no more than they are", () => {
     settings.maxDepth = 1;
     settings.maxConcurrentTasks = 0;
     settings.fork = { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" };
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const read = async (path: string): Promise<unknown> => (await server.fetch(path)).json();

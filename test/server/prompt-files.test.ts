@@ -7,14 +7,9 @@ import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { PromptFile } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  messageText,
-  script,
-  startScriptedModel,
-  type ModelMessage,
-  type ScriptedModel,
-} from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { messageText, script, type ModelMessage, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -27,9 +22,9 @@ describe("files that go with a prompt", () => {
   let window: EngineWindow;
   let parent: string;
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
     const write = (name: string, content: string | Buffer): void =>
       writeFileSync(join(server.directory, name), content);
     write("lines.ts", Array.from({ length: 40 }, (_, index) => `line ${index + 1}`).join("\n"));
@@ -39,13 +34,7 @@ describe("files that go with a prompt", () => {
     mkdirSync(join(server.directory, "many"));
     for (let index = 0; index < 2_500; index++) write(`many/file-${index}.txt`, "inside");
     parent = await createSession(server);
-    window = await openWindow(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
+    window = await start.engine(server);
   });
 
   const file = (name: string, query = "", mime = "text/plain"): PromptFile => ({

@@ -1,45 +1,30 @@
 import assert from "node:assert/strict";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, notices, openWindow, type EngineWindow } from "../support/engine.ts";
-import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { createSession, ended, notices, type EngineWindow } from "../support/engine.ts";
+import { modelConfig, type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("queue, batches and descendants", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
-  const windows: EngineWindow[] = [];
 
-  before(async () => {
-    model = await startScriptedModel();
+  const openEngine = setUp(async (start) => {
+    model = await start.model();
     // OpenCode lets a child session have no subagents of its own unless told.
     // A task here has a subagent.
-    server = await startOpenCode({ model, config: { ...modelConfig(model), subagent_depth: 2 } });
+    server = await start.server({ model, config: { ...modelConfig(model), subagent_depth: 2 } });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
   });
 
-  afterEach(() => {
-    for (const window of windows.splice(0)) window.dispose();
-  });
-
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
   async function open(settings: Partial<EngineSettings> = {}): Promise<EngineWindow> {
-    const window = await openWindow(server, settings);
-    windows.push(window);
+    const window = await openEngine(server, settings);
     return window;
   }
 

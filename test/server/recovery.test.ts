@@ -9,44 +9,26 @@ import {
   type EngineWindow,
 } from "../support/engine.ts";
 import { keepingAborts, replacing } from "../support/mortal-server.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("tasks outlive windows, connections and servers", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
-  const windows: EngineWindow[] = [];
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
+  const openEngine = setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
   });
 
-  afterEach(() => {
-    for (const window of windows.splice(0)) window.dispose();
-  });
-
-  after(async () => {
-    await server?.stop();
-    await model?.stop();
-  });
-
-  async function open(): Promise<EngineWindow> {
-    const window = await openWindow(server);
-    windows.push(window);
-    return window;
-  }
+  const open = (): Promise<EngineWindow> => openEngine(server);
 
   async function launch(window: EngineWindow, steps: readonly ScriptStep[]): Promise<string> {
     const { id } = await window.engine.launch({
@@ -153,8 +135,10 @@ describe("tasks outlive windows, connections and servers", () => {
   /** A task whose prompt never got to the server. */
   async function cancelledEarly(): Promise<Task> {
     const aborts: Promise<void>[] = [];
-    const deaf = await openWindow(server, {}, (real) =>
-      replacing(keepingAborts(real, aborts), "prompt", async () => undefined),
+    const deaf = await openWindow(
+      server,
+      {},
+      { between: (real) => replacing(keepingAborts(real, aborts), "prompt", async () => undefined) },
     );
     const { id } = await deaf.engine.launch({ prompt: "x", parentSessionID: parent, launchedBy: "agent" });
     const task = await deaf.engine.cancel(id, "agent");

@@ -9,14 +9,9 @@ import {
   type EngineWindow,
 } from "../support/engine.ts";
 import { mortal, type Death } from "../support/mortal-server.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  messageText,
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { type OpenCodeServer } from "../support/opencode.ts";
+import { messageText, script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("resuming and waiting", () => {
@@ -25,20 +20,14 @@ describe("resuming and waiting", () => {
   let window: EngineWindow;
   let parent: string;
 
-  before(async () => {
-    model = await startScriptedModel();
-    server = await startOpenCode({ model });
-    window = await openWindow(server);
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
+    window = await start.engine(server);
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   const launch = (...steps: readonly ScriptStep[]): Promise<Task> =>
@@ -100,7 +89,7 @@ describe("resuming and waiting", () => {
       // The calls of an undisturbed resume, one death before or after each of them, and one more.
       for (let call = 0, isOver = false; !isOver; call++) {
         let death: (Death & object) | undefined;
-        const first = await openWindow(server, {}, (real) => (death = mortal(real)));
+        const first = await openWindow(server, {}, { between: (real) => (death = mortal(real)) });
         const id = await completed();
         await until("the notice", () => first.engine.get(id)?.notice.state === "delivered");
         death?.arm(call, moment);

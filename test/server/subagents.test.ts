@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
 import { isTask, type Subagent } from "../../src/engine/subagent.ts";
 import { createSession, openWindow, type EngineWindow } from "../support/engine.ts";
-import { modelConfig, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { modelConfig, type OpenCodeServer } from "../support/opencode.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 describe("subagents of others", () => {
@@ -17,22 +13,16 @@ describe("subagents of others", () => {
   let parent: string;
   let made = 0;
 
-  before(async () => {
-    model = await startScriptedModel();
+  setUp(async (start) => {
+    model = await start.model();
     const permission = { bash: { "*": "allow", "echo asked": "ask" }, glob: "ask" };
     // OpenCode lets a child session have no subagents of its own unless told.
-    server = await startOpenCode({ model, config: { ...modelConfig(model), permission, subagent_depth: 3 } });
-    window = await openWindow(server);
+    server = await start.server({ model, config: { ...modelConfig(model), permission, subagent_depth: 3 } });
+    window = await start.engine(server);
   });
 
   beforeEach(async () => {
     parent = await createSession(server);
-  });
-
-  after(async () => {
-    window?.dispose();
-    await server?.stop();
-    await model?.stop();
   });
 
   /** What calls OpenCode's own tool, for an agent that answers with these steps. */

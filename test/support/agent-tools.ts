@@ -7,7 +7,7 @@ import { freshID } from "../../src/engine/ids.ts";
 import type { Clock } from "../../src/engine/ports.ts";
 import type { ToolName, ToolResult } from "../../src/tools/tool.ts";
 import { TOOLS } from "../../src/tools/tools.ts";
-import { openWindow, realClock, type EngineWindow } from "./engine.ts";
+import { openWindow, realClock, type EngineWindow, type EngineWindowOptions } from "./engine.ts";
 import { startOpenCode, type OpenCodeOptions, type OpenCodeServer } from "./opencode.ts";
 import { script, type ScriptStep } from "./script.ts";
 import { tempDir } from "./temp.ts";
@@ -91,7 +91,7 @@ export type CallHandler = (
 export interface AgentWindowOptions {
   readonly settings?: Partial<EngineSettings>;
   /** Stands between the engine and the server. */
-  readonly between?: Parameters<typeof openWindow>[2];
+  readonly between?: EngineWindowOptions["between"];
   /** The engine's. */
   readonly clock?: Clock;
   /** Stands before the tools. */
@@ -111,7 +111,7 @@ export async function openAgentWindow(
     entry,
   }: AgentWindowOptions = {},
 ): Promise<AgentWindow> {
-  const window = await openWindow(server, settings, between, clock);
+  const window = await openWindow(server, settings, { between, clock });
   const calls: ReceivedCall[] = [];
   let endpoint: ToolEndpoint | undefined;
 

@@ -4,6 +4,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger } from "../../src/engine/ports.ts";
+import type { TombstoneStore } from "../../src/engine/registry.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
 import { createOpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
@@ -37,17 +38,30 @@ export const noOwnServers: ConnectionOptions["ownServers"] = {
   stop: () => Promise.reject(new Error("No server may be started here.")),
 };
 
+/** What stands in for something real, and how the window works. */
+export interface EngineWindowOptions {
+  /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
+  readonly between?: ((server: AgentServer) => AgentServer) | undefined;
+  readonly clock?: Clock | undefined;
+  readonly tokens?: TokenCounter | undefined;
+  readonly callTimeoutMs?: number | undefined;
+  readonly tombstones?: TombstoneStore | undefined;
+  /** It hears what happens, and ends no turn: another engine does. */
+  readonly followsOnly?: boolean | undefined;
+}
+
 /** Opens a window on the server and waits until it knows all tasks. */
 export async function openWindow(
   server: Pick<OpenCodeServer, "url" | "password" | "directory" | "env">,
   settings: Partial<EngineSettings> = {},
-  /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
-  between: (server: AgentServer) => AgentServer = (real) => real,
-  clock = realClock,
-  part: "writes" | "follows" = "writes",
-  tokens: TokenCounter = roughTokens,
-  callTimeoutMs?: number,
-  tombstones = remembered(),
+  {
+    between = (real) => real,
+    clock = realClock,
+    tokens = roughTokens,
+    callTimeoutMs,
+    tombstones = remembered(),
+    followsOnly = false,
+  }: EngineWindowOptions = {},
 ): Promise<EngineWindow> {
   const log: string[] = [];
   const note =
@@ -94,8 +108,7 @@ export async function openWindow(
   connection.onDidConnect(async () => {
     await engine.connect();
     await session.refresh();
-    // From then on it hears what happens, and ends no turn.
-    if (part === "follows") engine.disconnect();
+    if (followsOnly) engine.disconnect();
     synced = true;
   });
   connection.onDidChangeState(({ kind }) => {

@@ -95,7 +95,7 @@ export class Forking {
         return current().maxConcurrentTasks;
       },
     };
-    this.opened = await openWindow(this.server, settings, (real) => this.between(real));
+    this.opened = await openWindow(this.server, settings, { between: (real) => this.between(real) });
   }
 
   /** Starts over with an empty conversation. */

@@ -1,18 +1,14 @@
-import { openWindow, type EngineWindow } from "../../support/engine.ts";
+import type { EngineWindow } from "../../support/engine.ts";
 import {
   hermeticEnv,
   hermeticHome,
   modelConfig,
   openCodeBinary,
-  startOpenCode,
   type OpenCodeOptions,
   type OpenCodeServer,
 } from "../../support/opencode.ts";
-import {
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptedModelOptions,
-} from "../../support/scripted-model.ts";
+import type { ScriptedModel } from "../../support/scripted-model.ts";
+import { setUp as setUpEngine, type Start as EngineStart } from "../../support/set-up.ts";
 import { systemTheme } from "./pictures.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "./workbench.ts";
 
@@ -27,9 +23,8 @@ export interface WindowOptions extends WorkbenchOptions {
   readonly shows?: ((workbench: Workbench) => Promise<unknown>) | null;
 }
 
-/** Starts what a group of tests shares; all of it is stopped after the last of them, the latest first. */
-export interface Start {
-  model(options?: ScriptedModelOptions): Promise<ScriptedModel>;
+/** As in {@link EngineStart}, with a window. */
+export interface Start extends EngineStart {
   /** A server that asks for no password. */
   server(options: OpenCodeOptions): Promise<OpenCodeServer>;
   /** An engine beside the window's, to launch what the window is to show. */
@@ -39,80 +34,50 @@ export interface Start {
 }
 
 /**
- * Sets up what the tests of the `describe` around it share. Each test finds the servers running and the window tidy,
- * whatever the one before it left (see `Workbench.tidy`), and one that fails leaves a picture.
+ * As {@link setUpEngine}, with a window that each test finds tidy (see `Workbench.tidy`); one that fails leaves a picture.
  */
 export function setUp(prepare: (start: Start) => Promise<void>): void {
-  const stops: (() => Promise<void> | void)[] = [];
-  const servers: OpenCodeServer[] = [];
   let workbench: Workbench | undefined;
 
-  const start: Start = {
-    async model(options) {
-      const model = await startScriptedModel(options);
-      stops.push(() => model.stop());
-      return model;
-    },
-    async server(options) {
-      const server = await startOpenCode({ password: null, ...options });
-      servers.push(server);
-      stops.push(() => server.stop());
-      return server;
-    },
-    async launcher(server) {
-      const launcher = await openWindow(server, { notifyParent: false }, undefined, undefined, "follows");
-      stops.push(() => launcher.dispose());
-      return launcher;
-    },
-    async window({ server, model, home = hermeticHome(), shows = hasNoTasks, ...options }) {
-      const opened = await startWorkbench({
-        env: hermeticEnv(home, model && modelConfig(model)),
-        ...(server && { folder: server.directory }),
-        ...options,
-        settings: {
-          ...systemTheme,
-          ...(server && { "asyncagents.server.url": server.url }),
-          ...(model && { "asyncagents.server.path": openCodeBinary() }),
-          ...options.settings,
-        },
-      });
-      stops.push(() => opened.stop());
-      workbench = opened;
-      if (shows) {
-        await opened.openView();
-        await shows(opened);
-      }
-      return opened;
-    },
-  };
+  setUpEngine((start) =>
+    prepare({
+      ...start,
+      server: (options) => start.server({ password: null, ...options }),
+      launcher: (server) => start.engine(server, { notifyParent: false }, { followsOnly: true }),
+      window: async (options) => (workbench = await openWindow(start, options)),
+    }),
+  );
 
-  before(async function () {
-    this.timeout(240_000);
-    await prepare(start);
-  });
-
-  beforeEach(async () => {
-    for (const server of servers) if (!runs(server)) await server.restart();
-    await workbench?.tidy();
-  });
+  beforeEach(() => workbench?.tidy());
 
   afterEach(async function () {
     await workbench?.recordFailure(this.currentTest);
   });
+}
 
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
+async function openWindow(
+  start: EngineStart,
+  { server, model, home = hermeticHome(), shows = hasNoTasks, ...options }: WindowOptions,
+): Promise<Workbench> {
+  const opened = await startWorkbench({
+    env: hermeticEnv(home, model && modelConfig(model)),
+    ...(server && { folder: server.directory }),
+    ...options,
+    settings: {
+      ...systemTheme,
+      ...(server && { "asyncagents.server.url": server.url }),
+      ...(model && { "asyncagents.server.path": openCodeBinary() }),
+      ...options.settings,
+    },
   });
+  start.stop(() => opened.stop());
+  if (shows) {
+    await opened.openView();
+    await shows(opened);
+  }
+  return opened;
 }
 
 async function hasNoTasks({ page }: Workbench): Promise<void> {
   await page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor({ timeout: 60_000 });
-}
-
-function runs({ pid }: OpenCodeServer): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
