@@ -161,6 +161,19 @@ describe("a workspace of several folders in a real editor", () => {
     assert.equal(servers(), 1);
   });
 
+  it("stopping the server of a folder counts the agents of the other folders that it serves, and can be left", async () => {
+    await workbench.contextMenu(row("docs"), "Stop OpenCode Server");
+    const question = workbench.dialog("One agent is still at work. It ends with the server.");
+    await question.waitFor();
+    await takePictures(workbench, "folders-stop-server");
+    await takeHighContrastPicture(workbench, "folders-stop-server");
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await question.waitFor({ state: "detached" });
+    assert.equal(servers(), 1);
+    await says("docs", /no tasks/);
+    await says("web", /1 at work/);
+  });
+
   it("a folder that is taken out while a task works: the person is told, and can take it back", async () => {
     await removeFolder("web");
     const notification = workbench.notification("A task still works in web");
