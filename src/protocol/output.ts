@@ -139,26 +139,21 @@ export interface ToolDetail {
   readonly diff?: Excerpt | undefined;
 }
 
-/** Who asks: the session that the panel shows, or one below it, which is then described. */
-export interface AskerView {
-  readonly agent?: string | undefined;
-  readonly description?: string | undefined;
-}
-
 export interface PermissionView {
   readonly kind: "permission";
   readonly id: string;
-  readonly asker: AskerView;
-  /** What is asked for: `bash`, `edit`, `external_directory`, … */
-  readonly permission: string;
+  /** Who asks; missing where that is not known. */
+  readonly asker?: string | undefined;
+  /** What is asked for: `Run a Command`. */
+  readonly title: string;
   /** What it is asked for: commands, files, addresses. Never cut: nobody is to allow what they cannot read. */
   readonly subjects: readonly string[];
   /** In the agent's own words. */
   readonly reason?: string | undefined;
   /** What the call would change in files, as a unified diff. */
   readonly diff?: Excerpt | undefined;
-  /** The patterns that "always" would allow from now on; empty where that is no answer. */
-  readonly always: readonly string[];
+  /** What "always" would allow from now on, in words; missing where that is no answer. */
+  readonly always?: string | undefined;
 }
 
 export interface QuestionView {
@@ -179,7 +174,8 @@ export interface QuestionView {
 export interface QuestionsView {
   readonly kind: "question";
   readonly id: string;
-  readonly asker: AskerView;
+  /** Who asks; missing where that is not known. */
+  readonly asker?: string | undefined;
   readonly questions: readonly QuestionView[];
 }
 
@@ -207,8 +203,11 @@ export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
 export type HostMessage =
-  /** `now` lets the page tell elapsed times by the clock that the timestamps come from, which may be another machine's. */
-  | { readonly type: "setup"; readonly strings: OutputStrings; readonly locale: string; readonly now: number }
+  /**
+   * `translations` are by the English text. `now` lets the page tell elapsed times by the clock that the timestamps come
+   * from, which may be another machine's.
+   */
+  | { readonly type: "setup"; readonly translations: Readonly<Record<string, string>>; readonly now: number }
   | { readonly type: "connection"; readonly connection: ConnectionView }
   | { readonly type: "task"; readonly task: TaskView }
   /** There is no such task (any more). */
@@ -263,122 +262,3 @@ export type PanelMessage =
 
 /** Names the output of a tool call in `open-tool-text`; any other name is a field of its input. */
 export const TOOL_OUTPUT = "";
-
-/** Everything that people read in the panel. `{0}`, `{1}` stand for values. */
-export interface OutputStrings {
-  readonly status: Readonly<Record<TaskView["status"], string>>;
-  readonly phase: Readonly<Record<ActivityView["phase"], string>>;
-  readonly toolStatus: Readonly<Record<ToolEntry["status"], string>>;
-  readonly origin: Readonly<Record<PromptEntry["origin"], string>>;
-  readonly resumedMark: string;
-  readonly forkedMark: string;
-  readonly agent: string;
-  readonly model: string;
-  readonly duration: string;
-  readonly cost: string;
-  readonly tokens: string;
-  /** Told as `{0} % of its ceiling`. */
-  readonly ceiling: { readonly task: string; readonly batch: string };
-  readonly tokensInput: string;
-  readonly tokensOutput: string;
-  readonly tokensReasoning: string;
-  readonly tokensCacheRead: string;
-  readonly tokensCacheWrite: string;
-  readonly taskID: string;
-  readonly sessionID: string;
-  readonly subagent: string;
-  readonly subagentHint: string;
-  readonly adopt: string;
-  readonly adoptAndResume: string;
-  readonly conversation: string;
-  readonly toolRunning: string;
-  readonly toolRunningTitled: string;
-  readonly retryIn: string;
-  readonly silentFor: string;
-  readonly toolCall: string;
-  readonly toolCalls: string;
-  readonly reasoning: string;
-  readonly reasoningFor: string;
-  readonly reasoningNow: string;
-  readonly input: string;
-  readonly output: string;
-  readonly changes: string;
-  readonly noInput: string;
-  readonly noOutput: string;
-  readonly outputPending: string;
-  readonly showAll: string;
-  readonly showWholeDiff: string;
-  readonly openFile: string;
-  readonly attachment: string;
-  readonly interrupted: string;
-  readonly failed: string;
-  readonly errorRemedy: string;
-  readonly compaction: string;
-  readonly copyCode: string;
-  readonly copyMessage: string;
-  readonly copied: string;
-  readonly noAnswer: string;
-  readonly cancel: string;
-  readonly copyResult: string;
-  readonly openTranscript: string;
-  readonly fork: string;
-  readonly retry: string;
-  readonly retrying: string;
-  readonly retried: string;
-  readonly showChanges: string;
-  readonly openTerminal: string;
-  readonly connect: string;
-  readonly reload: string;
-  readonly jumpToLatest: string;
-  readonly loading: string;
-  readonly loadingEarlier: string;
-  readonly empty: string;
-  readonly emptyQueued: string;
-  readonly emptyDisconnected: string;
-  readonly loadFailed: string;
-  readonly disconnected: string;
-  readonly connecting: string;
-  readonly gone: string;
-  readonly goneRemedy: string;
-  readonly resumeLabel: string;
-  readonly resumePlaceholder: string;
-  readonly resume: string;
-  readonly resumeHint: string;
-  readonly resumeFailed: string;
-  readonly requests: RequestStrings;
-}
-
-export interface RequestStrings {
-  /** Names the region that holds what waits. */
-  readonly region: string;
-  /** What an agent asks for, by the name of the permission. */
-  readonly asks: Readonly<Record<string, string>>;
-  /** The same for a permission that is not among them. */
-  readonly asksOther: string;
-  readonly hasQuestion: string;
-  readonly hasQuestions: string;
-  /** Stands for an agent whose name is not known. */
-  readonly someAgent: string;
-  readonly below: string;
-  readonly reason: string;
-  readonly allowOnce: string;
-  readonly allowAlways: string;
-  readonly alwaysCovers: string;
-  readonly alwaysCoversAll: string;
-  readonly reject: string;
-  readonly rejectHint: string;
-  readonly rejectWithMessage: string;
-  readonly messageLabel: string;
-  readonly messagePlaceholder: string;
-  readonly sendReject: string;
-  readonly back: string;
-  readonly ownAnswer: string;
-  readonly severalAllowed: string;
-  readonly submit: string;
-  readonly submitHint: string;
-  readonly dismiss: string;
-  readonly dismissHint: string;
-  readonly failed: string;
-  /** Somebody answered it elsewhere meanwhile. */
-  readonly answered: string;
-}

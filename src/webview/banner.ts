@@ -24,20 +24,30 @@ export class Banner {
   }
 
   private draw(): void {
-    const { strings, post } = this.context;
+    const { l10n, post } = this.context;
     const kind = this.isGone ? "gone" : this.connection;
     // Drawn anew, its button would lose the focus.
     if (kind === this.shown) return;
     this.shown = kind;
     const line = h("div", { class: "column" });
     if (kind === "gone")
-      line.append(icon("cancelled"), h("span", {}, h("strong", {}, strings.gone), " ", strings.goneRemedy));
-    else if (kind === "connecting") line.append(icon("running"), h("span", {}, strings.connecting));
+      line.append(
+        icon("cancelled"),
+        h(
+          "span",
+          {},
+          h("strong", {}, l10n.t("This task no longer exists.")),
+          " ",
+          l10n.t("Its session was deleted on the server. Launch a new task to do the work again."),
+        ),
+      );
+    else if (kind === "connecting")
+      line.append(icon("running"), h("span", {}, l10n.t("Connecting to OpenCode…")));
     else if (kind === "disconnected")
       line.append(
         icon("offline"),
-        h("span", {}, strings.disconnected),
-        primary(strings.connect, () => post({ type: "connect" })),
+        h("span", {}, l10n.t("Not connected to OpenCode. What you see may be out of date.")),
+        primary(l10n.t("Connect"), () => post({ type: "connect" })),
       );
     this.element.replaceChildren(line);
     this.element.dataset["kind"] = kind;

@@ -2,15 +2,14 @@ import type { Excerpt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { diffLines, type DiffLine } from "./diff-lines.ts";
 import { h } from "./dom.ts";
-import { fill } from "./format.ts";
 
 /** A diff with its line numbers; a long one with a button that opens the whole of it. */
-export function diffView(id: string, { text, total }: Excerpt, { strings, format, post }: Context): Node[] {
+export function diffView(id: string, { text, total }: Excerpt, { l10n, format, post }: Context): Node[] {
   const lines = diffLines(text);
   const isNumbered = lines.some(({ number }) => number !== undefined);
   const view = h(
     "div",
-    { class: "diff", tabindex: "0", role: "group", "aria-label": strings.changes },
+    { class: "diff", tabindex: "0", role: "group", "aria-label": l10n.t("Changes") },
     // One text for all numbers: a cell for each line would cost the page an element for each.
     isNumbered &&
       h(
@@ -24,7 +23,7 @@ export function diffView(id: string, { text, total }: Excerpt, { strings, format
   const all = h(
     "button",
     { type: "button", class: "link" },
-    fill(strings.showWholeDiff, format.number(total)),
+    l10n.t("Open all changes ({0} characters)", format.number(total)),
   );
   all.addEventListener("click", () => post({ type: "open-diff", id }));
   return [view, h("p", { class: "detail-note" }, all)];

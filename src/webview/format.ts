@@ -1,8 +1,3 @@
-/** Puts values in the place of `{0}`, `{1}`, … */
-export function fill(template: string, ...values: readonly string[]): string {
-  return template.replace(/\{(\d)\}/g, (placeholder, index: string) => values[Number(index)] ?? placeholder);
-}
-
 /** Digits after the point that dollars have at least, and at most. */
 const CENTS = 2;
 const MOST_DIGITS = 20;

@@ -16,6 +16,7 @@ import { RowView, type Disclosures } from "./row-view.ts";
 import { Toast } from "./toast.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
+import { phaseWord, statusWord } from "./words.ts";
 
 const COPIED_MS = 1_500;
 /** Phases in which the task waits for somebody: told to those who do not see the page. */
@@ -29,7 +30,7 @@ const TOLD_PHASES: ReadonlySet<string> = new Set([
 
 /** The output panel: one task, its conversation and what can be done with it. */
 export class Page {
-  /** What the page does with each message of the extension, once it knows its strings. */
+  /** What the page does with each message of the extension. */
   readonly handlers: Handlers<Exclude<HostMessage, { type: "setup" }>> = {
     connection: ({ connection }) => this.showConnection(connection),
     task: ({ task }) => this.showTask(task),
@@ -55,7 +56,8 @@ export class Page {
     "resume-done": ({ refused }) => this.resume.done(refused),
     retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
-      for (const request of this.requests.show(requests)) this.tell(requestTitle(request, this.context));
+      for (const request of this.requests.show(requests))
+        this.tell([requestTitle(request, this.context), request.asker].filter(Boolean).join(": "));
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     note: ({ text }) => this.note(text),
@@ -88,7 +90,7 @@ export class Page {
     private readonly state: PageStateStore,
     root: HTMLElement,
   ) {
-    const { strings } = context;
+    const { l10n } = context;
     this.opened = new Set(state.current.opened);
     this.pendingReading = state.current.reading;
     this.tools = new ToolView(context);
@@ -101,8 +103,8 @@ export class Page {
     });
     this.footer = new Footer(context, this.resume);
     this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
-    this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": strings.conversation });
-    this.earlier = h("p", { class: "earlier", hidden: true }, strings.loadingEarlier);
+    this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": l10n.t("Conversation") });
+    this.earlier = h("p", { class: "earlier", hidden: true }, l10n.t("Loading earlier messages…"));
 
     const disclosures: Disclosures = {
       isOpen: (id) => this.opened.has(id),
@@ -112,7 +114,7 @@ export class Page {
       "button",
       { type: "button", class: "jump", hidden: true },
       icon("down"),
-      strings.jumpToLatest,
+      l10n.t("Jump to latest"),
     );
     const observer: ConversationObserver = {
       onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
@@ -161,14 +163,15 @@ export class Page {
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
-    this.tell(this.context.strings.gone);
+    this.tell(this.context.l10n.t("This task no longer exists."));
   }
 
   private showConnection(connection: ConnectionView): void {
     this.connection = connection;
     this.banner.showConnection(connection);
     this.showPlaceholder();
-    if (connection === "disconnected") this.tell(this.context.strings.disconnected);
+    if (connection === "disconnected")
+      this.tell(this.context.l10n.t("Not connected to OpenCode. What you see may be out of date."));
   }
 
   private didLoad(): void {
@@ -183,26 +186,35 @@ export class Page {
 
   /** What stands in for a conversation while there is none to show. */
   private showPlaceholder(): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
     if (this.isLoaded)
-      this.placeholder.textContent = this.task?.activity ? strings.emptyQueued : strings.empty;
+      this.placeholder.textContent = this.task?.activity
+        ? l10n.t("The conversation appears here once the task starts.")
+        : l10n.t("Nothing was said in this task.");
     else
       this.placeholder.textContent =
-        this.connection === "connected" ? strings.loading : strings.emptyDisconnected;
+        this.connection === "connected"
+          ? l10n.t("Loading the conversation…")
+          : l10n.t("The conversation appears here once OpenCode is connected.");
   }
 
   private showLoadFailure(message: string): void {
-    const { strings, post } = this.context;
+    const { l10n, post } = this.context;
     this.placeholder.hidden = false;
     this.placeholder.replaceChildren(
       h(
         "div",
         { class: "problem", role: "alert" },
         icon("error"),
-        h("div", { class: "problem-text" }, h("strong", {}, strings.loadFailed), h("p", {}, message)),
+        h(
+          "div",
+          { class: "problem-text" },
+          h("strong", {}, l10n.t("The conversation could not be loaded")),
+          h("p", {}, message),
+        ),
       ),
-      primary(strings.reload, () => post({ type: "reload" })),
+      primary(l10n.t("Try Again"), () => post({ type: "reload" })),
     );
   }
 
@@ -232,15 +244,15 @@ export class Page {
   }
 
   private async copyCode(button: Element): Promise<void> {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     await this.copy(button.closest(".code")?.querySelector("code")?.textContent ?? "");
-    button.textContent = strings.copied;
-    window.setTimeout(() => (button.textContent = strings.copyCode), COPIED_MS);
+    button.textContent = l10n.t("Copied");
+    window.setTimeout(() => (button.textContent = l10n.t("Copy")), COPIED_MS);
   }
 
   private async copy(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
-    this.note(this.context.strings.copied);
+    this.note(this.context.l10n.t("Copied"));
   }
 
   private tick(): void {
@@ -272,10 +284,12 @@ export class Page {
   }
 
   private announce(task: TaskView): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const { activity, status } = task;
     this.tell(
-      activity && TOLD_PHASES.has(activity.phase) ? strings.phase[activity.phase] : strings.status[status],
+      activity && TOLD_PHASES.has(activity.phase)
+        ? phaseWord(l10n, activity.phase)
+        : statusWord(l10n, status),
     );
   }
 

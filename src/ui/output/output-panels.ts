@@ -104,9 +104,9 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
-    const [{ OutputSession }, { outputStrings }] = await Promise.all([
+    const [{ OutputSession }, words] = await Promise.all([
       import("./output-session.ts"),
-      import("./strings.ts"),
+      import("../requests/request-words.ts"),
     ]);
     return new OutputSession(
       taskID,
@@ -118,8 +118,12 @@ export class OutputPanels implements vscode.Disposable {
         openDocument: (name, text) => void this.documents.open(name, text),
       },
       {
-        locale: vscode.env.language,
-        strings: outputStrings,
+        translations: vscode.l10n.bundle ?? {},
+        requests: {
+          title: (request) => words.requestWords(request).title,
+          asker: words.asker,
+          always: words.alwaysWords,
+        },
         describe: humanMessage,
         translate,
       },

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { OpenRequest } from "../../engine/engine.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
-import type { Text } from "../../engine/sentence.ts";
+import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
@@ -14,7 +14,6 @@ import {
   TOOL_OUTPUT,
   type ConnectionView,
   type HostMessage,
-  type OutputStrings,
   type PanelMessage,
   type RefusedPrompt,
   type ReplyView,
@@ -23,7 +22,7 @@ import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition, type FilePosition } from "./file-reference.ts";
-import { isWithin, toRequestView } from "./request-view.ts";
+import { isWithin, toRequestView, type RequestWording } from "./request-view.ts";
 import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
@@ -88,9 +87,9 @@ export interface OutputSurface {
 
 /** How a session speaks to the person. */
 export interface OutputLanguage {
-  /** As a BCP 47 tag: how numbers and times are written. */
-  readonly locale: string;
-  strings(): OutputStrings;
+  /** What the page says, by the English text. */
+  readonly translations: Readonly<Record<string, string>>;
+  readonly requests: RequestWording;
   /** What an error says. */
   describe(error: unknown): string;
   translate(text: Text): string;
@@ -214,8 +213,7 @@ export class OutputSession {
 
   private begin(): void {
     this.listening = true;
-    const { locale } = this.language;
-    this.post({ type: "setup", strings: this.language.strings(), locale, now: Date.now() });
+    this.post({ type: "setup", translations: this.language.translations, now: Date.now() });
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
@@ -327,7 +325,9 @@ export class OutputSession {
     // Without a connection nothing is known of them, and what was typed into them must stay.
     if (this.source.connectionKind(this.taskID) !== "connected") return;
     const open = this.requests();
-    const requests = open.map((one) => toRequestView(one, this.taskID, this.toolInputs.get(one.request.id)));
+    const requests = open.map((one) =>
+      toRequestView(one, this.taskID, this.language.requests, this.toolInputs.get(one.request.id)),
+    );
     this.post({ type: "requests", requests });
     for (const id of this.toolInputs.keys())
       if (!requests.some((request) => request.id === id)) this.toolInputs.delete(id);
@@ -373,7 +373,7 @@ export class OutputSession {
     const isLaunched = await this.actions.retry(this.taskID);
     this.isRetrying = false;
     this.sendRetrying();
-    if (isLaunched) this.post({ type: "note", text: this.language.strings().retried });
+    if (isLaunched) this.note(sentence("Launched a new task with the same prompt."));
   }
 
   private sendRetrying(): void {
@@ -384,7 +384,7 @@ export class OutputSession {
     const child = this.source.child(this.taskID);
     const answer = child && isTask(child) ? await this.actions.result(child.id) : lastAnswer(this.messages);
     if (answer) this.actions.copyText(answer);
-    else this.post({ type: "note", text: this.language.strings().noAnswer });
+    else this.note(sentence("There is no answer to copy."));
   }
 
   private async reply(id: string, reply: ReplyView): Promise<void> {
@@ -408,7 +408,7 @@ export class OutputSession {
 
   private noteAnswered(): void {
     this.sendRequests();
-    this.post({ type: "note", text: this.language.strings().requests.answered });
+    this.note(sentence("That request is no longer waiting."));
   }
 
   private openDiff(id: string): void {
@@ -419,7 +419,11 @@ export class OutputSession {
   }
 
   private orNote(action: Promise<void>): void {
-    action.catch((error: unknown) => this.post({ type: "note", text: this.language.describe(error) }));
+    action.catch((error: unknown) => this.note(this.language.describe(error)));
+  }
+
+  private note(text: Text): void {
+    this.post({ type: "note", text: this.language.translate(text) });
   }
 
   private post(message: HostMessage): void {

@@ -7,6 +7,13 @@ import { ancestors } from "../tree/family.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
 import { excerptOfLines } from "./excerpt.ts";
 
+/** What is said of requests wherever they are shown. */
+export interface RequestWording {
+  title(request: PermissionRequest): string;
+  asker(child: Child): string;
+  always(request: PermissionRequest): string;
+}
+
 /** Whether the child is the session of that ID, or anywhere below it. */
 export function isWithin(
   child: Child,
@@ -23,14 +30,11 @@ export function isWithin(
 export function toRequestView(
   { request, child }: OpenRequest,
   sessionID: string,
+  wording: RequestWording,
   input?: Readonly<Record<string, unknown>>,
 ): RequestView {
   const { id } = request;
-  const description = child.id === sessionID ? undefined : child.description;
-  const asker = {
-    agent: child.agent && visible(child.agent),
-    description: description && visible(description),
-  };
+  const asker = child.id === sessionID ? child.agent && visible(child.agent) : wording.asker(child);
   if (request.type === "question")
     return { kind: "question", id, asker, questions: request.questions.map(toQuestionView) };
   const diff = proposedDiff(request);
@@ -39,11 +43,11 @@ export function toRequestView(
     kind: "permission",
     id,
     asker,
-    permission: visible(request.permission),
+    title: wording.title(request),
     subjects,
     reason: requestReason(request, subjects.join("\n"), input),
     diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
-    always: request.always.map(visible),
+    always: request.always.length > 0 ? wording.always(request) : undefined,
   };
 }
 

@@ -10,27 +10,34 @@ import { messageOf } from "../../../src/engine/errors.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
-import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
+import type { ConnectionView } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import {
   OutputSession,
   type OutputActions,
   type OutputSource,
 } from "../../../src/ui/output/output-session.ts";
+import type { RequestWording } from "../../../src/ui/output/request-view.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
+
+/** What the editor's own words stand for. */
+export const WORDING: RequestWording = {
+  title: ({ permission }) => `Use ${permission}`,
+  asker: ({ agent, description }) => `${agent} of "${description}"`,
+  always: ({ always }) => always.join(", "),
+};
 
 const ORIGIN = "http://panel.test";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The panel's script and strings, as the extension would serve them. */
+/** The panel's script and style sheet, as the extension would serve them. */
 export interface PanelBundle {
   readonly script: string;
   readonly style: string;
-  readonly strings: OutputStrings;
 }
 
 export async function buildPanel(): Promise<PanelBundle> {
-  const [page, strings, style] = await Promise.all([
+  const [page, style] = await Promise.all([
     build({
       entryPoints: [`${ROOT}src/webview/main.ts`],
       bundle: true,
@@ -39,28 +46,9 @@ export async function buildPanel(): Promise<PanelBundle> {
       target: "chrome122",
       write: false,
     }),
-    build({
-      entryPoints: [`${ROOT}src/ui/output/strings.ts`],
-      bundle: true,
-      format: "esm",
-      write: false,
-      plugins: [
-        {
-          name: "untranslated",
-          setup(setup) {
-            setup.onResolve({ filter: /^vscode$/ }, () => ({ path: "vscode", namespace: "untranslated" }));
-            setup.onLoad({ filter: /.*/, namespace: "untranslated" }, () => ({
-              contents: "export const l10n = { t: (message) => message };",
-            }));
-          },
-        },
-      ],
-    }),
     readFile(`${ROOT}media/output.css`, "utf8"),
   ]);
-  const url = `data:text/javascript;base64,${Buffer.from(strings.outputFiles[0]!.contents).toString("base64")}`;
-  const module = (await import(url)) as { outputStrings: () => OutputStrings };
-  return { script: page.outputFiles[0]!.text, style, strings: module.outputStrings() };
+  return { script: page.outputFiles[0]!.text, style };
 }
 
 export interface PanelOptions {
@@ -101,7 +89,6 @@ export class PanelPage {
 
   private constructor(
     readonly page: Page,
-    bundle: PanelBundle,
     options: PanelOptions,
   ) {
     this.task = options.task;
@@ -155,8 +142,8 @@ export class PanelPage {
         openDocument: note("openDocument"),
       },
       {
-        locale: "en",
-        strings: () => bundle.strings,
+        translations: {},
+        requests: WORDING,
         describe: (error) => `${messageOf(error)} Try again.`,
         translate: english,
       },
@@ -170,7 +157,7 @@ export class PanelPage {
       viewport: { width: options.width ?? 900, height: options.height ?? 760 },
       reducedMotion: "reduce",
     });
-    const panel = new PanelPage(page, bundle, options);
+    const panel = new PanelPage(page, options);
     page.on("pageerror", (error) => panel.pageErrors.push(String(error)));
     await page.route("**/*", (route) => {
       const url = route.request().url();

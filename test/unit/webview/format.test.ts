@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 
 import { formatDuration } from "../../../src/engine/notice-text.ts";
-import { fill, Formatter } from "../../../src/webview/format.ts";
+import { Formatter } from "../../../src/webview/format.ts";
+import { L10n } from "../../../src/webview/l10n.ts";
 
 describe("Formatter", () => {
   const format = new Formatter("en");
@@ -34,7 +35,9 @@ describe("Formatter", () => {
     assert.equal(format.cost(0), "$0.00");
   });
 
-  it("fills placeholders, whatever the values hold", () => {
-    assert.equal(fill("{0}: {1} {2}", "a{1}", "$&"), "a{1}: $& {2}");
+  it("fills placeholders, whatever the values hold, in the language of the editor", () => {
+    const l10n = new L10n({ "{0} of {1}": "von {1} {0}" });
+    assert.equal(l10n.t("{0}: {1} {2}", "a{1}", "$&"), "a{1}: $& {2}");
+    assert.equal(l10n.t("{0} of {1}", "1", "2"), "von 2 1");
   });
 });

@@ -349,8 +349,8 @@ describe("the output panel", function () {
       await text("Go").waitFor();
       await panel.page.locator(".scroller").focus();
       panel.setRequests([permission]);
-      await card().getByRole("heading", { name: "build wants to run a command" }).waitFor();
-      assert.equal(await panel.page.getByRole("status").textContent(), "build wants to run a command");
+      await card().getByRole("heading", { name: "Use bash" }).waitFor();
+      assert.equal(await panel.page.getByRole("status").textContent(), "Use bash: build");
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
       panel.setRequests([]);
       await card().waitFor({ state: "detached" });
@@ -365,9 +365,7 @@ describe("the output panel", function () {
       ] as const) {
         await ask([permission]);
         await card().getByText("git push", { exact: true }).waitFor();
-        await card()
-          .getByText(/Always” covers git push \*, for every agent/)
-          .waitFor();
+        await card().getByText("Always Allow: git push *").waitFor();
         await button(name).click();
         await replied("per_1", { type: "permission", reply });
         assert.ok(await button("Allow Once").isDisabled());
@@ -422,8 +420,8 @@ describe("the output panel", function () {
 
     it("of a subagent say where it is; questions take one, several or an own answer", async () => {
       await ask([question]);
-      await card().getByText("in Look for slow tests").waitFor();
-      await card().getByText("explore has 2 questions").waitFor();
+      await card().getByText('explore of "Look for slow tests').waitFor();
+      await card().getByText("2 questions").waitFor();
       assert.ok(await button("Submit").isDisabled());
       await panel.page.getByRole("radio", { name: /Postgres/ }).check();
       await panel.page.getByRole("checkbox", { name: "Lint" }).check();
@@ -491,7 +489,7 @@ describe("the output panel", function () {
     it("of other tasks are not shown", async () => {
       const child = fakeTask({ id: "ses_other", status: "running" });
       await ask([{ request: { ...permission.request, sessionID: child.id }, child }, question]);
-      await card().getByText("explore has 2 questions").waitFor();
+      await card().getByText("2 questions").waitFor();
       assert.equal(await card().count(), 1);
     });
   });
