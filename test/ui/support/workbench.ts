@@ -266,25 +266,21 @@ export class Workbench {
    */
   private async rowsAtRest(): Promise<void> {
     await this.leaveHover();
-    await this.page.evaluate(
-      () =>
-        new Promise<void>((resolve) => {
-          const end = (): void => {
-            observer.disconnect();
-            resolve();
-          };
-          let resting: number;
-          const rest = (): void => {
-            clearTimeout(resting);
-            resting = window.setTimeout(end, 500);
-          };
-          const observer = new MutationObserver(rest);
-          window.setTimeout(end, 5_000);
-          for (const rows of document.querySelectorAll(".part.sidebar .monaco-list-rows"))
-            observer.observe(rows, { subtree: true, childList: true, attributes: true, characterData: true });
-          rest();
-        }),
-    );
+    await this.page.evaluate(async () => {
+      // Functions with a name would need a helper of the compiler's, which the page does not have.
+      let observer: MutationObserver | undefined;
+      await new Promise<void>((resolve) => {
+        let resting = window.setTimeout(resolve, 500);
+        window.setTimeout(resolve, 5_000);
+        observer = new MutationObserver(() => {
+          clearTimeout(resting);
+          resting = window.setTimeout(resolve, 500);
+        });
+        for (const rows of document.querySelectorAll(".part.sidebar .monaco-list-rows"))
+          observer.observe(rows, { subtree: true, childList: true, attributes: true, characterData: true });
+      });
+      observer?.disconnect();
+    });
   }
 
   /** Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. */
