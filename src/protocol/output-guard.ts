@@ -1,4 +1,4 @@
-import type { PanelMessage, ReplyView } from "./output.ts";
+import type { PanelMessage, RequestAnswer } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
@@ -33,7 +33,7 @@ const optional =
     value === undefined || check(value);
 
 /** The fields of each kind of reply besides its type. */
-const REPLIES: { readonly [T in ReplyView["type"]]: Fields<Extract<ReplyView, { type: T }>> } = {
+const REPLIES: { readonly [T in RequestAnswer["type"]]: Fields<Extract<RequestAnswer, { type: T }>> } = {
   permission: { reply: oneOf("once", "always", "reject"), message: optional(text(MAX_ANSWER)) },
   question: { answers: list(list(text(MAX_ANSWER))) },
   dismiss: {},

@@ -1,3 +1,7 @@
+import type { RequestAnswer } from "../engine/server-model.ts";
+import type { Child } from "../engine/subagent.ts";
+import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
+
 /** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
 
 /** What the panel is about: a task, or a subagent that somebody else launched, which becomes a task where it is adopted. */
@@ -11,15 +15,14 @@ export interface TaskView {
   readonly agent?: string | undefined;
   /** `provider/model`, with its variant if it has one. */
   readonly model?: string | undefined;
-  /** `idle`: of a subagent at rest, of whose last turn nothing is known. */
-  readonly status: "running" | "completed" | "error" | "cancelled" | "resumed" | "idle";
+  readonly status: Child["status"];
   readonly isForked: boolean;
   readonly resumeCount: number;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
   /** US dollars. */
   readonly cost: number;
-  readonly tokens: TokensView;
+  readonly tokens: TokenUsage;
   /** Why it ended in `error`. */
   readonly error?: string | undefined;
   /** The ceiling that it is near to, its own or that of its batch, and how much of it is used. */
@@ -28,32 +31,15 @@ export interface TaskView {
   readonly activity?: ActivityView | undefined;
 }
 
-export interface TokensView {
-  readonly input: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-}
-
 /** What an active task is doing. */
 export interface ActivityView {
-  readonly phase:
-    | "queued"
-    | "starting"
-    | "thinking"
-    | "streaming"
-    | "tool"
-    | "retrying"
-    | "needs-permission"
-    | "needs-answer"
-    | "stalled";
+  readonly phase: Phase;
   readonly toolCalls: number;
   /** The tool at work in phase `tool`. */
   readonly tool?: { readonly name: string; readonly title?: string | undefined } | undefined;
   /** The last sign of life. */
   readonly lastUpdate: number;
-  readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
+  readonly retry?: Progress["retry"];
 }
 
 interface EntryBase {
@@ -89,7 +75,7 @@ export interface ToolEntry extends EntryBase {
   readonly kind: "tool";
   readonly tool: string;
   readonly title?: string | undefined;
-  readonly status: "pending" | "running" | "completed" | "error";
+  readonly status: ToolUse["status"];
   readonly start?: number | undefined;
   readonly end?: number | undefined;
 }
@@ -182,18 +168,6 @@ export interface QuestionsView {
 /** What an agent waits for. */
 export type RequestView = PermissionView | QuestionsView;
 
-/** What the person says to a request. */
-export type ReplyView =
-  | {
-      readonly type: "permission";
-      readonly reply: "once" | "always" | "reject";
-      /** What to do instead. */
-      readonly message?: string | undefined;
-    }
-  /** One list of answers per question. */
-  | { readonly type: "question"; readonly answers: readonly (readonly string[])[] }
-  | { readonly type: "dismiss" };
-
 export interface RefusedPrompt {
   readonly prompt: string;
   readonly error: string;
@@ -257,8 +231,10 @@ export type PanelMessage =
   | { readonly type: "show-changes" }
   | { readonly type: "open-terminal" }
   /** Answers the request of that ID. */
-  | { readonly type: "reply"; readonly id: string; readonly reply: ReplyView }
+  | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer }
   | { readonly type: "connect" };
 
 /** Names the output of a tool call in `open-tool-text`; any other name is a field of its input. */
 export const TOOL_OUTPUT = "";
+
+export type { RequestAnswer };

@@ -1,5 +1,5 @@
 import type { PanelMessage } from "../protocol/output.ts";
-import type { Formatter } from "./format.ts";
+import type { Formatter } from "../protocol/format.ts";
 import type { L10n } from "./l10n.ts";
 import type { MarkdownRenderer } from "./markdown.ts";
 

@@ -143,13 +143,13 @@ function activityText(activity: ActivityView, { l10n, format, now }: Context): s
   if (phase === "retrying" && retry) {
     const wait = l10n.t(
       "{0} · attempt {1}",
-      format.elapsed(retry.next - now()),
+      format.duration(retry.next - now()),
       format.number(retry.attempt),
     );
     return `${retry.message === "" ? phaseWord(l10n, phase) : retry.message} · ${wait}`;
   }
   if (phase === "stalled")
-    return l10n.t("{0} for {1}", phaseWord(l10n, phase), format.elapsed(now() - lastUpdate));
+    return l10n.t("{0} for {1}", phaseWord(l10n, phase), format.duration(now() - lastUpdate));
   return phaseWord(l10n, phase);
 }
 

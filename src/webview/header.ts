@@ -123,7 +123,7 @@ export class Header {
     const { startedAt, endedAt } = this.task;
     this.duration.textContent =
       endedAt === undefined
-        ? this.context.format.elapsed(this.context.now() - startedAt)
+        ? this.context.format.duration(this.context.now() - startedAt)
         : this.context.format.duration(endedAt - startedAt);
   }
 

@@ -1,6 +1,6 @@
 import { dispatch } from "../protocol/dispatch.ts";
 import type { HostMessage, PanelMessage } from "../protocol/output.ts";
-import { Formatter } from "./format.ts";
+import { Formatter } from "../protocol/format.ts";
 import { L10n } from "./l10n.ts";
 import { MarkdownRenderer } from "./markdown.ts";
 import { PageStateStore, type EditorApi } from "./page-state.ts";

@@ -261,7 +261,7 @@ export class Page {
     this.header.tick();
     this.footer.tick();
     for (const clock of this.scroller.querySelectorAll<HTMLElement>("[data-since]"))
-      clock.textContent = format.elapsed(now() - Number(clock.dataset["since"]));
+      clock.textContent = format.duration(now() - Number(clock.dataset["since"]));
   }
 
   private keepReadingPosition(): void {

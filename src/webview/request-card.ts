@@ -1,4 +1,4 @@
-import type { PermissionView, QuestionsView, ReplyView, RequestView } from "../protocol/output.ts";
+import type { PermissionView, QuestionsView, RequestAnswer, RequestView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { diffView } from "./diff-view.ts";
 import { h } from "./dom.ts";
@@ -159,7 +159,7 @@ export class RequestCard {
     return button;
   }
 
-  private send(reply: ReplyView): void {
+  private send(reply: RequestAnswer): void {
     if (this.isSending) return;
     this.isSending = true;
     this.problem.textContent = "";

@@ -73,7 +73,7 @@ export class ToolView {
     if (start !== undefined)
       content.push(
         end === undefined
-          ? h("span", { class: "line-time", "data-since": String(start) }, format.elapsed(now() - start))
+          ? h("span", { class: "line-time", "data-since": String(start) }, format.duration(now() - start))
           : h("span", { class: "line-time" }, format.duration(end - start)),
       );
     const words: Readonly<Record<typeof status, string>> = {

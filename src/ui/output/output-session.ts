@@ -4,7 +4,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import type { Event } from "../../engine/event.ts";
 import { ServerFailure, type Logger } from "../../engine/ports.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
-import type { Message, PendingRequest } from "../../engine/server-model.ts";
+import type { Message, PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
 import { lastAnswer } from "../../engine/turn.ts";
@@ -16,7 +16,6 @@ import {
   type HostMessage,
   type PanelMessage,
   type RefusedPrompt,
-  type ReplyView,
 } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
@@ -66,7 +65,7 @@ export interface OutputActions {
   showChanges(id: string): void;
   openInTerminal(id: string): void;
   /** Rejects where the answer was not taken. */
-  reply(request: PendingRequest, reply: ReplyView): Promise<void>;
+  reply(request: PendingRequest, reply: RequestAnswer): Promise<void>;
   /** The folder that the session is of. */
   connect(id: string): void;
   /** The final answer of a task, as far as there is one. */
@@ -387,7 +386,7 @@ export class OutputSession {
     else this.note(sentence("There is no answer to copy."));
   }
 
-  private async reply(id: string, reply: ReplyView): Promise<void> {
+  private async reply(id: string, reply: RequestAnswer): Promise<void> {
     const open = this.findRequest(id);
     try {
       if (open) await this.actions.reply(open.request, reply);

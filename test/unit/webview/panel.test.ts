@@ -120,7 +120,7 @@ describe("the output panel", function () {
       ...call,
       state: { status: "completed", input: {}, output: "", title: "Tested", start: NOW, end: NOW + 1_500 },
     });
-    await panel.page.getByRole("button", { name: /bash.*Tested.*1.5 s.*completed/s }).waitFor();
+    await panel.page.getByRole("button", { name: /bash.*Tested.*2 s.*completed/s }).waitFor();
     panel.setTask(fakeTask());
     await button("Resume").waitFor();
     assert.equal(await panel.page.locator("[role=status]").textContent(), "Completed");
@@ -270,7 +270,7 @@ describe("the output panel", function () {
       ],
       [
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
-        "Overloaded · 0 s · attempt 2",
+        "Overloaded · 0 ms · attempt 2",
       ],
       [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
       [{ phase: "needs-answer" }, "Waits for your answer"],
