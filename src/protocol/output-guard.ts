@@ -1,4 +1,4 @@
-import type { PanelMessage, RequestAnswer } from "./output.ts";
+import { PANEL_COMMANDS, type PanelMessage, type RequestAnswer } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
@@ -44,25 +44,17 @@ const reply: Check = (value) => fits(value, REPLIES);
 /** The fields of each message besides its type. */
 const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessage, { type: T }>> } = {
   ready: {},
-  reload: {},
   earlier: { before: id },
   "tool-detail": { id },
-  "open-tool-text": { id, field: text(MAX_ID) },
+  "open-field": { id, field: text(MAX_ID) },
   "open-diff": { id },
-  "open-tool-file": { id, field: text(MAX_ID) },
   "open-path": { path: text(MAX_PATH) },
   "open-link": { url: text(MAX_URL) },
   "open-transcript": {},
   "copy-result": {},
-  cancel: {},
   resume: { prompt: text(MAX_PROMPT) },
-  fork: {},
-  retry: {},
-  adopt: {},
-  "show-changes": {},
-  "open-terminal": {},
+  run: { command: oneOf(...PANEL_COMMANDS) },
   reply: { id, reply },
-  connect: {},
 };
 
 type Fields<M> = { readonly [K in Exclude<keyof M, "type">]-?: Check };

@@ -2,6 +2,8 @@ import type { RequestAnswer } from "../engine/server-model.ts";
 import type { Child } from "../engine/subagent.ts";
 import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
 
+export type { RequestAnswer };
+
 /** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
 
 /** What the panel is about: a task, or a subagent that somebody else launched, which becomes a task where it is adopted. */
@@ -206,35 +208,51 @@ export type HostMessage =
 
 /** From the panel to the extension. */
 export type PanelMessage =
-  /** The page listens now; everything is to be sent. */
+  /** The page listens; everything is to be sent. */
   | { readonly type: "ready" }
-  | { readonly type: "reload" }
   /** Asks for the entries before the one named. */
   | { readonly type: "earlier"; readonly before: string }
   | { readonly type: "tool-detail"; readonly id: string }
-  /** Opens what a tool call got or gave as a document: complete, searchable. */
-  | { readonly type: "open-tool-text"; readonly id: string; readonly field: string }
+  /** Opens what a tool call got or gave as a document, complete and searchable; the file, where the field names one. */
+  | { readonly type: "open-field"; readonly id: string; readonly field: string }
   /** Opens what a tool call changed, or what a request would change, as a document: complete. */
   | { readonly type: "open-diff"; readonly id: string }
-  /** Opens the file that the tool call names in that field of its input. */
-  | { readonly type: "open-tool-file"; readonly id: string; readonly field: string }
   /** Opens a file that the agent wrote of: a path, with `:line` or `:line:column` if that was said. */
   | { readonly type: "open-path"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
   | { readonly type: "open-transcript" }
   | { readonly type: "copy-result" }
-  | { readonly type: "cancel" }
   | { readonly type: "resume"; readonly prompt: string }
-  | { readonly type: "fork" }
-  | { readonly type: "retry" }
-  | { readonly type: "adopt" }
-  | { readonly type: "show-changes" }
-  | { readonly type: "open-terminal" }
+  /** Runs a command of the extension on the task. */
+  | { readonly type: "run"; readonly command: PanelCommand }
   /** Answers the request of that ID. */
-  | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer }
-  | { readonly type: "connect" };
+  | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
-/** Names the output of a tool call in `open-tool-text`; any other name is a field of its input. */
+/** Commands of the extension that the panel runs on its task. */
+export const PANEL_COMMANDS = [
+  "adopt",
+  "cancel",
+  "connect",
+  "fork",
+  "openInTerminal",
+  "retry",
+  "showChanges",
+] as const;
+export type PanelCommand = (typeof PANEL_COMMANDS)[number];
+
+/** Names the output of a tool call in `open-field`; any other name is a field of its input. */
 export const TOOL_OUTPUT = "";
 
-export type { RequestAnswer };
+interface Typed {
+  readonly type: string;
+}
+
+/** One handler for each kind of message: leaving one out does not compile. */
+export type Handlers<M extends Typed> = {
+  readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
+};
+
+export function dispatch<M extends Typed>(handlers: Handlers<M>, message: M): void {
+  const handle = handlers[message.type as M["type"]] as (message: M) => void;
+  handle(message);
+}

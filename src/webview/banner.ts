@@ -47,7 +47,7 @@ export class Banner {
       line.append(
         icon("offline"),
         h("span", {}, l10n.t("Not connected to OpenCode. What you see may be out of date.")),
-        primary(l10n.t("Connect"), () => post({ type: "connect" })),
+        primary(l10n.t("Connect"), () => post({ type: "run", command: "connect" })),
       );
     this.element.replaceChildren(line);
     this.element.dataset["kind"] = kind;

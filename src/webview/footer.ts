@@ -24,7 +24,7 @@ export class Footer {
   ) {
     const { l10n, post } = context;
     this.retry = primary(l10n.t("Retry"), (event) => this.askForRetry(event));
-    this.adopt = primary(l10n.t("Adopt"), () => post({ type: "adopt" }));
+    this.adopt = primary(l10n.t("Adopt"), () => post({ type: "run", command: "adopt" }));
     this.element.append(this.content);
     this.element.hidden = true;
   }
@@ -67,7 +67,7 @@ export class Footer {
     // Each retry costs: who double-clicks wants one.
     if (this.isRetrying || clicks > 1) return;
     this.showRetrying(true);
-    this.context.post({ type: "retry" });
+    this.context.post({ type: "run", command: "retry" });
   }
 
   private activityLine(activity: ActivityView): HTMLElement {

@@ -29,13 +29,17 @@ export class Header {
 
   constructor(private readonly context: Context) {
     const { l10n, post } = context;
-    this.cancel = action("stop", l10n.t("Cancel"), () => post({ type: "cancel" }));
-    this.adopt = action("adopt", l10n.t("Adopt"), () => post({ type: "adopt" }));
-    this.fork = action("fork", l10n.t("Fork"), () => post({ type: "fork" }));
-    this.changes = action("diff", l10n.t("Show Changes"), () => post({ type: "show-changes" }));
+    this.cancel = action("stop", l10n.t("Cancel"), () => post({ type: "run", command: "cancel" }));
+    this.adopt = action("adopt", l10n.t("Adopt"), () => post({ type: "run", command: "adopt" }));
+    this.fork = action("fork", l10n.t("Fork"), () => post({ type: "run", command: "fork" }));
+    this.changes = action("diff", l10n.t("Show Changes"), () =>
+      post({ type: "run", command: "showChanges" }),
+    );
     this.copyResult = action("copy", l10n.t("Copy Result"), () => post({ type: "copy-result" }));
     const open = action("document", l10n.t("Open as Document"), () => post({ type: "open-transcript" }));
-    this.terminal = action("terminal", l10n.t("Open in Terminal"), () => post({ type: "open-terminal" }));
+    this.terminal = action("terminal", l10n.t("Open in Terminal"), () =>
+      post({ type: "run", command: "openInTerminal" }),
+    );
     const actions = h("div", { class: "actions" });
     actions.append(this.cancel, this.adopt, this.fork, this.changes, this.copyResult, open, this.terminal);
     this.element.append(

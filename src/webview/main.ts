@@ -1,5 +1,4 @@
-import { dispatch } from "../protocol/dispatch.ts";
-import type { HostMessage, PanelMessage } from "../protocol/output.ts";
+import { dispatch, type HostMessage, type PanelMessage } from "../protocol/output.ts";
 import { Formatter } from "../protocol/format.ts";
 import { L10n } from "./l10n.ts";
 import { MarkdownRenderer } from "./markdown.ts";

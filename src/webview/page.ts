@@ -1,6 +1,5 @@
-import type { Handlers } from "../protocol/dispatch.ts";
 import { isSafeLink } from "../protocol/output-guard.ts";
-import type { ConnectionView, HostMessage, TaskView } from "../protocol/output.ts";
+import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protocol/output.ts";
 import { Banner } from "./banner.ts";
 import type { Context } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
@@ -214,7 +213,7 @@ export class Page {
           h("p", {}, message),
         ),
       ),
-      primary(l10n.t("Try Again"), () => post({ type: "reload" })),
+      primary(l10n.t("Try Again"), () => post({ type: "ready" })),
     );
   }
 

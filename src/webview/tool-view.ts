@@ -128,7 +128,7 @@ export class ToolView {
         { type: "button", class: "link", title: l10n.t("Open file") },
         h("bdi", {}, value.text),
       );
-      link.addEventListener("click", () => post({ type: "open-tool-file", id, field: name }));
+      link.addEventListener("click", () => post({ type: "open-field", id, field: name }));
       return [term, h("dd", {}, link)];
     }
     const text = value.text.includes("\n")
@@ -145,7 +145,7 @@ export class ToolView {
       { type: "button", class: "link" },
       l10n.t("Show all ({0} characters)", format.number(total)),
     );
-    button.addEventListener("click", () => post({ type: "open-tool-text", id, field }));
+    button.addEventListener("click", () => post({ type: "open-field", id, field }));
     return [h("p", { class: "detail-note" }, button)];
   }
 }

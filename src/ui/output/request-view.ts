@@ -3,9 +3,9 @@ import type { PermissionRequest, Question } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import type { QuestionView, RequestView } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
-import { ancestors } from "../tree/family.ts";
+import { ancestors, type Family } from "../tree/family.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
-import { excerptOfLines } from "./excerpt.ts";
+import { excerptOfLines } from "./view-model.ts";
 
 /** What is said of requests wherever they are shown. */
 export interface RequestWording {
@@ -15,12 +15,8 @@ export interface RequestWording {
 }
 
 /** Whether the child is the session of that ID, or anywhere below it. */
-export function isWithin(
-  child: Child,
-  sessionID: string,
-  childOf: (id: string) => Child | undefined,
-): boolean {
-  return child.id === sessionID || ancestors({ child: childOf }, child).includes(sessionID);
+export function isWithin(family: Pick<Family, "child">, child: Child, sessionID: string): boolean {
+  return child.id === sessionID || ancestors(family, child).includes(sessionID);
 }
 
 /**

@@ -167,7 +167,7 @@ describe("the output panel", function () {
     assert.equal(await line.getAttribute("aria-expanded"), "true");
     assert.ok(Math.abs((await line.boundingBox())!.y - before!.y) < 1);
     await button("/src/a.ts").click();
-    await called("openFile", TASK_ID, "/src/a.ts");
+    await called("openFile", "/src/a.ts");
     await panel.page.getByRole("button", { name: /Show all/ }).click();
     await until("the document", () =>
       panel.calls.some(([name, title]) => name === "openDocument" && title === "read output.txt"),
@@ -342,7 +342,7 @@ describe("the output panel", function () {
         requests,
         ...options,
       });
-    const replied = (id: string, reply: unknown) => called("reply", id, reply);
+    const replied = (id: string, reply: unknown) => called("answer", id, reply);
 
     it("are announced, take no focus, and go when they are answered elsewhere", async () => {
       await ask([]);
@@ -444,7 +444,7 @@ describe("the output panel", function () {
     it("say why an answer was not taken, and that one came too late", async () => {
       let open = [permission];
       await ask(open, {
-        reply: () => {
+        answer: () => {
           if (open.length === 0) panel.setRequests(open);
           return Promise.reject(new Error("status 500"));
         },
@@ -554,7 +554,7 @@ describe("the output panel", function () {
     await button("src/a.ts:12").focus();
     await panel.page.keyboard.press("Enter");
     await panel.page.getByRole("status").getByText("src/a.ts was not found.").waitFor();
-    assert.deepEqual(opened, Array(2).fill([TASK_ID, "src/a.ts", { line: 12, column: 1 }]));
+    assert.deepEqual(opened, Array(2).fill(["src/a.ts", { line: 12, column: 1 }]));
   });
 
   it("shows an edit as a diff with signs and line numbers", async () => {
@@ -620,7 +620,7 @@ describe("the output panel", function () {
 
   it("retries once while a retry is under way, the reader's leaving notwithstanding, and says that it did", async () => {
     let asked = 0;
-    let finish = (_: boolean): void => undefined;
+    let finish = (_: Task | undefined): void => undefined;
     await open(new FakeTranscript().user("Go").assistant(), {
       task: fakeTask({ status: "cancelled" }),
       retry: () => {
@@ -636,13 +636,13 @@ describe("the output panel", function () {
     await panel.comeBack();
     await until("the button to be off", () => retry.isDisabled());
     await retry.press("Enter");
-    finish(true);
+    finish(fakeTask());
     await panel.page.locator(".toast", { hasText: "new task" }).waitFor();
     assert.equal(asked, 1);
     assert.ok(await retry.isEnabled());
     await retry.press("Enter");
     await until("the second retry", () => asked === 2);
-    finish(false);
+    finish(undefined);
     await until("the button to be on", () => retry.isEnabled());
   });
 

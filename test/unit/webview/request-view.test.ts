@@ -32,7 +32,8 @@ describe("requests in the panel", () => {
     const children = new Map<string, Child>(
       [fakeTask(), below, deep, orphan].map((child) => [child.id, child]),
     );
-    const within = (child: Child, id: string): boolean => isWithin(child, id, (each) => children.get(each));
+    const within = (child: Child, id: string): boolean =>
+      isWithin({ child: (each) => children.get(each) }, child, id);
     assert.ok(within(fakeTask(), TASK_ID) && within(below, TASK_ID) && within(deep, TASK_ID));
     assert.ok(!within(orphan, TASK_ID) && !within(fakeTask(), "b"));
   });
