@@ -1,7 +1,6 @@
 import type { ConnectionView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
-import { primary } from "./footer.ts";
+import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 
 /** Says above the conversation why it may not be what it seems: no connection, or no such task any more. */
@@ -47,10 +46,24 @@ export class Banner {
       line.append(
         icon("offline"),
         h("span", {}, l10n.t("Not connected to OpenCode. What you see may be out of date.")),
-        primary(l10n.t("Connect"), () => post({ type: "run", command: "connect" })),
+        button("primary", () => post({ type: "run", command: "connect" }), l10n.t("Connect")),
       );
     this.element.replaceChildren(line);
     this.element.dataset["kind"] = kind;
     this.element.hidden = kind === "connected";
+  }
+}
+
+const SHOWN_MS = 6_000;
+
+/** Says something small for a moment, to those who see the page. */
+export class Toast {
+  readonly element = h("p", { class: "toast", "aria-hidden": "true", dir: "auto" });
+  private timer: number | undefined;
+
+  show(text: string): void {
+    window.clearTimeout(this.timer);
+    this.element.textContent = text;
+    this.timer = window.setTimeout(() => (this.element.textContent = ""), SHOWN_MS);
   }
 }

@@ -1,9 +1,9 @@
 import type { ActivityView, TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
 import type { ResumeBox } from "./resume-box.ts";
-import { phaseWord, statusWord } from "./words.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 
 /** Below the conversation: what the task is doing, or how it ended and the way on. */
 export class Footer {
@@ -23,8 +23,8 @@ export class Footer {
     private readonly resume: ResumeBox,
   ) {
     const { l10n, post } = context;
-    this.retry = primary(l10n.t("Retry"), (event) => this.askForRetry(event));
-    this.adopt = primary(l10n.t("Adopt"), () => post({ type: "run", command: "adopt" }));
+    this.retry = button("primary", (event) => this.askForRetry(event), l10n.t("Retry"));
+    this.adopt = button("primary", () => post({ type: "run", command: "adopt" }), l10n.t("Adopt"));
     this.element.append(this.content);
     this.element.hidden = true;
   }
@@ -151,10 +151,4 @@ function activityText(activity: ActivityView, { l10n, format, now }: Context): s
   if (phase === "stalled")
     return l10n.t("{0} for {1}", phaseWord(l10n, phase), format.duration(now() - lastUpdate));
   return phaseWord(l10n, phase);
-}
-
-export function primary(label: string, run: (event: MouseEvent) => void): HTMLButtonElement {
-  const button = h("button", { type: "button", class: "primary" }, label);
-  button.addEventListener("click", run);
-  return button;
 }

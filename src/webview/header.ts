@@ -1,8 +1,8 @@
 import type { TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
-import { phaseWord, statusWord } from "./words.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 
 const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   running: "running",
@@ -144,8 +144,8 @@ function fact(label: string, value: Node | string): HTMLElement {
 
 /** A button that shows its name when pointed at, and has it for those who do not see it. */
 export function action(name: IconName, label: string, run: () => void): HTMLButtonElement {
-  const attributes = { type: "button", class: "action", title: label, "aria-label": label };
-  const button = h("button", attributes, icon(name));
-  button.addEventListener("click", run);
-  return button;
+  const element = button("action", run, icon(name));
+  element.title = label;
+  element.ariaLabel = label;
+  return element;
 }

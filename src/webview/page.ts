@@ -1,21 +1,20 @@
 import { isSafeLink } from "../protocol/output-guard.ts";
 import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protocol/output.ts";
-import { Banner } from "./banner.ts";
+import { Banner, Toast } from "./banner.ts";
 import type { Context } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
-import { h } from "./dom.ts";
-import { Footer, primary } from "./footer.ts";
+import { button, h } from "./dom.ts";
+import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
 import { requestTitle } from "./request-card.ts";
 import { Requests } from "./requests.ts";
 import { ResumeBox } from "./resume-box.ts";
 import { RowView, type Disclosures } from "./row-view.ts";
-import { Toast } from "./toast.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
-import { phaseWord, statusWord } from "./words.ts";
 
 const COPIED_MS = 1_500;
 /** Phases in which the task waits for somebody: told to those who do not see the page. */
@@ -109,12 +108,12 @@ export class Page {
       isOpen: (id) => this.opened.has(id),
       toggle: (row) => this.toggle(row),
     };
-    const jump = h(
-      "button",
-      { type: "button", class: "jump", hidden: true },
-      icon("down"),
-      l10n.t("Jump to latest"),
-    );
+    const follow = (): void => {
+      this.list.follow();
+      this.scroller.focus({ preventScroll: true });
+    };
+    const jump = button("jump", follow, icon("down"), l10n.t("Jump to latest"));
+    jump.hidden = true;
     const observer: ConversationObserver = {
       onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
       onChange: (row) => this.list.onChange(row),
@@ -124,10 +123,6 @@ export class Page {
     this.list = new VirtualList(this.scroller, this.conversation.rows, rowView, () => {
       jump.hidden = this.list.following;
       this.keepReadingPosition();
-    });
-    jump.addEventListener("click", () => {
-      this.list.follow();
-      this.scroller.focus({ preventScroll: true });
     });
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
@@ -213,7 +208,7 @@ export class Page {
           h("p", {}, message),
         ),
       ),
-      primary(l10n.t("Try Again"), () => post({ type: "ready" })),
+      button("primary", () => post({ type: "ready" }), l10n.t("Try Again")),
     );
   }
 

@@ -1,7 +1,7 @@
 import type { PermissionView, QuestionsView, RequestAnswer, RequestView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { diffView } from "./diff-view.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 import type { ReplyDraft } from "./page-state.ts";
 import { QuestionForm } from "./question-form.ts";
@@ -149,14 +149,13 @@ export class RequestCard {
     run: () => void,
     description?: HTMLElement,
   ): HTMLButtonElement {
-    const button = h("button", { type: "button", class: kind }, label);
+    const element = button(kind, run, label);
     if (description) {
       description.id = `covers-${this.request.id}`;
-      button.setAttribute("aria-describedby", description.id);
+      element.setAttribute("aria-describedby", description.id);
     }
-    button.addEventListener("click", run);
-    this.buttons.add(button);
-    return button;
+    this.buttons.add(element);
+    return element;
   }
 
   private send(reply: RequestAnswer): void {

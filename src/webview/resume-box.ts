@@ -1,6 +1,6 @@
 import type { RefusedPrompt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 
 /** Takes the prompt with which a completed task, or a subagent that is adopted with it, carries on. */
 export class ResumeBox {
@@ -25,7 +25,7 @@ export class ResumeBox {
       placeholder: l10n.t("Carry on with this task…"),
     });
     this.text.value = draft;
-    this.button = h("button", { type: "button", class: "primary" }, l10n.t("Resume"));
+    this.button = button("primary", () => this.send(), l10n.t("Resume"));
     const hint = h("span", { class: "resume-hint" }, l10n.t("{0} to send", mac ? "⌘⏎" : "Ctrl+Enter"));
     this.text.addEventListener("input", () => {
       this.problem.textContent = "";
@@ -37,7 +37,6 @@ export class ResumeBox {
       event.preventDefault();
       this.send();
     });
-    this.button.addEventListener("click", () => this.send());
     this.element = h(
       "div",
       { class: "resume" },

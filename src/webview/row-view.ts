@@ -1,7 +1,7 @@
 import type { ErrorEntry, FileEntry, PromptEntry, ReasoningEntry } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { action } from "./header.ts";
 import { icon } from "./icons.ts";
 import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
@@ -109,16 +109,13 @@ export class RowView implements RowRenderer {
   private showReasoning(row: Row, entry: ReasoningEntry, element: HTMLElement): void {
     const open = this.disclosures.isOpen(entry.id);
     const label = h("span", { class: "line-name" }, this.reasoningLabel(entry));
-    const line = element.querySelector("button");
-    if (line) {
-      line.setAttribute("aria-expanded", String(open));
-      line.querySelector(".line-name")?.replaceWith(label);
-    } else {
-      const button = h("button", { type: "button", class: "line", "aria-expanded": String(open) });
-      button.append(icon("chevron"), icon("thought"), label);
-      button.addEventListener("click", () => this.disclosures.toggle(row));
-      element.append(button);
+    let line = element.querySelector("button");
+    if (line) line.querySelector(".line-name")?.replaceWith(label);
+    else {
+      line = button("line", () => this.disclosures.toggle(row), icon("chevron"), icon("thought"), label);
+      element.append(line);
     }
+    line.ariaExpanded = String(open);
     const body = element.querySelector<HTMLElement>(".reasoning");
     if (!open) {
       body?.remove();

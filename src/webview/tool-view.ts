@@ -2,7 +2,7 @@ import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../p
 import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { diffView } from "./diff-view.ts";
-import { h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
 import type { Disclosures } from "./row-view.ts";
 import { styledTerminalText } from "./terminal-text.ts";
@@ -25,12 +25,11 @@ export class ToolView {
     const open = disclosures.isOpen(entry.id);
     let line = element.querySelector<HTMLElement>(":scope > .line");
     if (!line) {
-      line = h("button", { type: "button", class: "line" });
-      line.addEventListener("click", () => disclosures.toggle(row));
+      line = button("line", () => disclosures.toggle(row));
       element.append(line);
     }
     element.dataset["status"] = entry.status;
-    line.setAttribute("aria-expanded", String(open));
+    line.ariaExpanded = String(open);
     line.replaceChildren(...this.lineContent(entry));
     const body = element.querySelector(":scope > .detail");
     if (!open) {
@@ -123,12 +122,9 @@ export class ToolView {
     const { l10n, post } = this.context;
     const term = h("dt", {}, h("bdi", {}, name));
     if (isFile) {
-      const link = h(
-        "button",
-        { type: "button", class: "link", title: l10n.t("Open file") },
-        h("bdi", {}, value.text),
-      );
-      link.addEventListener("click", () => post({ type: "open-field", id, field: name }));
+      const open = (): void => post({ type: "open-field", id, field: name });
+      const link = button("link", open, h("bdi", {}, value.text));
+      link.title = l10n.t("Open file");
       return [term, h("dd", {}, link)];
     }
     const text = value.text.includes("\n")
@@ -140,12 +136,8 @@ export class ToolView {
   private more(id: string, field: string, { text, total }: Excerpt): Node[] {
     if (text.length === total) return [];
     const { l10n, format, post } = this.context;
-    const button = h(
-      "button",
-      { type: "button", class: "link" },
-      l10n.t("Show all ({0} characters)", format.number(total)),
-    );
-    button.addEventListener("click", () => post({ type: "open-field", id, field }));
-    return [h("p", { class: "detail-note" }, button)];
+    const label = l10n.t("Show all ({0} characters)", format.number(total));
+    const all = button("link", () => post({ type: "open-field", id, field }), label);
+    return [h("p", { class: "detail-note" }, all)];
   }
 }
