@@ -188,10 +188,16 @@ export type HostMessage =
   | { readonly type: "task"; readonly task: TaskView }
   /** There is no such task (any more). */
   | { readonly type: "gone" }
-  /** The newest entries; `earlier` says whether there are others before them. */
-  | { readonly type: "conversation"; readonly entries: readonly Entry[]; readonly earlier: boolean }
-  /** Answers `earlier`: entries that go before all that was sent. */
-  | { readonly type: "earlier"; readonly entries: readonly Entry[]; readonly earlier: boolean }
+  /**
+   * The newest entries, in place of all that was sent; with `before`, those that go before it. `earlier` says whether there
+   * are others before them.
+   */
+  | {
+      readonly type: "conversation";
+      readonly entries: readonly Entry[];
+      readonly earlier: boolean;
+      readonly before?: string | undefined;
+    }
   | { readonly type: "changes"; readonly changes: readonly EntryChange[] }
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }

@@ -33,12 +33,9 @@ export class Page {
     connection: ({ connection }) => this.showConnection(connection),
     task: ({ task }) => this.showTask(task),
     gone: () => this.showGone(),
-    conversation: ({ entries, earlier }) => {
-      this.conversation.reset(entries, earlier);
-      this.didLoad();
-    },
-    earlier: ({ entries, earlier }) => {
-      this.conversation.prepend(entries, earlier);
+    conversation: ({ entries, earlier, before }) => {
+      if (before === undefined) this.conversation.reset(entries, earlier);
+      else this.conversation.prepend(entries, earlier);
       this.didLoad();
     },
     changes: ({ changes }) => {

@@ -100,7 +100,7 @@ export class OutputSession {
 
   private readonly handlers: Handlers<PanelMessage> = {
     ready: () => this.begin(),
-    earlier: ({ before }) => this.sendEarlier(before),
+    earlier: ({ before }) => this.sendConversation(before),
     "tool-detail": ({ id }) => {
       const tool = findTool(this.messages, id);
       if (tool) this.post({ type: "tool-detail", detail: toToolDetail(tool) });
@@ -239,19 +239,15 @@ export class OutputSession {
     return perspective;
   }
 
-  private sendConversation(): void {
-    this.batch.drop();
-    const page = pageOf(this.messages, this.perspective(), FIRST_PAGE_SIZE);
-    if (page) this.post({ type: "conversation", ...page });
-  }
-
-  private sendEarlier(before: string): void {
+  /** Sends the newest entries, or those before one that the page has. */
+  private sendConversation(before?: string): void {
     // What waits must not reach the page after a newer state of the same entries.
     this.batch.flush();
-    const page = pageOf(this.messages, this.perspective(), NEXT_PAGE_SIZE, before);
-    if (page) this.post({ type: "earlier", ...page });
+    const size = before === undefined ? FIRST_PAGE_SIZE : NEXT_PAGE_SIZE;
+    const page = pageOf(this.messages, this.perspective(), size, before);
+    if (page) this.post({ type: "conversation", ...page, before });
     // The page asked before it heard that the entry it asked by is gone.
-    else this.sendConversation();
+    else if (before !== undefined) this.sendConversation();
   }
 
   private sendTask(): void {
