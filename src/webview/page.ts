@@ -51,8 +51,12 @@ export class Page {
     "resume-done": ({ refused }) => this.resume.done(refused),
     retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
-      for (const request of this.requests.show(requests))
-        this.tell([requestTitle(request, this.context), request.asker].filter(Boolean).join(": "));
+      for (const request of this.requests.show(requests)) {
+        const title = requestTitle(request, this.context);
+        this.tell(
+          request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker),
+        );
+      }
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     note: ({ text }) => this.note(text),
