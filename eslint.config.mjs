@@ -8,7 +8,7 @@ import tseslint from "typescript-eslint";
  */
 const PARTS = {
   engine: { parts: [], packages: [] },
-  protocol: { parts: [], packages: [] },
+  protocol: { parts: ["engine"], packages: [] },
   state: { parts: [], packages: ["node:"] },
   opencode: { parts: ["engine", "state"], packages: ["node:", "@opencode-ai/sdk", "jsonc-parser", "zod"] },
   tokens: { parts: ["engine"], packages: ["node:", "js-tiktoken"] },

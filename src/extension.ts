@@ -21,8 +21,6 @@ import { routedCommands } from "./ui/folders/routed-commands.ts";
 import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications } from "./ui/notifications.ts";
-import { createOutputActions } from "./ui/output/output-actions.ts";
-import { createOutputSource } from "./ui/output/output-source.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { Parts } from "./ui/parts.ts";
@@ -56,15 +54,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const trouble = own(new DaemonTrouble(logger));
   const view = own(new TaskView(known, folders, list, keys, trouble));
   const documents = own(new TextDocuments());
-  const panels = own(
-    new OutputPanels(
-      context.extensionUri,
-      createOutputSource(known, folders),
-      createOutputActions(tasks, folders, logger),
-      documents,
-      logger,
-    ),
-  );
+  const panels = own(new OutputPanels(context.extensionUri, { known, folders, tasks, documents, logger }));
   own(panels.registerSerializer());
   const isShown = (id: string): boolean => panels.isShown(id);
   const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);

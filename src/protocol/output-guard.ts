@@ -1,4 +1,4 @@
-import type { PanelMessage, ReplyView } from "./output.ts";
+import { PANEL_COMMANDS, type PanelMessage, type RequestAnswer } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
@@ -33,7 +33,7 @@ const optional =
     value === undefined || check(value);
 
 /** The fields of each kind of reply besides its type. */
-const REPLIES: { readonly [T in ReplyView["type"]]: Fields<Extract<ReplyView, { type: T }>> } = {
+const REPLIES: { readonly [T in RequestAnswer["type"]]: Fields<Extract<RequestAnswer, { type: T }>> } = {
   permission: { reply: oneOf("once", "always", "reject"), message: optional(text(MAX_ANSWER)) },
   question: { answers: list(list(text(MAX_ANSWER))) },
   dismiss: {},
@@ -44,25 +44,17 @@ const reply: Check = (value) => fits(value, REPLIES);
 /** The fields of each message besides its type. */
 const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessage, { type: T }>> } = {
   ready: {},
-  reload: {},
   earlier: { before: id },
   "tool-detail": { id },
-  "open-tool-text": { id, field: text(MAX_ID) },
+  "open-field": { id, field: text(MAX_ID) },
   "open-diff": { id },
-  "open-tool-file": { id, field: text(MAX_ID) },
   "open-path": { path: text(MAX_PATH) },
   "open-link": { url: text(MAX_URL) },
   "open-transcript": {},
   "copy-result": {},
-  cancel: {},
   resume: { prompt: text(MAX_PROMPT) },
-  fork: {},
-  retry: {},
-  adopt: {},
-  "show-changes": {},
-  "open-terminal": {},
+  run: { command: oneOf(...PANEL_COMMANDS) },
   reply: { id, reply },
-  connect: {},
 };
 
 type Fields<M> = { readonly [K in Exclude<keyof M, "type">]-?: Check };

@@ -1,3 +1,9 @@
+import type { RequestAnswer } from "../engine/server-model.ts";
+import type { Child } from "../engine/subagent.ts";
+import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
+
+export type { RequestAnswer };
+
 /** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
 
 /** What the panel is about: a task, or a subagent that somebody else launched, which becomes a task where it is adopted. */
@@ -11,15 +17,14 @@ export interface TaskView {
   readonly agent?: string | undefined;
   /** `provider/model`, with its variant if it has one. */
   readonly model?: string | undefined;
-  /** `idle`: of a subagent at rest, of whose last turn nothing is known. */
-  readonly status: "running" | "completed" | "error" | "cancelled" | "resumed" | "idle";
+  readonly status: Child["status"];
   readonly isForked: boolean;
   readonly resumeCount: number;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
   /** US dollars. */
   readonly cost: number;
-  readonly tokens: TokensView;
+  readonly tokens: TokenUsage;
   /** Why it ended in `error`. */
   readonly error?: string | undefined;
   /** The ceiling that it is near to, its own or that of its batch, and how much of it is used. */
@@ -28,32 +33,15 @@ export interface TaskView {
   readonly activity?: ActivityView | undefined;
 }
 
-export interface TokensView {
-  readonly input: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-}
-
 /** What an active task is doing. */
 export interface ActivityView {
-  readonly phase:
-    | "queued"
-    | "starting"
-    | "thinking"
-    | "streaming"
-    | "tool"
-    | "retrying"
-    | "needs-permission"
-    | "needs-answer"
-    | "stalled";
+  readonly phase: Phase;
   readonly toolCalls: number;
   /** The tool at work in phase `tool`. */
   readonly tool?: { readonly name: string; readonly title?: string | undefined } | undefined;
   /** The last sign of life. */
   readonly lastUpdate: number;
-  readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
+  readonly retry?: Progress["retry"];
 }
 
 interface EntryBase {
@@ -89,7 +77,7 @@ export interface ToolEntry extends EntryBase {
   readonly kind: "tool";
   readonly tool: string;
   readonly title?: string | undefined;
-  readonly status: "pending" | "running" | "completed" | "error";
+  readonly status: ToolUse["status"];
   readonly start?: number | undefined;
   readonly end?: number | undefined;
 }
@@ -139,26 +127,21 @@ export interface ToolDetail {
   readonly diff?: Excerpt | undefined;
 }
 
-/** Who asks: the session that the panel shows, or one below it, which is then described. */
-export interface AskerView {
-  readonly agent?: string | undefined;
-  readonly description?: string | undefined;
-}
-
 export interface PermissionView {
   readonly kind: "permission";
   readonly id: string;
-  readonly asker: AskerView;
-  /** What is asked for: `bash`, `edit`, `external_directory`, … */
-  readonly permission: string;
+  /** Who asks; missing where that is not known. */
+  readonly asker?: string | undefined;
+  /** What is asked for: `Run a Command`. */
+  readonly title: string;
   /** What it is asked for: commands, files, addresses. Never cut: nobody is to allow what they cannot read. */
   readonly subjects: readonly string[];
   /** In the agent's own words. */
   readonly reason?: string | undefined;
   /** What the call would change in files, as a unified diff. */
   readonly diff?: Excerpt | undefined;
-  /** The patterns that "always" would allow from now on; empty where that is no answer. */
-  readonly always: readonly string[];
+  /** What "always" would allow from now on, in words; missing where that is no answer. */
+  readonly always?: string | undefined;
 }
 
 export interface QuestionView {
@@ -179,24 +162,13 @@ export interface QuestionView {
 export interface QuestionsView {
   readonly kind: "question";
   readonly id: string;
-  readonly asker: AskerView;
+  /** Who asks; missing where that is not known. */
+  readonly asker?: string | undefined;
   readonly questions: readonly QuestionView[];
 }
 
 /** What an agent waits for. */
 export type RequestView = PermissionView | QuestionsView;
-
-/** What the person says to a request. */
-export type ReplyView =
-  | {
-      readonly type: "permission";
-      readonly reply: "once" | "always" | "reject";
-      /** What to do instead. */
-      readonly message?: string | undefined;
-    }
-  /** One list of answers per question. */
-  | { readonly type: "question"; readonly answers: readonly (readonly string[])[] }
-  | { readonly type: "dismiss" };
 
 export interface RefusedPrompt {
   readonly prompt: string;
@@ -207,16 +179,25 @@ export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
 export type HostMessage =
-  /** `now` lets the page tell elapsed times by the clock that the timestamps come from, which may be another machine's. */
-  | { readonly type: "setup"; readonly strings: OutputStrings; readonly locale: string; readonly now: number }
+  /**
+   * `translations` are by the English text. `now` lets the page tell elapsed times by the clock that the timestamps come
+   * from, which may be another machine's.
+   */
+  | { readonly type: "setup"; readonly translations: Readonly<Record<string, string>>; readonly now: number }
   | { readonly type: "connection"; readonly connection: ConnectionView }
   | { readonly type: "task"; readonly task: TaskView }
   /** There is no such task (any more). */
   | { readonly type: "gone" }
-  /** The newest entries; `earlier` says whether there are others before them. */
-  | { readonly type: "conversation"; readonly entries: readonly Entry[]; readonly earlier: boolean }
-  /** Answers `earlier`: entries that go before all that was sent. */
-  | { readonly type: "earlier"; readonly entries: readonly Entry[]; readonly earlier: boolean }
+  /**
+   * The newest entries, in place of all that was sent; with `before`, those that go before it. `earlier` says whether there
+   * are others before them.
+   */
+  | {
+      readonly type: "conversation";
+      readonly entries: readonly Entry[];
+      readonly earlier: boolean;
+      readonly before?: string | undefined;
+    }
   | { readonly type: "changes"; readonly changes: readonly EntryChange[] }
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }
@@ -233,152 +214,51 @@ export type HostMessage =
 
 /** From the panel to the extension. */
 export type PanelMessage =
-  /** The page listens now; everything is to be sent. */
+  /** The page listens; everything is to be sent. */
   | { readonly type: "ready" }
-  | { readonly type: "reload" }
   /** Asks for the entries before the one named. */
   | { readonly type: "earlier"; readonly before: string }
   | { readonly type: "tool-detail"; readonly id: string }
-  /** Opens what a tool call got or gave as a document: complete, searchable. */
-  | { readonly type: "open-tool-text"; readonly id: string; readonly field: string }
+  /** Opens what a tool call got or gave as a document, complete and searchable; the file, where the field names one. */
+  | { readonly type: "open-field"; readonly id: string; readonly field: string }
   /** Opens what a tool call changed, or what a request would change, as a document: complete. */
   | { readonly type: "open-diff"; readonly id: string }
-  /** Opens the file that the tool call names in that field of its input. */
-  | { readonly type: "open-tool-file"; readonly id: string; readonly field: string }
   /** Opens a file that the agent wrote of: a path, with `:line` or `:line:column` if that was said. */
   | { readonly type: "open-path"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
   | { readonly type: "open-transcript" }
   | { readonly type: "copy-result" }
-  | { readonly type: "cancel" }
   | { readonly type: "resume"; readonly prompt: string }
-  | { readonly type: "fork" }
-  | { readonly type: "retry" }
-  | { readonly type: "adopt" }
-  | { readonly type: "show-changes" }
-  | { readonly type: "open-terminal" }
+  /** Runs a command of the extension on the task. */
+  | { readonly type: "run"; readonly command: PanelCommand }
   /** Answers the request of that ID. */
-  | { readonly type: "reply"; readonly id: string; readonly reply: ReplyView }
-  | { readonly type: "connect" };
+  | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
-/** Names the output of a tool call in `open-tool-text`; any other name is a field of its input. */
+/** Commands of the extension that the panel runs on its task. */
+export const PANEL_COMMANDS = [
+  "adopt",
+  "cancel",
+  "connect",
+  "fork",
+  "openInTerminal",
+  "retry",
+  "showChanges",
+] as const;
+export type PanelCommand = (typeof PANEL_COMMANDS)[number];
+
+/** Names the output of a tool call in `open-field`; any other name is a field of its input. */
 export const TOOL_OUTPUT = "";
 
-/** Everything that people read in the panel. `{0}`, `{1}` stand for values. */
-export interface OutputStrings {
-  readonly status: Readonly<Record<TaskView["status"], string>>;
-  readonly phase: Readonly<Record<ActivityView["phase"], string>>;
-  readonly toolStatus: Readonly<Record<ToolEntry["status"], string>>;
-  readonly origin: Readonly<Record<PromptEntry["origin"], string>>;
-  readonly resumedMark: string;
-  readonly forkedMark: string;
-  readonly agent: string;
-  readonly model: string;
-  readonly duration: string;
-  readonly cost: string;
-  readonly tokens: string;
-  /** Told as `{0} % of its ceiling`. */
-  readonly ceiling: { readonly task: string; readonly batch: string };
-  readonly tokensInput: string;
-  readonly tokensOutput: string;
-  readonly tokensReasoning: string;
-  readonly tokensCacheRead: string;
-  readonly tokensCacheWrite: string;
-  readonly taskID: string;
-  readonly sessionID: string;
-  readonly subagent: string;
-  readonly subagentHint: string;
-  readonly adopt: string;
-  readonly adoptAndResume: string;
-  readonly conversation: string;
-  readonly toolRunning: string;
-  readonly toolRunningTitled: string;
-  readonly retryIn: string;
-  readonly silentFor: string;
-  readonly toolCall: string;
-  readonly toolCalls: string;
-  readonly reasoning: string;
-  readonly reasoningFor: string;
-  readonly reasoningNow: string;
-  readonly input: string;
-  readonly output: string;
-  readonly changes: string;
-  readonly noInput: string;
-  readonly noOutput: string;
-  readonly outputPending: string;
-  readonly showAll: string;
-  readonly showWholeDiff: string;
-  readonly openFile: string;
-  readonly attachment: string;
-  readonly interrupted: string;
-  readonly failed: string;
-  readonly errorRemedy: string;
-  readonly compaction: string;
-  readonly copyCode: string;
-  readonly copyMessage: string;
-  readonly copied: string;
-  readonly noAnswer: string;
-  readonly cancel: string;
-  readonly copyResult: string;
-  readonly openTranscript: string;
-  readonly fork: string;
-  readonly retry: string;
-  readonly retrying: string;
-  readonly retried: string;
-  readonly showChanges: string;
-  readonly openTerminal: string;
-  readonly connect: string;
-  readonly reload: string;
-  readonly jumpToLatest: string;
-  readonly loading: string;
-  readonly loadingEarlier: string;
-  readonly empty: string;
-  readonly emptyQueued: string;
-  readonly emptyDisconnected: string;
-  readonly loadFailed: string;
-  readonly disconnected: string;
-  readonly connecting: string;
-  readonly gone: string;
-  readonly goneRemedy: string;
-  readonly resumeLabel: string;
-  readonly resumePlaceholder: string;
-  readonly resume: string;
-  readonly resumeHint: string;
-  readonly resumeFailed: string;
-  readonly requests: RequestStrings;
+interface Typed {
+  readonly type: string;
 }
 
-export interface RequestStrings {
-  /** Names the region that holds what waits. */
-  readonly region: string;
-  /** What an agent asks for, by the name of the permission. */
-  readonly asks: Readonly<Record<string, string>>;
-  /** The same for a permission that is not among them. */
-  readonly asksOther: string;
-  readonly hasQuestion: string;
-  readonly hasQuestions: string;
-  /** Stands for an agent whose name is not known. */
-  readonly someAgent: string;
-  readonly below: string;
-  readonly reason: string;
-  readonly allowOnce: string;
-  readonly allowAlways: string;
-  readonly alwaysCovers: string;
-  readonly alwaysCoversAll: string;
-  readonly reject: string;
-  readonly rejectHint: string;
-  readonly rejectWithMessage: string;
-  readonly messageLabel: string;
-  readonly messagePlaceholder: string;
-  readonly sendReject: string;
-  readonly back: string;
-  readonly ownAnswer: string;
-  readonly severalAllowed: string;
-  readonly submit: string;
-  readonly submitHint: string;
-  readonly dismiss: string;
-  readonly dismissHint: string;
-  readonly failed: string;
-  /** Somebody answered it elsewhere meanwhile. */
-  readonly answered: string;
+/** One handler for each kind of message: leaving one out does not compile. */
+export type Handlers<M extends Typed> = {
+  readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
+};
+
+export function dispatch<M extends Typed>(handlers: Handlers<M>, message: M): void {
+  const handle = handlers[message.type as M["type"]] as (message: M) => void;
+  handle(message);
 }

@@ -1,7 +1,6 @@
 import type { ConnectionView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
-import { primary } from "./footer.ts";
+import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 
 /** Says above the conversation why it may not be what it seems: no connection, or no such task any more. */
@@ -24,23 +23,47 @@ export class Banner {
   }
 
   private draw(): void {
-    const { strings, post } = this.context;
+    const { l10n, post } = this.context;
     const kind = this.isGone ? "gone" : this.connection;
     // Drawn anew, its button would lose the focus.
     if (kind === this.shown) return;
     this.shown = kind;
     const line = h("div", { class: "column" });
     if (kind === "gone")
-      line.append(icon("cancelled"), h("span", {}, h("strong", {}, strings.gone), " ", strings.goneRemedy));
-    else if (kind === "connecting") line.append(icon("running"), h("span", {}, strings.connecting));
+      line.append(
+        icon("cancelled"),
+        h(
+          "span",
+          {},
+          h("strong", {}, l10n.t("This task no longer exists.")),
+          " ",
+          l10n.t("Its session was deleted on the server. Launch a new task to do the work again."),
+        ),
+      );
+    else if (kind === "connecting")
+      line.append(icon("running"), h("span", {}, l10n.t("Connecting to OpenCode…")));
     else if (kind === "disconnected")
       line.append(
         icon("offline"),
-        h("span", {}, strings.disconnected),
-        primary(strings.connect, () => post({ type: "connect" })),
+        h("span", {}, l10n.t("Not connected to OpenCode. What you see may be out of date.")),
+        button("primary", () => post({ type: "run", command: "connect" }), l10n.t("Connect")),
       );
     this.element.replaceChildren(line);
     this.element.dataset["kind"] = kind;
     this.element.hidden = kind === "connected";
+  }
+}
+
+const SHOWN_MS = 6_000;
+
+/** Says something small for a moment, to those who see the page. */
+export class Toast {
+  readonly element = h("p", { class: "toast", "aria-hidden": "true", dir: "auto" });
+  private timer: number | undefined;
+
+  show(text: string): void {
+    window.clearTimeout(this.timer);
+    this.element.textContent = text;
+    this.timer = window.setTimeout(() => (this.element.textContent = ""), SHOWN_MS);
   }
 }

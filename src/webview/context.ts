@@ -1,10 +1,11 @@
-import type { OutputStrings, PanelMessage } from "../protocol/output.ts";
-import type { Formatter } from "./format.ts";
+import type { PanelMessage } from "../protocol/output.ts";
+import type { Formatter } from "../protocol/format.ts";
+import type { L10n } from "./l10n.ts";
 import type { MarkdownRenderer } from "./markdown.ts";
 
 /** What every part of the page needs. */
 export interface Context {
-  readonly strings: OutputStrings;
+  readonly l10n: L10n;
   readonly format: Formatter;
   readonly markdown: MarkdownRenderer;
   /** Milliseconds since 1970, by the clock of the extension. */

@@ -1,16 +1,22 @@
 import type { Excerpt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { diffLines, type DiffLine } from "./diff-lines.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
+
+/** A line of a diff. `number` is its line in the new file, of a removed one that in the old file; undefined: not known. */
+export interface DiffLine {
+  readonly kind: "added" | "removed" | "context" | "hunk" | "file";
+  /** With its sign, so that nobody needs the colours. */
+  readonly text: string;
+  readonly number?: number | undefined;
+}
 
 /** A diff with its line numbers; a long one with a button that opens the whole of it. */
-export function diffView(id: string, { text, total }: Excerpt, { strings, format, post }: Context): Node[] {
+export function diffView(id: string, { text, total }: Excerpt, { l10n, format, post }: Context): Node[] {
   const lines = diffLines(text);
   const isNumbered = lines.some(({ number }) => number !== undefined);
   const view = h(
     "div",
-    { class: "diff", tabindex: "0", role: "group", "aria-label": strings.changes },
+    { class: "diff", tabindex: "0", role: "group", "aria-label": l10n.t("Changes") },
     // One text for all numbers: a cell for each line would cost the page an element for each.
     isNumbered &&
       h(
@@ -21,12 +27,8 @@ export function diffView(id: string, { text, total }: Excerpt, { strings, format
     h("pre", { class: "diff-text", dir: "ltr" }, ...runs(lines)),
   );
   if (text.length === total) return [view];
-  const all = h(
-    "button",
-    { type: "button", class: "link" },
-    fill(strings.showWholeDiff, format.number(total)),
-  );
-  all.addEventListener("click", () => post({ type: "open-diff", id }));
+  const label = l10n.t("Open all changes ({0} characters)", format.number(total));
+  const all = button("link", () => post({ type: "open-diff", id }), label);
   return [view, h("p", { class: "detail-note" }, all)];
 }
 
@@ -39,4 +41,56 @@ function runs(lines: readonly DiffLine[]): Node[] {
     else runs.push({ kind, text });
   }
   return runs.map(({ kind, text }) => h("span", { class: `diff-line ${kind}` }, text === "" ? "\n" : text));
+}
+
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+const KINDS: Readonly<Record<string, DiffLine["kind"]>> = { "+": "added", "-": "removed", "@": "hunk" };
+
+/** Reads a unified diff, or a patch without line numbers. Files are named where there are several. */
+export function diffLines(diff: string): readonly DiffLine[] {
+  const lines: DiffLine[] = [];
+  /** Where the hunk is in both files, and how many lines it still has there. */
+  let hunk: { old: number; fresh: number; oldLeft: number; freshLeft: number } | undefined;
+  for (const line of diff.replace(/\n$/, "").split("\n")) {
+    if (hunk && hunk.oldLeft <= 0 && hunk.freshLeft <= 0) hunk = undefined;
+    const sign = line.charAt(0);
+    const numbers = HUNK.exec(line);
+    if (numbers) {
+      const [, old, oldCount = "1", fresh, freshCount = "1"] = numbers;
+      hunk = {
+        old: Number(old),
+        fresh: Number(fresh),
+        oldLeft: Number(oldCount),
+        freshLeft: Number(freshCount),
+      };
+      lines.push({ kind: "hunk", text: line });
+    } else if (!hunk && /^(?:\+\+\+ |\*\*\* (?:Add|Update|Delete) File: )/.test(line)) {
+      lines.push({ kind: "file", text: fileName(line) });
+    } else if (!hunk && /^(?:Index: |={3,}$|--- |diff |index |\*\*\* )/.test(line)) {
+      continue;
+    } else if (sign === "\\") {
+      lines.push({ kind: "context", text: line });
+    } else {
+      const kind = KINDS[sign] ?? "context";
+      lines.push({ kind, text: line, number: kind === "removed" ? hunk?.old : hunk?.fresh });
+      if (!hunk) continue;
+      if (kind !== "added") {
+        hunk.old++;
+        hunk.oldLeft--;
+      }
+      if (kind !== "removed") {
+        hunk.fresh++;
+        hunk.freshLeft--;
+      }
+    }
+  }
+  const files = lines.filter(({ kind }) => kind === "file").length;
+  return files > 1 ? lines : lines.filter(({ kind }) => kind !== "file");
+}
+
+function fileName(line: string): string {
+  return line
+    .replace(/^(?:\+\+\+ |\*\*\* \w+ File: )/, "")
+    .replace(/\t.*$/, "")
+    .replace(/^b\//, "");
 }

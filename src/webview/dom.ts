@@ -15,6 +15,16 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+export function button(
+  look: string,
+  run: (event: MouseEvent) => void,
+  ...children: readonly Child[]
+): HTMLButtonElement {
+  const element = h("button", { type: "button", class: look }, ...children);
+  element.addEventListener("click", run);
+  return element;
+}
+
 /** Makes `element` hold the children of `fragment`, leaving in place those at its start that are equal already. */
 export function replaceChangedTail(element: Element, fragment: DocumentFragment): void {
   let old = element.firstChild;

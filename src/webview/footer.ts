@@ -1,9 +1,9 @@
 import type { ActivityView, TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
 import type { ResumeBox } from "./resume-box.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 
 /** Below the conversation: what the task is doing, or how it ended and the way on. */
 export class Footer {
@@ -22,9 +22,9 @@ export class Footer {
     private readonly context: Context,
     private readonly resume: ResumeBox,
   ) {
-    const { strings, post } = context;
-    this.retry = primary(strings.retry, (event) => this.askForRetry(event));
-    this.adopt = primary(strings.adopt, () => post({ type: "adopt" }));
+    const { l10n, post } = context;
+    this.retry = button("primary", (event) => this.askForRetry(event), l10n.t("Retry"));
+    this.adopt = button("primary", () => post({ type: "run", command: "adopt" }), l10n.t("Adopt"));
     this.element.append(this.content);
     this.element.hidden = true;
   }
@@ -45,8 +45,8 @@ export class Footer {
 
   /** The box stays the same element, so that what is being typed is not disturbed. */
   private showResume({ kind }: TaskView): void {
-    const { resume, adoptAndResume } = this.context.strings;
-    this.resume.label(kind === "task" ? resume : adoptAndResume);
+    const { l10n } = this.context;
+    this.resume.label(kind === "task" ? l10n.t("Resume") : l10n.t("Adopt and Resume"));
     this.hold(this.resume.element);
   }
 
@@ -56,9 +56,9 @@ export class Footer {
 
   /** Whether a retry is under way. */
   showRetrying(isRetrying: boolean): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     this.isRetrying = isRetrying;
-    this.retry.textContent = isRetrying ? strings.retrying : strings.retry;
+    this.retry.textContent = isRetrying ? l10n.t("Retrying…") : l10n.t("Retry");
     // Really disabled, it would lose the focus.
     this.retry.setAttribute("aria-disabled", String(isRetrying));
   }
@@ -67,11 +67,11 @@ export class Footer {
     // Each retry costs: who double-clicks wants one.
     if (this.isRetrying || clicks > 1) return;
     this.showRetrying(true);
-    this.context.post({ type: "retry" });
+    this.context.post({ type: "run", command: "retry" });
   }
 
   private activityLine(activity: ActivityView): HTMLElement {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const { phase, toolCalls } = activity;
     const line = h(
       "div",
@@ -84,7 +84,9 @@ export class Footer {
         h(
           "span",
           { class: "activity-count" },
-          toolCalls === 1 ? strings.toolCall : fill(strings.toolCalls, this.context.format.number(toolCalls)),
+          toolCalls === 1
+            ? l10n.t("1 tool call")
+            : l10n.t("{0} tool calls", this.context.format.number(toolCalls)),
         ),
       );
     return line;
@@ -92,14 +94,17 @@ export class Footer {
 
   /** How it ended; a task can be tried again, a subagent once it is adopted. */
   private showEnding({ kind, status, error = "" }: TaskView): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const isError = status === "error";
     const isTask = kind === "task";
-    const lines = [isError ? error : "", isTask ? strings.errorRemedy : ""].filter((line) => line !== "");
+    const lines = [
+      isError ? error : "",
+      isTask ? l10n.t("Retry starts a new task with the same prompt.") : "",
+    ].filter((line) => line !== "");
     const name: IconName = isError ? "error" : "cancelled";
     const button = isTask ? this.retry : this.adopt;
     this.endingText.replaceChildren(
-      h("strong", {}, isError ? strings.failed : strings.status.cancelled),
+      h("strong", {}, isError ? l10n.t("The task failed") : statusWord(l10n, "cancelled")),
       ...lines.map((line) => h("p", { dir: "auto" }, line)),
     );
     const look = `ending ending-${name}`;
@@ -129,23 +134,21 @@ function phaseIcon(phase: ActivityView["phase"]): IconName {
 }
 
 /** What goes on, in words. */
-function activityText(activity: ActivityView, { strings, format, now }: Context): string {
+function activityText(activity: ActivityView, { l10n, format, now }: Context): string {
   const { phase, tool, retry, lastUpdate } = activity;
   if (phase === "tool" && tool)
     return tool.title === undefined || tool.title === ""
-      ? fill(strings.toolRunning, tool.name)
-      : fill(strings.toolRunningTitled, tool.name, tool.title);
+      ? l10n.t("Running {0}", tool.name)
+      : l10n.t("Running {0}: {1}", tool.name, tool.title);
   if (phase === "retrying" && retry) {
-    const wait = fill(strings.retryIn, format.elapsed(retry.next - now()), format.number(retry.attempt));
-    return `${retry.message === "" ? strings.phase.retrying : retry.message} · ${wait}`;
+    const wait = l10n.t(
+      "{0} · attempt {1}",
+      format.duration(retry.next - now()),
+      format.number(retry.attempt),
+    );
+    return `${retry.message === "" ? phaseWord(l10n, phase) : retry.message} · ${wait}`;
   }
   if (phase === "stalled")
-    return fill(strings.silentFor, strings.phase.stalled, format.elapsed(now() - lastUpdate));
-  return strings.phase[phase];
-}
-
-export function primary(label: string, run: (event: MouseEvent) => void): HTMLButtonElement {
-  const button = h("button", { type: "button", class: "primary" }, label);
-  button.addEventListener("click", run);
-  return button;
+    return l10n.t("{0} for {1}", phaseWord(l10n, phase), format.duration(now() - lastUpdate));
+  return phaseWord(l10n, phase);
 }

@@ -1,8 +1,8 @@
 import type { TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 
 const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   running: "running",
@@ -28,14 +28,18 @@ export class Header {
   private task: TaskView | undefined;
 
   constructor(private readonly context: Context) {
-    const { strings, post } = context;
-    this.cancel = action("stop", strings.cancel, () => post({ type: "cancel" }));
-    this.adopt = action("adopt", strings.adopt, () => post({ type: "adopt" }));
-    this.fork = action("fork", strings.fork, () => post({ type: "fork" }));
-    this.changes = action("diff", strings.showChanges, () => post({ type: "show-changes" }));
-    this.copyResult = action("copy", strings.copyResult, () => post({ type: "copy-result" }));
-    const open = action("document", strings.openTranscript, () => post({ type: "open-transcript" }));
-    this.terminal = action("terminal", strings.openTerminal, () => post({ type: "open-terminal" }));
+    const { l10n, post } = context;
+    this.cancel = action("stop", l10n.t("Cancel"), () => post({ type: "run", command: "cancel" }));
+    this.adopt = action("adopt", l10n.t("Adopt"), () => post({ type: "run", command: "adopt" }));
+    this.fork = action("fork", l10n.t("Fork"), () => post({ type: "run", command: "fork" }));
+    this.changes = action("diff", l10n.t("Show Changes"), () =>
+      post({ type: "run", command: "showChanges" }),
+    );
+    this.copyResult = action("copy", l10n.t("Copy Result"), () => post({ type: "copy-result" }));
+    const open = action("document", l10n.t("Open as Document"), () => post({ type: "open-transcript" }));
+    this.terminal = action("terminal", l10n.t("Open in Terminal"), () =>
+      post({ type: "run", command: "openInTerminal" }),
+    );
     const actions = h("div", { class: "actions" });
     actions.append(this.cancel, this.adopt, this.fork, this.changes, this.copyResult, open, this.terminal);
     this.element.append(
@@ -45,10 +49,10 @@ export class Header {
   }
 
   show(task: TaskView): void {
-    const { strings, format } = this.context;
+    const { l10n, format } = this.context;
     this.task = task;
     this.element.hidden = false;
-    const marks = [task.resumeCount > 0 && strings.resumedMark, task.isForked && strings.forkedMark];
+    const marks = [task.resumeCount > 0 && l10n.t("(resumed)"), task.isForked && l10n.t("(forked)")];
     this.title.replaceChildren(
       h("span", { title: task.description }, task.description),
       ...marks.flatMap((mark) => (mark === false ? [] : [" ", h("small", { class: "mark" }, mark)])),
@@ -61,34 +65,48 @@ export class Header {
 
     const { input, output, reasoning, cacheRead, cacheWrite } = task.tokens;
     const tokens = [
-      fill(strings.tokensInput, format.number(input)),
-      fill(strings.tokensOutput, format.number(output)),
-      fill(strings.tokensReasoning, format.number(reasoning)),
-      fill(strings.tokensCacheRead, format.number(cacheRead)),
-      fill(strings.tokensCacheWrite, format.number(cacheWrite)),
+      l10n.t("Input: {0}", format.number(input)),
+      l10n.t("Output: {0}", format.number(output)),
+      l10n.t("Reasoning: {0}", format.number(reasoning)),
+      l10n.t("Cache read: {0}", format.number(cacheRead)),
+      l10n.t("Cache written: {0}", format.number(cacheWrite)),
     ].join("\n");
     const total = input + output + reasoning + cacheRead + cacheWrite;
     this.facts.replaceChildren(
       this.status(task),
-      ...(isTask ? [] : [h("li", { title: strings.subagentHint }, strings.subagent)]),
-      ...(task.agent === undefined ? [] : [fact(strings.agent, h("bdi", {}, task.agent))]),
-      ...(task.model === undefined ? [] : [fact(strings.model, h("bdi", {}, task.model))]),
-      fact(strings.duration, this.duration),
+      ...(isTask
+        ? []
+        : [
+            h(
+              "li",
+              {
+                title: l10n.t(
+                  "An agent or the terminal launched it. Adopt it to make it a task of yours, with all that can be done with one.",
+                ),
+              },
+              l10n.t("OpenCode's own subagent"),
+            ),
+          ]),
+      ...(task.agent === undefined ? [] : [fact(l10n.t("Agent"), h("bdi", {}, task.agent))]),
+      ...(task.model === undefined ? [] : [fact(l10n.t("Model"), h("bdi", {}, task.model))]),
+      fact(l10n.t("Duration"), this.duration),
       ...(task.ceiling
         ? [
             h(
               "li",
               { class: "near-ceiling" },
-              fill(strings.ceiling[task.ceiling.scope], format.number(task.ceiling.percent)),
+              task.ceiling.scope === "task"
+                ? l10n.t("{0} % of its ceiling", format.number(task.ceiling.percent))
+                : l10n.t("{0} % of its batch's ceiling", format.number(task.ceiling.percent)),
             ),
           ]
         : []),
-      ...(task.cost > 0 ? [fact(strings.cost, format.cost(task.cost))] : []),
-      ...(total > 0 ? [h("li", { title: tokens }, fill(strings.tokens, format.amount(total)))] : []),
+      ...(task.cost > 0 ? [fact(l10n.t("Cost"), format.cost(task.cost))] : []),
+      ...(total > 0 ? [h("li", { title: tokens }, l10n.t("{0} tokens", format.amount(total)))] : []),
       h(
         "li",
         { class: "fact-id", title: task.id },
-        fill(isTask ? strings.taskID : strings.sessionID, task.shortID),
+        isTask ? l10n.t("Task {0}", task.shortID) : l10n.t("Session {0}", task.shortID),
       ),
     );
     this.tick();
@@ -96,11 +114,11 @@ export class Header {
 
   /** One that waits for a person does not run on. */
   private status({ status, activity }: TaskView): HTMLElement {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const phase = activity?.phase;
     return phase === "needs-permission" || phase === "needs-answer"
-      ? h("li", { class: "status status-waiting" }, icon("question"), strings.phase[phase])
-      : h("li", { class: `status status-${status}` }, icon(STATUS_ICONS[status]), strings.status[status]);
+      ? h("li", { class: "status status-waiting" }, icon("question"), phaseWord(l10n, phase))
+      : h("li", { class: `status status-${status}` }, icon(STATUS_ICONS[status]), statusWord(l10n, status));
   }
 
   /** Brings the clock up to date. */
@@ -109,7 +127,7 @@ export class Header {
     const { startedAt, endedAt } = this.task;
     this.duration.textContent =
       endedAt === undefined
-        ? this.context.format.elapsed(this.context.now() - startedAt)
+        ? this.context.format.duration(this.context.now() - startedAt)
         : this.context.format.duration(endedAt - startedAt);
   }
 
@@ -126,8 +144,8 @@ function fact(label: string, value: Node | string): HTMLElement {
 
 /** A button that shows its name when pointed at, and has it for those who do not see it. */
 export function action(name: IconName, label: string, run: () => void): HTMLButtonElement {
-  const attributes = { type: "button", class: "action", title: label, "aria-label": label };
-  const button = h("button", attributes, icon(name));
-  button.addEventListener("click", run);
-  return button;
+  const element = button("action", run, icon(name));
+  element.title = label;
+  element.ariaLabel = label;
+  return element;
 }

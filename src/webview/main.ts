@@ -1,6 +1,6 @@
-import { dispatch } from "../protocol/dispatch.ts";
-import type { HostMessage, PanelMessage } from "../protocol/output.ts";
-import { Formatter } from "./format.ts";
+import { dispatch, type HostMessage, type PanelMessage } from "../protocol/output.ts";
+import { Formatter } from "../protocol/format.ts";
+import { L10n } from "./l10n.ts";
 import { MarkdownRenderer } from "./markdown.ts";
 import { PageStateStore, type EditorApi } from "./page-state.ts";
 import { Page } from "./page.ts";
@@ -18,13 +18,14 @@ window.addEventListener("message", ({ data }: MessageEvent<HostMessage>) => {
     if (page) dispatch(page.handlers, data);
     return;
   }
-  const { strings, locale, now } = data;
+  const { translations, now } = data;
   const offset = now - Date.now();
+  const l10n = new L10n(translations);
   page ??= new Page(
     {
-      strings,
-      format: new Formatter(locale),
-      markdown: new MarkdownRenderer(strings.copyCode),
+      l10n,
+      format: new Formatter(document.documentElement.lang),
+      markdown: new MarkdownRenderer(l10n.t("Copy")),
       now: () => Date.now() + offset,
       post,
     },

@@ -1,5 +1,7 @@
 /** What outlives the page: the editor keeps it while the panel is hidden and across reloads of the window. */
 export interface PageState {
+  /** Of the form of what is kept: what a page of another version left is not used. */
+  readonly version: 1;
   readonly taskID: string;
   /** Entries that the reader opened. */
   readonly opened: readonly string[];
@@ -33,7 +35,11 @@ export class PageStateStore {
     private readonly api: EditorApi,
     taskID: string,
   ) {
-    this.state = { opened: [], draft: "", replies: {}, ...stored(api.getState(), taskID), taskID };
+    const kept = api.getState() as Partial<PageState> | undefined;
+    this.state =
+      kept?.version === 1 && kept.taskID === taskID
+        ? (kept as PageState)
+        : { version: 1, taskID, opened: [], draft: "", replies: {} };
     api.setState(this.state);
   }
 
@@ -41,7 +47,7 @@ export class PageStateStore {
     return this.state;
   }
 
-  update(change: Partial<Omit<PageState, "taskID">>): void {
+  update(change: Partial<Omit<PageState, "version" | "taskID">>): void {
     this.state = { ...this.state, ...change };
     this.timer ??= window.setTimeout(() => this.write(), WRITE_DELAY_MS);
   }
@@ -55,45 +61,3 @@ export class PageStateStore {
 }
 
 const WRITE_DELAY_MS = 150;
-
-/** The editor hands back what this page, or an earlier version of it, stored. */
-function stored(value: unknown, taskID: string): Partial<PageState> {
-  if (typeof value !== "object" || value === null) return {};
-  const state = value as Partial<Record<keyof PageState, unknown>>;
-  if (state.taskID !== taskID) return {};
-  const { opened, draft, replies, reading } = state;
-  return {
-    ...(Array.isArray(opened) ? { opened: opened.filter((id) => typeof id === "string") } : {}),
-    ...(typeof draft === "string" ? { draft } : {}),
-    ...(isRecord(replies) ? { replies: drafts(replies) } : {}),
-    ...(isReading(reading) ? { reading } : {}),
-  };
-}
-
-function drafts(replies: Readonly<Record<string, unknown>>): Record<string, ReplyDraft> {
-  return Object.fromEntries(
-    Object.entries(replies).flatMap(([id, value]) => (isDraft(value) ? [[id, value] as const] : [])),
-  );
-}
-
-function isDraft(value: unknown): value is ReplyDraft {
-  if (!isRecord(value)) return false;
-  const { message = "", answers = [] } = value;
-  return (
-    typeof message === "string" &&
-    Array.isArray(answers) &&
-    answers.every(
-      (answer) => isRecord(answer) && Array.isArray(answer["chosen"]) && typeof answer["own"] === "string",
-    )
-  );
-}
-
-function isReading(value: unknown): value is NonNullable<PageState["reading"]> {
-  if (!isRecord(value)) return false;
-  const { entryID, segment, top } = value;
-  return typeof entryID === "string" && typeof segment === "number" && typeof top === "number";
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
-}

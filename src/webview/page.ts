@@ -1,19 +1,18 @@
-import type { Handlers } from "../protocol/dispatch.ts";
 import { isSafeLink } from "../protocol/output-guard.ts";
-import type { ConnectionView, HostMessage, TaskView } from "../protocol/output.ts";
-import { Banner } from "./banner.ts";
+import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protocol/output.ts";
+import { Banner, Toast } from "./banner.ts";
 import type { Context } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
-import { h } from "./dom.ts";
-import { Footer, primary } from "./footer.ts";
+import { button, h } from "./dom.ts";
+import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
+import { phaseWord, statusWord } from "./l10n.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
 import { requestTitle } from "./request-card.ts";
 import { Requests } from "./requests.ts";
 import { ResumeBox } from "./resume-box.ts";
 import { RowView, type Disclosures } from "./row-view.ts";
-import { Toast } from "./toast.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
 
@@ -29,17 +28,14 @@ const TOLD_PHASES: ReadonlySet<string> = new Set([
 
 /** The output panel: one task, its conversation and what can be done with it. */
 export class Page {
-  /** What the page does with each message of the extension, once it knows its strings. */
+  /** What the page does with each message of the extension. */
   readonly handlers: Handlers<Exclude<HostMessage, { type: "setup" }>> = {
     connection: ({ connection }) => this.showConnection(connection),
     task: ({ task }) => this.showTask(task),
     gone: () => this.showGone(),
-    conversation: ({ entries, earlier }) => {
-      this.conversation.reset(entries, earlier);
-      this.didLoad();
-    },
-    earlier: ({ entries, earlier }) => {
-      this.conversation.prepend(entries, earlier);
+    conversation: ({ entries, earlier, before }) => {
+      if (before === undefined) this.conversation.reset(entries, earlier);
+      else this.conversation.prepend(entries, earlier);
       this.didLoad();
     },
     changes: ({ changes }) => {
@@ -55,7 +51,12 @@ export class Page {
     "resume-done": ({ refused }) => this.resume.done(refused),
     retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
-      for (const request of this.requests.show(requests)) this.tell(requestTitle(request, this.context));
+      for (const request of this.requests.show(requests)) {
+        const title = requestTitle(request, this.context);
+        this.tell(
+          request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker),
+        );
+      }
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     note: ({ text }) => this.note(text),
@@ -88,7 +89,7 @@ export class Page {
     private readonly state: PageStateStore,
     root: HTMLElement,
   ) {
-    const { strings } = context;
+    const { l10n } = context;
     this.opened = new Set(state.current.opened);
     this.pendingReading = state.current.reading;
     this.tools = new ToolView(context);
@@ -101,19 +102,19 @@ export class Page {
     });
     this.footer = new Footer(context, this.resume);
     this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
-    this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": strings.conversation });
-    this.earlier = h("p", { class: "earlier", hidden: true }, strings.loadingEarlier);
+    this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": l10n.t("Conversation") });
+    this.earlier = h("p", { class: "earlier", hidden: true }, l10n.t("Loading earlier messages…"));
 
     const disclosures: Disclosures = {
       isOpen: (id) => this.opened.has(id),
       toggle: (row) => this.toggle(row),
     };
-    const jump = h(
-      "button",
-      { type: "button", class: "jump", hidden: true },
-      icon("down"),
-      strings.jumpToLatest,
-    );
+    const follow = (): void => {
+      this.list.follow();
+      this.scroller.focus({ preventScroll: true });
+    };
+    const jump = button("jump", follow, icon("down"), l10n.t("Jump to latest"));
+    jump.hidden = true;
     const observer: ConversationObserver = {
       onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
       onChange: (row) => this.list.onChange(row),
@@ -123,10 +124,6 @@ export class Page {
     this.list = new VirtualList(this.scroller, this.conversation.rows, rowView, () => {
       jump.hidden = this.list.following;
       this.keepReadingPosition();
-    });
-    jump.addEventListener("click", () => {
-      this.list.follow();
-      this.scroller.focus({ preventScroll: true });
     });
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
@@ -161,14 +158,15 @@ export class Page {
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
-    this.tell(this.context.strings.gone);
+    this.tell(this.context.l10n.t("This task no longer exists."));
   }
 
   private showConnection(connection: ConnectionView): void {
     this.connection = connection;
     this.banner.showConnection(connection);
     this.showPlaceholder();
-    if (connection === "disconnected") this.tell(this.context.strings.disconnected);
+    if (connection === "disconnected")
+      this.tell(this.context.l10n.t("Not connected to OpenCode. What you see may be out of date."));
   }
 
   private didLoad(): void {
@@ -183,26 +181,35 @@ export class Page {
 
   /** What stands in for a conversation while there is none to show. */
   private showPlaceholder(): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
     if (this.isLoaded)
-      this.placeholder.textContent = this.task?.activity ? strings.emptyQueued : strings.empty;
+      this.placeholder.textContent = this.task?.activity
+        ? l10n.t("The conversation appears here once the task starts.")
+        : l10n.t("Nothing was said in this task.");
     else
       this.placeholder.textContent =
-        this.connection === "connected" ? strings.loading : strings.emptyDisconnected;
+        this.connection === "connected"
+          ? l10n.t("Loading the conversation…")
+          : l10n.t("The conversation appears here once OpenCode is connected.");
   }
 
   private showLoadFailure(message: string): void {
-    const { strings, post } = this.context;
+    const { l10n, post } = this.context;
     this.placeholder.hidden = false;
     this.placeholder.replaceChildren(
       h(
         "div",
         { class: "problem", role: "alert" },
         icon("error"),
-        h("div", { class: "problem-text" }, h("strong", {}, strings.loadFailed), h("p", {}, message)),
+        h(
+          "div",
+          { class: "problem-text" },
+          h("strong", {}, l10n.t("The conversation could not be loaded")),
+          h("p", {}, message),
+        ),
       ),
-      primary(strings.reload, () => post({ type: "reload" })),
+      button("primary", () => post({ type: "ready" }), l10n.t("Try Again")),
     );
   }
 
@@ -232,15 +239,15 @@ export class Page {
   }
 
   private async copyCode(button: Element): Promise<void> {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     await this.copy(button.closest(".code")?.querySelector("code")?.textContent ?? "");
-    button.textContent = strings.copied;
-    window.setTimeout(() => (button.textContent = strings.copyCode), COPIED_MS);
+    button.textContent = l10n.t("Copied");
+    window.setTimeout(() => (button.textContent = l10n.t("Copy")), COPIED_MS);
   }
 
   private async copy(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
-    this.note(this.context.strings.copied);
+    this.note(this.context.l10n.t("Copied"));
   }
 
   private tick(): void {
@@ -249,7 +256,7 @@ export class Page {
     this.header.tick();
     this.footer.tick();
     for (const clock of this.scroller.querySelectorAll<HTMLElement>("[data-since]"))
-      clock.textContent = format.elapsed(now() - Number(clock.dataset["since"]));
+      clock.textContent = format.duration(now() - Number(clock.dataset["since"]));
   }
 
   private keepReadingPosition(): void {
@@ -272,10 +279,12 @@ export class Page {
   }
 
   private announce(task: TaskView): void {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const { activity, status } = task;
     this.tell(
-      activity && TOLD_PHASES.has(activity.phase) ? strings.phase[activity.phase] : strings.status[status],
+      activity && TOLD_PHASES.has(activity.phase)
+        ? phaseWord(l10n, activity.phase)
+        : statusWord(l10n, status),
     );
   }
 

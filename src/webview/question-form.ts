@@ -40,7 +40,7 @@ export class QuestionForm {
   }
 
   private field(question: QuestionView, index: number): Field {
-    const { requests: strings } = this.context.strings;
+    const { l10n } = this.context;
     const name = `${this.request.id}-${index}`;
     const type = question.multiple ? "checkbox" : "radio";
     const options = question.options.map((option) => {
@@ -49,13 +49,13 @@ export class QuestionForm {
     });
     const own = question.custom
       ? {
-          input: h("input", { type, name, "aria-label": strings.ownAnswer }),
+          input: h("input", { type, name, "aria-label": l10n.t("Another answer") }),
           text: h("input", {
             type: "text",
             class: "own-answer",
             dir: "auto",
-            "aria-label": strings.ownAnswer,
-            placeholder: strings.ownAnswer,
+            "aria-label": l10n.t("Another answer"),
+            placeholder: l10n.t("Another answer"),
           }),
         }
       : undefined;
@@ -70,7 +70,7 @@ export class QuestionForm {
         question.header === "" ? undefined : h("span", { class: "question-header" }, question.header),
         question.question,
       ),
-      question.multiple && h("p", { class: "request-note" }, strings.severalAllowed),
+      question.multiple && h("p", { class: "request-note" }, l10n.t("You can choose several.")),
       ...options.map(({ input, label, description }) =>
         h(
           "label",

@@ -1,8 +1,7 @@
-import type { PermissionView, QuestionsView, ReplyView, RequestView } from "../protocol/output.ts";
+import type { PermissionView, QuestionsView, RequestAnswer, RequestView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { diffView } from "./diff-view.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 import type { ReplyDraft } from "./page-state.ts";
 import { QuestionForm } from "./question-form.ts";
@@ -32,7 +31,9 @@ export class RequestCard {
         { class: "request-title", id: titleID },
         icon(request.kind === "permission" ? "shield" : "question"),
         h("span", {}, requestTitle(request, context)),
-        this.place(),
+        request.asker === undefined
+          ? undefined
+          : h("span", { class: "request-place", dir: "auto" }, request.asker),
       ),
     );
     if (request.kind === "permission") {
@@ -52,57 +53,51 @@ export class RequestCard {
   /** Takes in the reason, which may become known only after the request. */
   update(request: RequestView): void {
     if (request.kind !== "permission" || request.reason === undefined || this.reason.hasChildNodes()) return;
-    this.reason.append(h("span", {}, this.context.strings.requests.reason), request.reason);
+    this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), request.reason);
   }
 
   /** The reply was not taken. */
   fail(error: string): void {
     this.isSending = false;
-    this.problem.textContent = fill(this.context.strings.requests.failed, error);
+    this.problem.textContent = this.context.l10n.t("The answer was not taken: {0}", error);
     this.refresh();
   }
 
-  /** Where the question comes from, if not from what the panel shows. */
-  private place(): HTMLElement | undefined {
-    const { description } = this.request.asker;
-    if (description === undefined) return undefined;
-    const text = fill(this.context.strings.requests.below, description);
-    return h("span", { class: "request-place", dir: "auto" }, text);
-  }
-
   private *permission({ id, subjects, diff }: PermissionView): Generator<HTMLElement | Node> {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     yield this.reason;
     if (subjects.length > 0)
       yield h(
         "div",
-        { class: "request-subjects", tabindex: "0", role: "group", "aria-label": strings.input },
+        { class: "request-subjects", tabindex: "0", role: "group", "aria-label": l10n.t("Input") },
         ...subjects.map((text) => h("pre", { dir: "ltr" }, text)),
       );
     if (diff) yield* diffView(id, diff, this.context);
   }
 
   private permissionButtons({ always }: PermissionView, draft: ReplyDraft | undefined): HTMLElement {
-    const { requests: strings } = this.context.strings;
+    const { l10n } = this.context;
     const answer = (reply: "once" | "always" | "reject") => () => this.send({ type: "permission", reply });
-    const bar = h("div", { class: "request-bar" }, this.button(strings.allowOnce, "primary", answer("once")));
+    const bar = h(
+      "div",
+      { class: "request-bar" },
+      this.button(l10n.t("Allow Once"), "primary", answer("once")),
+    );
     const covers = h("p", { class: "request-note" });
-    if (always.length > 0) {
-      bar.append(this.button(strings.allowAlways, "secondary", answer("always"), covers));
-      covers.textContent = always.includes("*")
-        ? strings.alwaysCoversAll
-        : fill(strings.alwaysCovers, always.join(", "));
+    if (always !== undefined) {
+      bar.append(this.button(l10n.t("Always Allow"), "secondary", answer("always"), covers));
+      covers.textContent = l10n.t("{0}: {1}", l10n.t("Always Allow"), always);
     }
-    const reject = this.button(strings.reject, "secondary", answer("reject"));
-    reject.title = strings.rejectHint;
-    const explain = this.button(strings.rejectWithMessage, "secondary", () => show(true));
+    const reject = this.button(l10n.t("Reject"), "secondary", answer("reject"));
+    reject.title = l10n.t("The agent stops");
+    const explain = this.button(l10n.t("Reject with Message…"), "secondary", () => show(true));
     bar.append(reject, explain);
 
     const text = h("textarea", {
       rows: "2",
       dir: "auto",
-      "aria-label": strings.messageLabel,
-      placeholder: strings.messagePlaceholder,
+      "aria-label": l10n.t("What is it to do instead?"),
+      placeholder: l10n.t("The agent reads this and goes on another way"),
     });
     text.value = draft?.message ?? "";
     text.addEventListener("input", () => this.onDidEdit({ message: text.value }));
@@ -113,11 +108,11 @@ export class RequestCard {
       h(
         "div",
         { class: "request-bar" },
-        this.button(strings.sendReject, "primary", () => {
+        this.button(l10n.t("Reject and Send"), "primary", () => {
           const message = text.value.trim();
           this.send({ type: "permission", reply: "reject", ...(message === "" ? {} : { message }) });
         }),
-        this.button(strings.back, "secondary", () => show(false)),
+        this.button(l10n.t("Back"), "secondary", () => show(false)),
       ),
     );
     const show = (isWriting: boolean): void => {
@@ -132,11 +127,15 @@ export class RequestCard {
   }
 
   private questionButtons({ questions }: QuestionsView, form: QuestionForm): HTMLElement {
-    const { requests: strings } = this.context.strings;
-    const dismiss = this.button(strings.dismiss, "secondary", () => this.send({ type: "dismiss" }));
-    dismiss.title = strings.dismissHint;
-    const hint = h("p", { class: "request-note submit-hint" }, questions.length > 1 && strings.submitHint);
-    const submit = this.button(strings.submit, "primary", () => {
+    const { l10n } = this.context;
+    const dismiss = this.button(l10n.t("Dismiss"), "secondary", () => this.send({ type: "dismiss" }));
+    dismiss.title = l10n.t("The agent gets no answer and stops");
+    const hint = h(
+      "p",
+      { class: "request-note submit-hint" },
+      questions.length > 1 && l10n.t("Answer every question first"),
+    );
+    const submit = this.button(l10n.t("Submit"), "primary", () => {
       const answers = form.answers();
       if (answers) this.send({ type: "question", answers });
     });
@@ -150,17 +149,16 @@ export class RequestCard {
     run: () => void,
     description?: HTMLElement,
   ): HTMLButtonElement {
-    const button = h("button", { type: "button", class: kind }, label);
+    const element = button(kind, run, label);
     if (description) {
       description.id = `covers-${this.request.id}`;
-      button.setAttribute("aria-describedby", description.id);
+      element.setAttribute("aria-describedby", description.id);
     }
-    button.addEventListener("click", run);
-    this.buttons.add(button);
-    return button;
+    this.buttons.add(element);
+    return element;
   }
 
-  private send(reply: ReplyView): void {
+  private send(reply: RequestAnswer): void {
     if (this.isSending) return;
     this.isSending = true;
     this.problem.textContent = "";
@@ -177,17 +175,8 @@ export class RequestCard {
   }
 }
 
-/** What is asked, in one sentence. */
-export function requestTitle(request: RequestView, { strings }: Context): string {
-  const { requests } = strings;
-  const agent = request.asker.agent ?? requests.someAgent;
-  if (request.kind === "question") {
-    const { length } = request.questions;
-    return length === 1
-      ? fill(requests.hasQuestion, agent)
-      : fill(requests.hasQuestions, agent, String(length));
-  }
-  const { permission } = request;
-  const known = Object.hasOwn(requests.asks, permission) ? requests.asks[permission] : undefined;
-  return fill(known ?? requests.asksOther, agent, permission);
+export function requestTitle(request: RequestView, { l10n }: Context): string {
+  if (request.kind === "permission") return request.title;
+  const { length } = request.questions;
+  return length === 1 ? l10n.t("Question") : l10n.t("{0} questions", String(length));
 }

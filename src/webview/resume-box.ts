@@ -1,7 +1,6 @@
 import type { RefusedPrompt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 
 /** Takes the prompt with which a completed task, or a subagent that is adopted with it, carries on. */
 export class ResumeBox {
@@ -17,17 +16,17 @@ export class ResumeBox {
     draft: string,
     private readonly onDidEdit: (draft: string) => void,
   ) {
-    const { strings } = context;
+    const { l10n } = context;
     const mac = navigator.platform.startsWith("Mac");
     this.text = h("textarea", {
       rows: "1",
       dir: "auto",
-      "aria-label": strings.resumeLabel,
-      placeholder: strings.resumePlaceholder,
+      "aria-label": l10n.t("Follow-up prompt"),
+      placeholder: l10n.t("Carry on with this task…"),
     });
     this.text.value = draft;
-    this.button = h("button", { type: "button", class: "primary" }, strings.resume);
-    const hint = h("span", { class: "resume-hint" }, fill(strings.resumeHint, mac ? "⌘⏎" : "Ctrl+Enter"));
+    this.button = button("primary", () => this.send(), l10n.t("Resume"));
+    const hint = h("span", { class: "resume-hint" }, l10n.t("{0} to send", mac ? "⌘⏎" : "Ctrl+Enter"));
     this.text.addEventListener("input", () => {
       this.problem.textContent = "";
       this.refresh();
@@ -38,7 +37,6 @@ export class ResumeBox {
       event.preventDefault();
       this.send();
     });
-    this.button.addEventListener("click", () => this.send());
     this.element = h(
       "div",
       { class: "resume" },
@@ -59,7 +57,8 @@ export class ResumeBox {
     this.sending = false;
     this.text.value = [refused?.prompt ?? "", written].filter((text) => text.trim() !== "").join("\n\n");
     this.onDidEdit(this.text.value);
-    if (refused) this.problem.textContent = fill(this.context.strings.resumeFailed, refused.error);
+    if (refused)
+      this.problem.textContent = this.context.l10n.t("The task was not resumed: {0}", refused.error);
     this.refresh();
   }
 

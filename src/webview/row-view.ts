@@ -1,8 +1,7 @@
 import type { ErrorEntry, FileEntry, PromptEntry, ReasoningEntry } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 import { action } from "./header.ts";
 import { icon } from "./icons.ts";
 import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
@@ -72,13 +71,13 @@ export class RowView implements RowRenderer {
 
   /** Copies the whole of the entry, whatever of it is laid out. */
   private copyButton({ item }: Row): HTMLElement {
-    return action("copy", this.context.strings.copyMessage, () => {
+    return action("copy", this.context.l10n.t("Copy message"), () => {
       if ("text" in item.entry) this.copy(item.entry.text);
     });
   }
 
   private showPrompt(row: Row, entry: PromptEntry, element: HTMLElement): void {
-    const { strings, format, markdown } = this.context;
+    const { format, markdown } = this.context;
     let body = element.querySelector(".prompt");
     if (!body) {
       body = h("div", { class: "prompt" });
@@ -86,7 +85,7 @@ export class RowView implements RowRenderer {
       if (row.first) {
         element.classList.add("row-prompt-first");
         const at = h("time", { datetime: new Date(entry.at).toISOString() }, format.moment(entry.at));
-        const head = h("div", { class: "prompt-head" }, h("h2", {}, strings.origin[entry.origin]), at);
+        const head = h("div", { class: "prompt-head" }, h("h2", {}, this.origin(entry)), at);
         head.append(this.copyButton(row));
         box.append(head);
       }
@@ -96,19 +95,27 @@ export class RowView implements RowRenderer {
     renderMarkdown(body, plainTerminalText(row.text), markdown, { breaks: true });
   }
 
+  private origin({ origin }: PromptEntry): string {
+    const { l10n } = this.context;
+    const words: Readonly<Record<typeof origin, string>> = {
+      prompt: l10n.t("Prompt"),
+      "follow-up": l10n.t("Follow-up"),
+      inherited: l10n.t("Inherited prompt"),
+      notice: l10n.t("Notice"),
+    };
+    return words[origin];
+  }
+
   private showReasoning(row: Row, entry: ReasoningEntry, element: HTMLElement): void {
     const open = this.disclosures.isOpen(entry.id);
     const label = h("span", { class: "line-name" }, this.reasoningLabel(entry));
-    const line = element.querySelector("button");
-    if (line) {
-      line.setAttribute("aria-expanded", String(open));
-      line.querySelector(".line-name")?.replaceWith(label);
-    } else {
-      const button = h("button", { type: "button", class: "line", "aria-expanded": String(open) });
-      button.append(icon("chevron"), icon("thought"), label);
-      button.addEventListener("click", () => this.disclosures.toggle(row));
-      element.append(button);
+    let line = element.querySelector("button");
+    if (line) line.querySelector(".line-name")?.replaceWith(label);
+    else {
+      line = button("line", () => this.disclosures.toggle(row), icon("chevron"), icon("thought"), label);
+      element.append(line);
     }
+    line.ariaExpanded = String(open);
     const body = element.querySelector<HTMLElement>(".reasoning");
     if (!open) {
       body?.remove();
@@ -124,9 +131,9 @@ export class RowView implements RowRenderer {
   }
 
   private reasoningLabel({ start, end }: ReasoningEntry): string {
-    const { strings, format } = this.context;
-    if (end === undefined) return start === undefined ? strings.reasoning : strings.reasoningNow;
-    return start === undefined ? strings.reasoning : fill(strings.reasoningFor, format.duration(end - start));
+    const { l10n, format } = this.context;
+    if (end === undefined) return start === undefined ? l10n.t("Thought") : l10n.t("Thinking");
+    return start === undefined ? l10n.t("Thought") : l10n.t("Thought for {0}", format.duration(end - start));
   }
 
   private file({ name, mime }: FileEntry): Node[] {
@@ -136,7 +143,7 @@ export class RowView implements RowRenderer {
         "div",
         { class: "note" },
         icon("file"),
-        h("span", { class: "sr-only" }, this.context.strings.attachment),
+        h("span", { class: "sr-only" }, this.context.l10n.t("Attachment")),
         label,
       ),
     ];
@@ -144,7 +151,8 @@ export class RowView implements RowRenderer {
 
   private error({ message, interrupted }: ErrorEntry, element: HTMLElement): Node {
     element.classList.toggle("interrupted", interrupted);
-    if (interrupted) return h("div", { class: "note" }, icon("cancelled"), this.context.strings.interrupted);
+    if (interrupted)
+      return h("div", { class: "note" }, icon("cancelled"), this.context.l10n.t("Interrupted"));
     return h(
       "div",
       { class: "problem" },
@@ -158,7 +166,7 @@ export class RowView implements RowRenderer {
       "div",
       { class: "note divider" },
       icon("compress"),
-      h("span", {}, this.context.strings.compaction),
+      h("span", {}, this.context.l10n.t("The conversation so far was summarised for the model")),
     );
   }
 }

@@ -2,8 +2,7 @@ import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../p
 import type { Context } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { diffView } from "./diff-view.ts";
-import { h } from "./dom.ts";
-import { fill } from "./format.ts";
+import { button, h } from "./dom.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
 import type { Disclosures } from "./row-view.ts";
 import { styledTerminalText } from "./terminal-text.ts";
@@ -26,12 +25,11 @@ export class ToolView {
     const open = disclosures.isOpen(entry.id);
     let line = element.querySelector<HTMLElement>(":scope > .line");
     if (!line) {
-      line = h("button", { type: "button", class: "line" });
-      line.addEventListener("click", () => disclosures.toggle(row));
+      line = button("line", () => disclosures.toggle(row));
       element.append(line);
     }
     element.dataset["status"] = entry.status;
-    line.setAttribute("aria-expanded", String(open));
+    line.ariaExpanded = String(open);
     line.replaceChildren(...this.lineContent(entry));
     const body = element.querySelector(":scope > .detail");
     if (!open) {
@@ -64,7 +62,7 @@ export class ToolView {
   }
 
   private lineContent({ tool, title, status, start, end }: ToolEntry): Node[] {
-    const { strings, format, now } = this.context;
+    const { l10n, format, now } = this.context;
     const content: Node[] = [
       icon("chevron"),
       icon(toolIcon(tool)),
@@ -74,36 +72,42 @@ export class ToolView {
     if (start !== undefined)
       content.push(
         end === undefined
-          ? h("span", { class: "line-time", "data-since": String(start) }, format.elapsed(now() - start))
+          ? h("span", { class: "line-time", "data-since": String(start) }, format.duration(now() - start))
           : h("span", { class: "line-time" }, format.duration(end - start)),
       );
+    const words: Readonly<Record<typeof status, string>> = {
+      pending: l10n.t("pending"),
+      running: l10n.t("running"),
+      completed: l10n.t("completed"),
+      error: l10n.t("failed"),
+    };
     content.push(
-      h("span", { class: "line-status", title: strings.toolStatus[status] }, icon(STATUS_ICONS[status])),
-      h("span", { class: "sr-only" }, strings.toolStatus[status]),
+      h("span", { class: "line-status", title: words[status] }, icon(STATUS_ICONS[status])),
+      h("span", { class: "sr-only" }, words[status]),
     );
     return content;
   }
 
   private waiting(): Node {
-    return h("p", { class: "detail-note" }, this.context.strings.loading);
+    return h("p", { class: "detail-note" }, this.context.l10n.t("Loading the conversation…"));
   }
 
   private detailContent(detail: ToolDetail, entry: ToolEntry): Node[] {
-    const { strings } = this.context;
+    const { l10n } = this.context;
     const sections: Node[] = [];
     const heading = (text: string): Node => h("h3", { class: "detail-head" }, text);
-    sections.push(heading(strings.input));
-    if (detail.input.length === 0) sections.push(h("p", { class: "detail-note" }, strings.noInput));
+    sections.push(heading(l10n.t("Input")));
+    if (detail.input.length === 0) sections.push(h("p", { class: "detail-note" }, l10n.t("No input")));
     else
       sections.push(
         h("dl", { class: "fields" }, ...detail.input.flatMap((field) => this.field(detail.id, field))),
       );
     if (detail.diff)
-      sections.push(heading(strings.changes), ...diffView(detail.id, detail.diff, this.context));
-    sections.push(heading(strings.output));
+      sections.push(heading(l10n.t("Changes")), ...diffView(detail.id, detail.diff, this.context));
+    sections.push(heading(l10n.t("Output")));
     if (detail.output === undefined || detail.output.text === "") {
       const isOver = entry.status === "completed" || entry.status === "error";
-      sections.push(h("p", { class: "detail-note" }, isOver ? strings.noOutput : strings.outputPending));
+      sections.push(h("p", { class: "detail-note" }, isOver ? l10n.t("No output") : l10n.t("No output yet")));
     } else {
       const styled = styledTerminalText(detail.output.text).map(({ text, classes }) =>
         classes.length === 0 ? text : h("span", { class: classes.join(" ") }, text),
@@ -115,15 +119,12 @@ export class ToolView {
   }
 
   private field(id: string, { name, value, isFile }: ToolDetail["input"][number]): Node[] {
-    const { strings, post } = this.context;
+    const { l10n, post } = this.context;
     const term = h("dt", {}, h("bdi", {}, name));
     if (isFile) {
-      const link = h(
-        "button",
-        { type: "button", class: "link", title: strings.openFile },
-        h("bdi", {}, value.text),
-      );
-      link.addEventListener("click", () => post({ type: "open-tool-file", id, field: name }));
+      const open = (): void => post({ type: "open-field", id, field: name });
+      const link = button("link", open, h("bdi", {}, value.text));
+      link.title = l10n.t("Open file");
       return [term, h("dd", {}, link)];
     }
     const text = value.text.includes("\n")
@@ -134,13 +135,9 @@ export class ToolView {
 
   private more(id: string, field: string, { text, total }: Excerpt): Node[] {
     if (text.length === total) return [];
-    const { strings, format, post } = this.context;
-    const button = h(
-      "button",
-      { type: "button", class: "link" },
-      fill(strings.showAll, format.number(total)),
-    );
-    button.addEventListener("click", () => post({ type: "open-tool-text", id, field }));
-    return [h("p", { class: "detail-note" }, button)];
+    const { l10n, format, post } = this.context;
+    const label = l10n.t("Show all ({0} characters)", format.number(total));
+    const all = button("link", () => post({ type: "open-field", id, field }), label);
+    return [h("p", { class: "detail-note" }, all)];
   }
 }

@@ -217,7 +217,7 @@ describe("what a permission offers", () => {
     [
       "as always what its patterns cover",
       ["git push *"],
-      ["git push *: for every agent in this folder, until the server restarts"],
+      ["git push *, for every agent in this folder, until the server restarts"],
     ],
     [
       "everything as always where one pattern is all",

@@ -13,8 +13,7 @@ import { openInTerminal } from "../../src/ui/commands/terminal.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import type { EndContext } from "../../src/ui/notifications.ts";
-import { OutputPanels, type OutputActions, type OutputSource } from "../../src/ui/output/output-panels.ts";
-import type { TextDocuments } from "../../src/ui/output/text-documents.ts";
+import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
 import { tellEnd } from "../../src/ui/tell-end.ts";
 import { batchLabel } from "../../src/ui/tree/batch-item.ts";
 import { folderItem } from "../../src/ui/tree/folder-item.ts";
@@ -63,16 +62,18 @@ describe("what others wrote, where it is a title", () => {
   });
 
   it("turns nothing in the tab of the output and in the window's title, which is the tab's", async () => {
-    const source = {
-      child: () => task,
-      onDidChangeChild: NEVER,
-      onDidChangeRequests: NEVER,
-      onDidChangeConnection: NEVER,
-      requests: () => [],
-      connectionKind: () => "disconnected",
-    } as unknown as OutputSource;
-    const documents = {} as TextDocuments;
-    const panels = new OutputPanels(vscode.Uri.file("/"), source, {} as OutputActions, documents, SILENT);
+    const parts = {
+      known: {
+        child: () => task,
+        onDidChange: NEVER,
+        onDidChangeSubagent: NEVER,
+        onDidChangeRequests: NEVER,
+        openRequests: () => [],
+      },
+      folders: { of: () => undefined, all: [], onDidChange: NEVER, follow: NEVER },
+      logger: SILENT,
+    } as unknown as PanelParts;
+    const panels = new OutputPanels(vscode.Uri.file("/"), parts);
     panels.show("ses_1");
     try {
       const label = await until("the tab", () => vscode.window.tabGroups.activeTabGroup.activeTab?.label);

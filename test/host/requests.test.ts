@@ -90,7 +90,7 @@ describe("a request in words", () => {
     assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
     assert.equal(asker({ description: "Sh\nip\u202e" }), 'The agent of "Sh ip\\u{202e}"');
     assert.match(alwaysWords(permission("edit")), /^Everything of this kind, .* until the server restarts$/);
-    assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*: /);
+    assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*, for every agent/);
   });
 
   it("what agents write makes no link and no icon, and hides nothing", () => {

@@ -97,7 +97,7 @@ describe("a real editor in Simplified Chinese", () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.clickRow(workbench.treeItem("推送分支"));
     const frame = workbench.webviewFrame();
-    await frame.getByText("general 想要运行命令").first().waitFor();
+    await frame.getByRole("heading", { name: "运行命令 general" }).waitFor();
     await takePictures(workbench, "zh-cn-request");
     await frame.getByRole("button", { name: "拒绝", exact: true }).click();
     await frame.getByText("工具 bash 的权限请求或问题被拒绝，任务因此结束。").first().waitFor();

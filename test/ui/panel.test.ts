@@ -266,7 +266,7 @@ describe("the output panel in a real editor", () => {
 
   it("asks for the permission to change a file: what would change, and nothing done before the answer", async () => {
     await show("Raise the timeout");
-    await card().getByText("build wants to change a file").waitFor({ timeout: 20_000 });
+    await card().getByText("Change a File").waitFor({ timeout: 20_000 });
     assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
     await look("permission");
     assert.equal(readFileSync(join(server.directory, "src", "load.ts"), "utf8"), SOURCE);
@@ -337,9 +337,9 @@ describe("the output panel in a real editor", () => {
     await workbench.changeSettings({ "asyncagents.maxConcurrentTasks": 0 });
     const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
     await launch("Look into it with help", asking);
-    await card().getByText("general wants to run a command").waitFor({ timeout: 20_000 });
+    await card().getByText("Run a Command").waitFor({ timeout: 20_000 });
     await card().getByText("Reason: Ask from below").waitFor();
-    await card().getByText("in Look for callers").waitFor();
+    await card().getByText('general of "Look for callers"').waitFor();
     await look("below");
     await button("Allow Once").click();
     await frame.getByText("The helper found two callers.").waitFor();
@@ -414,7 +414,7 @@ describe("the output panel in a real editor", () => {
 
   it("asks questions: one of several, several, or an own answer, by the keyboard alone", async () => {
     await show("Set up the database");
-    await card().getByText("build has 2 questions").waitFor({ timeout: 20_000 });
+    await card().getByText("2 questions").waitFor({ timeout: 20_000 });
     await look("question");
     await frame.getByRole("radio", { name: /SQLite/ }).press("Space");
     await workbench.page.keyboard.press("Tab");

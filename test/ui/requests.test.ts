@@ -170,7 +170,7 @@ describe("requests of agents in a real editor", () => {
     await row.waitFor();
     await row.hover();
     await row.getByRole("button", { name: "Answer Request" }).click();
-    await option("Always Allow, printf *: for every agent in this folder, until the server restarts").click();
+    await option("Always Allow, printf *, for every agent in this folder, until the server restarts").click();
     assert.equal((await ended(launcher, task.id)).status, "completed");
     const sibling = await launch("Print again", [bash("printf three")]);
     assert.equal((await ended(launcher, sibling.id)).status, "completed");

@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
 import { messageOf, Refusal } from "../../engine/errors.ts";
-import type { Disposable } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
@@ -31,7 +30,7 @@ export interface ReviewParts {
 export class Review implements vscode.Disposable {
   private readonly accepted: AcceptedChanges;
   private readonly view: ChangesView;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly subscriptions: vscode.Disposable;
   private listed: { readonly child: Child; readonly changes: SessionChanges } | undefined;
   /** The paths of what is left to review, by task: of the listed one, and of those whose diff editors are open. */
   private readonly pendingPaths = new Map<string, ReadonlySet<string>>();
@@ -43,7 +42,7 @@ export class Review implements vscode.Disposable {
   constructor(private readonly parts: ReviewParts) {
     this.accepted = new AcceptedChanges(parts.state);
     this.view = new ChangesView(parts.keys);
-    this.subscriptions = [
+    this.subscriptions = vscode.Disposable.from(
       this.view,
       parts.known.onDidChange(({ id, before }) => this.follow(id, before)),
       parts.known.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
@@ -58,7 +57,7 @@ export class Review implements vscode.Disposable {
           if (connector.state.kind === "connected") this.readAgain();
         }),
       ),
-    ];
+    );
   }
 
   /** What a task or subagent changed, as the server knows it now. */
@@ -160,7 +159,7 @@ export class Review implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 
   private follow(id: string, before: Child | undefined): void {

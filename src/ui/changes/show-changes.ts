@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import { withoutLinks } from "../plain-text.ts";
-import { diffSides } from "./diff-sides.ts";
+import { diffSides } from "./change-side.ts";
 
 /** Files that a sentence names before it stops. */
 const NAMED_FILES = 5;

@@ -5,7 +5,7 @@ import { showInput } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import { CHILD_STATES, countStates, type ChildState } from "../tree/child-state.ts";
 import { descendants } from "../tree/family.ts";
-import { NO_FILTER, type TaskFilter } from "../tree/task-filter.ts";
+import { NO_FILTER, type TaskFilter } from "../tree/list-options.ts";
 import { stateWord } from "../tree/words.ts";
 import type { Command, CommandContext } from "./command.ts";
 

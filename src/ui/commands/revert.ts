@@ -2,10 +2,10 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
 import { isAtWork } from "../../engine/subagent.ts";
-import { sideUri } from "../changes/change-side.ts";
-import { namelike } from "../changes/diff-sides.ts";
+import { namelike, sideUri } from "../changes/change-side.ts";
 import { presentFile } from "../changes/present-file.ts";
 import {
+  refusalSentence,
   revertFiles,
   undoRevert,
   type RefusedFile,
@@ -13,7 +13,6 @@ import {
   type RevertedFile,
 } from "../changes/revert-files.ts";
 import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
-import { refusalSentence } from "../changes/revert-words.ts";
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { atWorkBelow } from "../tree/family.ts";

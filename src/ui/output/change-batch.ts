@@ -1,16 +1,19 @@
 import type { EntryChange } from "../../protocol/output.ts";
 
-/** Changes that wait to be sent, merged so that there is at most one for what is said of an entry. */
+/** Changes within so many milliseconds are sent together: about two frames of a screen. */
+const BATCH_MS = 30;
+
+/** Changes that are sent together, merged so that there is at most one for what is said of an entry. */
 export class ChangeBatch {
   private changes: EntryChange[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
   /** Where the change of an entry stands that a later one can be merged into. */
   private readonly open = new Map<string, number>();
 
-  get isEmpty(): boolean {
-    return this.changes.length === 0;
-  }
+  constructor(private readonly send: (changes: readonly EntryChange[]) => void) {}
 
   add(change: EntryChange): void {
+    this.timer ??= setTimeout(() => this.flush(), BATCH_MS);
     if (change.type === "remove" || change.type === "remove-message") {
       this.open.clear();
       this.changes.push(change);
@@ -26,12 +29,18 @@ export class ChangeBatch {
     }
   }
 
-  /** Hands the changes over and starts anew. */
-  take(): readonly EntryChange[] {
+  /** Sends at once what waits. */
+  flush(): void {
     const { changes } = this;
+    this.drop();
+    if (changes.length > 0) this.send(changes);
+  }
+
+  drop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
     this.changes = [];
     this.open.clear();
-    return changes;
   }
 }
 

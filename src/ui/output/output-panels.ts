@@ -2,17 +2,18 @@ import { randomBytes } from "node:crypto";
 
 import * as vscode from "vscode";
 
-import type { Logger } from "../../engine/ports.ts";
-import { humanMessage } from "../human-error.ts";
+import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { translate } from "../translate.ts";
 import { outputPage } from "./html.ts";
-import type { OutputActions, OutputSession, OutputSource } from "./output-session.ts";
+import type { OutputParts, OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
 
-export type { OutputActions, OutputSource } from "./output-session.ts";
-
 const VIEW_TYPE = "asyncagents.output";
+
+export interface PanelParts extends OutputParts {
+  readonly folders: Folders;
+  readonly documents: TextDocuments;
+}
 
 /** The output panels: at most one per task, and back after the window was reloaded. */
 export class OutputPanels implements vscode.Disposable {
@@ -20,10 +21,7 @@ export class OutputPanels implements vscode.Disposable {
 
   constructor(
     private readonly extensionUri: vscode.Uri,
-    private readonly source: OutputSource,
-    private readonly actions: OutputActions,
-    private readonly documents: TextDocuments,
-    private readonly log: Logger,
+    private readonly parts: PanelParts,
   ) {}
 
   /** Shows the task's output; a panel that is open already comes to the front, where it is. */
@@ -33,7 +31,7 @@ export class OutputPanels implements vscode.Disposable {
       open.reveal(undefined, preserveFocus);
       return;
     }
-    const description = this.source.child(taskID)?.description;
+    const description = this.parts.known.child(taskID)?.description;
     const panel = vscode.window.createWebviewPanel(
       VIEW_TYPE,
       description === undefined ? vscode.l10n.t("Task Output") : title(description),
@@ -72,7 +70,7 @@ export class OutputPanels implements vscode.Disposable {
     // Loaded while the page loads; what the page says meanwhile waits for it.
     const session = this.loadSession(panel, taskID);
     const withSession = (use: (session: OutputSession) => void): void => {
-      session.then(use).catch((error: unknown) => this.log.error("An output panel failed.", error));
+      session.then(use).catch((error: unknown) => this.parts.logger.error("An output panel failed.", error));
     };
     this.panels.set(taskID, panel);
     const subscriptions = [
@@ -104,27 +102,8 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
-    const [{ OutputSession }, { outputStrings }] = await Promise.all([
-      import("./output-session.ts"),
-      import("./strings.ts"),
-    ]);
-    return new OutputSession(
-      taskID,
-      this.source,
-      this.actions,
-      {
-        post: (message) => void panel.webview.postMessage(message),
-        setTitle: (text) => (panel.title = title(text)),
-        openDocument: (name, text) => void this.documents.open(name, text),
-      },
-      {
-        locale: vscode.env.language,
-        strings: outputStrings,
-        describe: humanMessage,
-        translate,
-      },
-      this.log,
-    );
+    const { openSession } = await import("./open-session.ts");
+    return openSession(panel, taskID, this.parts);
   }
 
   private webviewOptions(): vscode.WebviewOptions {

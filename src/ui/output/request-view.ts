@@ -3,17 +3,20 @@ import type { PermissionRequest, Question } from "../../engine/server-model.ts";
 import type { Child } from "../../engine/subagent.ts";
 import type { QuestionView, RequestView } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
-import { ancestors } from "../tree/family.ts";
+import { ancestors, type Family } from "../tree/family.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
-import { excerptOfLines } from "./excerpt.ts";
+import { excerptOfLines } from "./view-model.ts";
+
+/** What is said of requests wherever they are shown. */
+export interface RequestWording {
+  title(request: PermissionRequest): string;
+  asker(child: Child): string;
+  always(request: PermissionRequest): string;
+}
 
 /** Whether the child is the session of that ID, or anywhere below it. */
-export function isWithin(
-  child: Child,
-  sessionID: string,
-  childOf: (id: string) => Child | undefined,
-): boolean {
-  return child.id === sessionID || ancestors({ child: childOf }, child).includes(sessionID);
+export function isWithin(family: Pick<Family, "child">, child: Child, sessionID: string): boolean {
+  return child.id === sessionID || ancestors(family, child).includes(sessionID);
 }
 
 /**
@@ -23,14 +26,11 @@ export function isWithin(
 export function toRequestView(
   { request, child }: OpenRequest,
   sessionID: string,
+  wording: RequestWording,
   input?: Readonly<Record<string, unknown>>,
 ): RequestView {
   const { id } = request;
-  const description = child.id === sessionID ? undefined : child.description;
-  const asker = {
-    agent: child.agent && visible(child.agent),
-    description: description && visible(description),
-  };
+  const asker = child.id === sessionID ? child.agent && visible(child.agent) : wording.asker(child);
   if (request.type === "question")
     return { kind: "question", id, asker, questions: request.questions.map(toQuestionView) };
   const diff = proposedDiff(request);
@@ -39,11 +39,11 @@ export function toRequestView(
     kind: "permission",
     id,
     asker,
-    permission: visible(request.permission),
+    title: wording.title(request),
     subjects,
     reason: requestReason(request, subjects.join("\n"), input),
     diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
-    always: request.always.map(visible),
+    always: request.always.length > 0 ? wording.always(request) : undefined,
   };
 }
 

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 
 import type { Message, Part } from "../../engine/server-model.ts";
 import { TOOL_OUTPUT } from "../../protocol/output.ts";
+import { fenced } from "../editor/quotation.ts";
 import { toolText } from "./view-model.ts";
 
 /** The whole conversation as one Markdown document, tool outputs included: to be searched, saved or handed on. */
@@ -39,11 +40,4 @@ function partMarkdown(part: Part): string | undefined {
 
 function quoted(text: string): string {
   return text.replace(/^/gm, "> ");
-}
-
-/** A fence longer than any in the text, so that the text cannot end it. */
-function fenced(text: string, language: string): string {
-  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${language}\n${text}\n${fence}`;
 }

@@ -9,6 +9,7 @@ import type {
   ActivityView,
   Entry,
   EntryChange,
+  Excerpt,
   PromptEntry,
   TaskView,
   ToolDetail,
@@ -16,7 +17,6 @@ import type {
 } from "../../protocol/output.ts";
 import { TOOL_OUTPUT } from "../../protocol/output.ts";
 import { title, visible } from "../plain-text.ts";
-import { excerpt, excerptOfLines } from "./excerpt.ts";
 import { changeFields, toolDiff } from "./tool-diff.ts";
 
 /** How a task sees the messages of its session: which of them asked for the work. */
@@ -42,6 +42,8 @@ const TELLING_FIELDS = [
   "prompt",
 ];
 const TITLE_LENGTH = 200;
+/** Characters of a text shown in the panel; the whole of it opens as a document. */
+const EXCERPT_LENGTH = 20_000;
 /** What an entry weighs besides its text, in characters. */
 const ENTRY_SIZE = 200;
 /** Errors by which the server says that somebody stopped the turn. */
@@ -301,4 +303,14 @@ export function toolFile(part: ToolPart, field: string): string | undefined {
 
 function printed(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, undefined, 2) ?? "");
+}
+
+function excerpt(text: string): Excerpt {
+  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
+}
+
+/** The same of a text whose lines mean something only as a whole. */
+export function excerptOfLines(text: string): Excerpt {
+  const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
+  return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
 }

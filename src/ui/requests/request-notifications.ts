@@ -1,4 +1,4 @@
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 import type { OpenRequest } from "../../engine/engine.ts";
 import type { PendingRequest } from "../../engine/server-model.ts";
 import type { FlowContext } from "./answer-flow.ts";
@@ -10,7 +10,7 @@ const AT_ONCE = 3;
 
 /** Tells the person of each permission and question that waits for them, once in the life of a window. */
 export class RequestNotifications implements vscode.Disposable {
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: vscode.Disposable;
   private readonly told = new Set<string>();
   /** Those whose notification was not answered yet. */
   private readonly showing = new Set<string>();
@@ -26,15 +26,15 @@ export class RequestNotifications implements vscode.Disposable {
     const tellSoon = (): void => {
       this.gathering ??= setTimeout(() => this.tellNew(), GATHER_MS);
     };
-    this.subscriptions = [
+    this.subscriptions = vscode.Disposable.from(
       context.known.onDidChangeRequests(tellSoon),
       context.folders.follow(({ connector }) => connector.onDidChange(tellSoon)),
-    ];
+    );
   }
 
   dispose(): void {
     clearTimeout(this.gathering);
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 
   private tellNew(): void {

@@ -41,7 +41,7 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
 export function alwaysWords({ always }: PermissionRequest): string {
   return always.includes("*")
     ? l10n.t("Everything of this kind, for every agent in this folder, until the server restarts")
-    : l10n.t("{0}: for every agent in this folder, until the server restarts", visible(always.join(", ")));
+    : l10n.t("{0}, for every agent in this folder, until the server restarts", visible(always.join(", ")));
 }
 
 function questionWords({ questions }: QuestionRequest): RequestWords {

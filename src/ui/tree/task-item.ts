@@ -18,7 +18,7 @@ import {
 } from "./words.ts";
 
 /** The scheme of the URIs by which tasks get their badges. */
-export const TASK_SCHEME = "asyncagents-task";
+const TASK_SCHEME = "asyncagents-task";
 
 /** What the row of a child tells beside the child itself. */
 export interface Surroundings {
@@ -130,4 +130,18 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
 
 function icon(id: string, color: string): vscode.ThemeIcon {
   return new vscode.ThemeIcon(id, new vscode.ThemeColor(color));
+}
+
+/** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI says which, so a badge changes with it. */
+export class TaskDecorations implements vscode.FileDecorationProvider {
+  provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
+    if (uri.scheme !== TASK_SCHEME) return undefined;
+    const words = uri.query.split("&");
+    const resumed = words.includes("resumed");
+    const forked = words.includes("forked");
+    if (!resumed && !forked) return undefined;
+    const badge = `${resumed ? "R" : ""}${forked ? "F" : ""}`;
+    const tooltip = enumerate([resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]);
+    return new vscode.FileDecoration(badge, tooltip);
+  }
 }

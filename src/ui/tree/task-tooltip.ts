@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -16,6 +15,7 @@ import {
   costWord,
   countWord,
   elapsed,
+  format,
   marks,
   statusWord,
   toolCalls,
@@ -49,7 +49,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
       ],
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(known, child) : []),
-      [vscode.l10n.t("Started"), new Date(child.startedAt).toLocaleString(vscode.env.language)],
+      [vscode.l10n.t("Started"), format.moment(child.startedAt)],
       [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
     ],
     [
@@ -73,7 +73,7 @@ export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNo
   const { cost, tokens, duration, toolCalls } = known.totals(tasks.map(({ id }) => id));
   return tooltip(batchLabel(tasks), states.join(" · "), [
     [
-      [vscode.l10n.t("Took"), formatDuration(duration)],
+      [vscode.l10n.t("Took"), format.duration(duration)],
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
       [vscode.l10n.t("Tokens"), tokenWords(tokens)],
       [vscode.l10n.t("Cost with all below"), costWord(cost)],
@@ -104,10 +104,7 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
   const source = task.forkedFrom;
   const batch = batchMembers(known, task.parentSessionID, task.batchID);
   return [
-    [
-      vscode.l10n.t("Adopted"),
-      task.adoptedAt === undefined ? undefined : new Date(task.adoptedAt).toLocaleString(),
-    ],
+    [vscode.l10n.t("Adopted"), task.adoptedAt === undefined ? undefined : format.moment(task.adoptedAt)],
     [vscode.l10n.t("Forked from"), source && (known.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),
@@ -140,7 +137,7 @@ function noticeWords(notice: NoticeState): string | undefined {
     case "pending":
       return [vscode.l10n.t("not yet"), notice.lastError].filter(Boolean).join(": ");
     case "delivered":
-      return new Date(notice.at).toLocaleString(vscode.env.language);
+      return format.moment(notice.at);
     case "skipped":
       return vscode.l10n.t("no: {0}", translate({ template: notice.reason, values: [] }));
   }
@@ -157,11 +154,11 @@ function toolCallWords(child: Child): string | undefined {
 function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): string | undefined {
   if (input + output + reasoning + cacheRead + cacheWrite === 0) return undefined;
   const words: readonly (readonly [number, string])[] = [
-    [input, vscode.l10n.t("{0} in", input.toLocaleString(vscode.env.language))],
-    [output, vscode.l10n.t("{0} out", output.toLocaleString(vscode.env.language))],
-    [reasoning, vscode.l10n.t("{0} for reasoning", reasoning.toLocaleString(vscode.env.language))],
-    [cacheRead, vscode.l10n.t("{0} read from cache", cacheRead.toLocaleString(vscode.env.language))],
-    [cacheWrite, vscode.l10n.t("{0} written to cache", cacheWrite.toLocaleString(vscode.env.language))],
+    [input, vscode.l10n.t("{0} in", format.number(input))],
+    [output, vscode.l10n.t("{0} out", format.number(output))],
+    [reasoning, vscode.l10n.t("{0} for reasoning", format.number(reasoning))],
+    [cacheRead, vscode.l10n.t("{0} read from cache", format.number(cacheRead))],
+    [cacheWrite, vscode.l10n.t("{0} written to cache", format.number(cacheWrite))],
   ];
   return enumerate(words.map(([count, word]) => count > 0 && word));
 }

@@ -10,10 +10,9 @@ import { batchItem } from "./batch-item.ts";
 import { stateOf } from "./child-state.ts";
 import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
 import { folderItem } from "./folder-item.ts";
-import type { ListOptions } from "./list-options.ts";
+import { isFiltering, matches, type ListOptions } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
 import { childItem } from "./task-item.ts";
-import { isFiltering, matches } from "./task-filter.ts";
 
 /** How often the time of what works is drawn anew, in milliseconds. */
 const TICK_MS = 1_000;
@@ -53,7 +52,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
   private readonly parents = new vscode.EventEmitter<ChildNode>();
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: vscode.Disposable;
   readonly onDidChangeTreeData = this.changes.event;
   /** A row is to be open that was not before: left to itself, the editor keeps it closed. */
   readonly onDidBecomeParent = this.parents.event;
@@ -65,7 +64,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   ) {
     const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
       this.follow(before, after);
-    this.subscriptions = [
+    this.subscriptions = vscode.Disposable.from(
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
@@ -77,7 +76,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       }),
       known.onDidChange(follow),
       known.onDidChangeSubagent(follow),
-    ];
+    );
   }
 
   /** The node of a task or subagent, so that it can be revealed. */
@@ -166,7 +165,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   dispose(): void {
     clearInterval(this.ticking);
     clearTimeout(this.gathering);
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
     this.changes.dispose();
     this.parents.dispose();
   }

@@ -10,11 +10,10 @@ import { isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { isAnswered, waitsForPerson } from "./child-state.ts";
-import { TaskDecorations } from "./decorations.ts";
 import { batchMembers, descendants, isFinished } from "./family.ts";
-import type { ListOptions } from "./list-options.ts";
+import { isFiltering, matches, type ListOptions, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node } from "./nodes.ts";
-import { isFiltering, matches, type TaskFilter } from "./task-filter.ts";
+import { TaskDecorations } from "./task-item.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
 
@@ -37,7 +36,7 @@ interface Filtered {
 export class TaskView implements vscode.Disposable {
   private readonly tree: TaskTree;
   private readonly view: vscode.TreeView<Node>;
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** Rows that are to be opened once someone can see them. */
   private readonly toOpen = new Set<ChildNode>();
@@ -65,7 +64,7 @@ export class TaskView implements vscode.Disposable {
     this.onDidChangeVisibility = visibility.event;
     const opened = new vscode.EventEmitter<Folder>();
     this.onDidOpenFolder = opened.event;
-    this.subscriptions = [
+    this.subscriptions = vscode.Disposable.from(
       this.tree,
       view,
       visibility,
@@ -112,7 +111,7 @@ export class TaskView implements vscode.Disposable {
         }),
       ),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
-    ];
+    );
     this.tree.setVisible(view.visible);
     this.update();
   }
@@ -139,7 +138,7 @@ export class TaskView implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.pendingUpdate);
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 
   private openNew(): void {

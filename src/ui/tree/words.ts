@@ -1,12 +1,14 @@
 import * as vscode from "vscode";
 import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
 import { excerpt } from "../../engine/fork/excerpt.ts";
-import { formatDuration } from "../../engine/notice-text.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task, ToolUse } from "../../engine/task.ts";
+import { Formatter } from "../../protocol/format.ts";
 import { title as oneTitle } from "../plain-text.ts";
 import type { ChildState } from "./child-state.ts";
 import type { Below } from "./family.ts";
+
+export const format = new Formatter(vscode.env.language);
 
 /** Characters of what a tool does that stand in a row. */
 const TOOL_TITLE_LENGTH = 32;
@@ -84,7 +86,7 @@ export function activity({ progress }: Child, now: number): string | undefined {
     }
     case "retrying":
       return progress.retry
-        ? vscode.l10n.t("retry in {0}", formatDuration(progress.retry.next - now))
+        ? vscode.l10n.t("retry in {0}", format.duration(progress.retry.next - now))
         : vscode.l10n.t("waiting to retry");
     case "needs-permission":
       return vscode.l10n.t("needs permission");
@@ -106,7 +108,7 @@ export function toolWords({ tool, title = "" }: ToolUse): string {
 /** The time of the present or last turn. */
 export function elapsed(child: Child, now: number): string {
   const end = isAtWork(child) ? now : (child.endedAt ?? now);
-  return formatDuration(end - child.startedAt);
+  return format.duration(end - child.startedAt);
 }
 
 export function toolCount(count: number): string | undefined {
@@ -121,7 +123,7 @@ export function toolCalls({ toolCalls, progress }: Child): number {
 
 /** US dollars; undefined: none were spent. */
 export function costWord(cost: number): string | undefined {
-  return cost > 0 ? dollars(cost) : undefined;
+  return cost > 0 ? format.cost(cost) : undefined;
 }
 
 /** How near a task is to its ceiling; undefined: not near, or there is none. */
@@ -136,14 +138,10 @@ export function ceilingWord({ ceiling }: Pick<Task, "ceiling">): string | undefi
 export function ceilingAmounts({ measure, used, limit }: CeilingUse): string {
   switch (measure) {
     case "cost":
-      return vscode.l10n.t("{0} of {1}", dollars(used), dollars(limit));
+      return vscode.l10n.t("{0} of {1}", format.cost(used), format.cost(limit));
     case "tokens":
-      return vscode.l10n.t("{0} of {1} tokens", used.toLocaleString(), limit.toLocaleString());
+      return vscode.l10n.t("{0} of {1} tokens", format.number(used), format.number(limit));
     case "minutes":
-      return vscode.l10n.t("{0} of {1}", formatDuration(used * 60_000), formatDuration(limit * 60_000));
+      return vscode.l10n.t("{0} of {1}", format.duration(used * 60_000), format.duration(limit * 60_000));
   }
-}
-
-function dollars(cost: number): string {
-  return `$${cost.toFixed(cost < 0.01 ? 4 : 2)}`;
 }

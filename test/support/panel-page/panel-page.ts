@@ -8,29 +8,34 @@ import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { messageOf } from "../../../src/engine/errors.ts";
 import { english } from "../../../src/engine/sentence.ts";
+import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
+import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
-import type { ConnectionView, OutputStrings } from "../../../src/protocol/output.ts";
+import type { ConnectionView } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
-import {
-  OutputSession,
-  type OutputActions,
-  type OutputSource,
-} from "../../../src/ui/output/output-session.ts";
+import { OutputSession, type OutputEditor, type OutputParts } from "../../../src/ui/output/output-session.ts";
+import type { RequestWording } from "../../../src/ui/output/request-view.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
+
+/** What the editor's own words stand for. */
+export const WORDING: RequestWording = {
+  title: ({ permission }) => `Use ${permission}`,
+  asker: ({ agent, description }) => `${agent} of "${description}"`,
+  always: ({ always }) => always.join(", "),
+};
 
 const ORIGIN = "http://panel.test";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The panel's script and strings, as the extension would serve them. */
+/** The panel's script and style sheet, as the extension would serve them. */
 export interface PanelBundle {
   readonly script: string;
   readonly style: string;
-  readonly strings: OutputStrings;
 }
 
 export async function buildPanel(): Promise<PanelBundle> {
-  const [page, strings, style] = await Promise.all([
+  const [page, style] = await Promise.all([
     build({
       entryPoints: [`${ROOT}src/webview/main.ts`],
       bundle: true,
@@ -39,28 +44,9 @@ export async function buildPanel(): Promise<PanelBundle> {
       target: "chrome122",
       write: false,
     }),
-    build({
-      entryPoints: [`${ROOT}src/ui/output/strings.ts`],
-      bundle: true,
-      format: "esm",
-      write: false,
-      plugins: [
-        {
-          name: "untranslated",
-          setup(setup) {
-            setup.onResolve({ filter: /^vscode$/ }, () => ({ path: "vscode", namespace: "untranslated" }));
-            setup.onLoad({ filter: /.*/, namespace: "untranslated" }, () => ({
-              contents: "export const l10n = { t: (message) => message };",
-            }));
-          },
-        },
-      ],
-    }),
     readFile(`${ROOT}media/output.css`, "utf8"),
   ]);
-  const url = `data:text/javascript;base64,${Buffer.from(strings.outputFiles[0]!.contents).toString("base64")}`;
-  const module = (await import(url)) as { outputStrings: () => OutputStrings };
-  return { script: page.outputFiles[0]!.text, style, strings: module.outputStrings() };
+  return { script: page.outputFiles[0]!.text, style };
 }
 
 export interface PanelOptions {
@@ -74,14 +60,15 @@ export interface PanelOptions {
   /** Other tasks and subagents that there are. */
   readonly others?: readonly Child[];
   readonly requests?: readonly OpenRequest[];
-  readonly toolInput?: OutputSource["toolInput"];
+  readonly toolInput?: OutputParts["known"]["toolInput"];
   readonly transcript: () => Promise<Transcript>;
-  readonly resume?: OutputActions["resume"];
-  readonly retry?: OutputActions["retry"];
+  readonly resume?: (taskID: string, prompt: string) => Promise<void>;
+  /** Resolves with the new task, if there is one. */
+  readonly retry?: () => Promise<unknown>;
   /** The final answer of the task. */
   readonly result?: string;
-  readonly reply?: OutputActions["reply"];
-  readonly openFile?: OutputActions["openFile"];
+  readonly answer?: OutputParts["tasks"]["answer"];
+  readonly openFile?: OutputEditor["openFile"];
 }
 
 /** The real page and the real host side of the panel in a browser, with a stand-in for the editor between them. */
@@ -94,74 +81,68 @@ export class PanelPage {
   task: Child | undefined;
   connection: ConnectionView;
   private requests: readonly OpenRequest[];
-  private readonly taskChanges = new Emitter<string>(rethrow);
+  private readonly taskChanges = new Emitter<TaskChange>(rethrow);
   private readonly requestChanges = new Emitter<void>(rethrow);
   private readonly connectionChanges = new Emitter<void>(rethrow);
   private readonly session: OutputSession;
 
   private constructor(
     readonly page: Page,
-    bundle: PanelBundle,
     options: PanelOptions,
   ) {
     this.task = options.task;
     this.connection = options.connection ?? "connected";
     this.requests = options.requests ?? [];
-    const source: OutputSource = {
-      child: (id) =>
-        id === (options.task?.id ?? "ses_gone")
-          ? this.task
-          : options.others?.find((other) => other.id === id),
-      transcript: options.transcript,
-      onDidChangeChild: this.taskChanges.event,
-      requests: () => this.requests,
-      onDidChangeRequests: this.requestChanges.event,
-      toolInput: options.toolInput ?? (() => Promise.resolve(undefined)),
-      connectionKind: () => this.connection,
-      onDidChangeConnection: this.connectionChanges.event,
-    };
     const note =
       (name: string) =>
       (...values: unknown[]): void =>
         void this.calls.push([name, ...values]);
-    const actions: OutputActions = {
-      cancel: note("cancel"),
-      resume: options.resume ?? ((id, prompt) => Promise.resolve(note("resume")(id, prompt))),
-      fork: note("fork"),
-      retry: options.retry ?? ((id) => Promise.resolve(note("retry")(id)).then(() => true)),
-      adopt: note("adopt"),
-      showChanges: note("showChanges"),
-      openInTerminal: note("openInTerminal"),
-      reply: options.reply ?? ((request, reply) => Promise.resolve(note("reply")(request.id, reply))),
-      connect: note("connect"),
-      result: () => Promise.resolve(options.result),
-      openExternal: note("openExternal"),
-      copyText: note("copyText"),
-      openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
+    const id = options.task?.id ?? "ses_gone";
+    const parts: OutputParts = {
+      known: {
+        child: (each) => (each === id ? this.task : options.others?.find((other) => other.id === each)),
+        transcript: options.transcript,
+        onDidChange: this.taskChanges.event,
+        onDidChangeSubagent: () => ({ dispose: () => undefined }),
+        openRequests: () => this.requests,
+        onDidChangeRequests: this.requestChanges.event,
+        toolInput: options.toolInput ?? (() => Promise.resolve(undefined)),
+      },
+      tasks: {
+        resume: async (taskID, prompt) => {
+          await (options.resume ?? note("resume"))(taskID, prompt);
+          return this.task as Task;
+        },
+        answer: options.answer ?? ((request, answer) => Promise.resolve(note("answer")(request.id, answer))),
+        output: () => Promise.resolve({ task: this.task as Task, result: options.result }),
+      },
+      logger: { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     };
     // One after the other, as the editor does.
     let queue: Promise<unknown> = Promise.resolve();
-    this.session = new OutputSession(
-      options.task?.id ?? "ses_gone",
-      source,
-      actions,
-      {
-        post: (message) => {
-          queue = queue
-            .then(() => page.evaluate((data) => window.postMessage(data, "*"), message))
-            .catch(() => undefined);
-        },
-        setTitle: () => undefined,
-        openDocument: note("openDocument"),
+    this.session = new OutputSession(id, parts, {
+      translations: {},
+      wording: WORDING,
+      connection: () => this.connection,
+      onDidChangeConnection: this.connectionChanges.event,
+      post: (message) => {
+        queue = queue
+          .then(() => page.evaluate((data) => window.postMessage(data, "*"), message))
+          .catch(() => undefined);
       },
-      {
-        locale: "en",
-        strings: () => bundle.strings,
-        describe: (error) => `${messageOf(error)} Try again.`,
-        translate: english,
+      setTitle: () => undefined,
+      run: (command) => {
+        if (command === "retry" && options.retry) return options.retry();
+        note(command)(id);
+        return Promise.resolve(id);
       },
-      { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
-    );
+      openDocument: note("openDocument"),
+      openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
+      openExternal: note("openExternal"),
+      copyText: note("copyText"),
+      describe: (error) => `${messageOf(error)} Try again.`,
+      translate: english,
+    });
   }
 
   static async open(browser: Browser, bundle: PanelBundle, options: PanelOptions): Promise<PanelPage> {
@@ -170,7 +151,7 @@ export class PanelPage {
       viewport: { width: options.width ?? 900, height: options.height ?? 760 },
       reducedMotion: "reduce",
     });
-    const panel = new PanelPage(page, bundle, options);
+    const panel = new PanelPage(page, options);
     page.on("pageerror", (error) => panel.pageErrors.push(String(error)));
     await page.route("**/*", (route) => {
       const url = route.request().url();
@@ -214,7 +195,7 @@ export class PanelPage {
 
   setTask(task: Child | undefined): void {
     this.task = task;
-    this.taskChanges.fire(this.session.taskID);
+    this.taskChanges.fire({ id: this.session.taskID, before: undefined, after: undefined });
   }
 
   setRequests(requests: readonly OpenRequest[]): void {

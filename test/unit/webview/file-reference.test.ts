@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 import { pathAndPosition } from "../../../src/ui/output/file-reference.ts";
-import { looksLikeFile } from "../../../src/webview/file-reference.ts";
+import { looksLikeFile } from "../../../src/webview/markdown.ts";
 
 describe("files that agents write of", () => {
   it("are told from other code", () => {

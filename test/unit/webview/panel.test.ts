@@ -120,7 +120,7 @@ describe("the output panel", function () {
       ...call,
       state: { status: "completed", input: {}, output: "", title: "Tested", start: NOW, end: NOW + 1_500 },
     });
-    await panel.page.getByRole("button", { name: /bash.*Tested.*1.5 s.*completed/s }).waitFor();
+    await panel.page.getByRole("button", { name: /bash.*Tested.*2 s.*completed/s }).waitFor();
     panel.setTask(fakeTask());
     await button("Resume").waitFor();
     assert.equal(await panel.page.locator("[role=status]").textContent(), "Completed");
@@ -167,7 +167,7 @@ describe("the output panel", function () {
     assert.equal(await line.getAttribute("aria-expanded"), "true");
     assert.ok(Math.abs((await line.boundingBox())!.y - before!.y) < 1);
     await button("/src/a.ts").click();
-    await called("openFile", TASK_ID, "/src/a.ts");
+    await called("openFile", "/src/a.ts");
     await panel.page.getByRole("button", { name: /Show all/ }).click();
     await until("the document", () =>
       panel.calls.some(([name, title]) => name === "openDocument" && title === "read output.txt"),
@@ -270,7 +270,7 @@ describe("the output panel", function () {
       ],
       [
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
-        "Overloaded · 0 s · attempt 2",
+        "Overloaded · 0 ms · attempt 2",
       ],
       [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
       [{ phase: "needs-answer" }, "Waits for your answer"],
@@ -342,15 +342,15 @@ describe("the output panel", function () {
         requests,
         ...options,
       });
-    const replied = (id: string, reply: unknown) => called("reply", id, reply);
+    const replied = (id: string, reply: unknown) => called("answer", id, reply);
 
     it("are announced, take no focus, and go when they are answered elsewhere", async () => {
       await ask([]);
       await text("Go").waitFor();
       await panel.page.locator(".scroller").focus();
       panel.setRequests([permission]);
-      await card().getByRole("heading", { name: "build wants to run a command" }).waitFor();
-      assert.equal(await panel.page.getByRole("status").textContent(), "build wants to run a command");
+      await card().getByRole("heading", { name: "Use bash" }).waitFor();
+      assert.equal(await panel.page.getByRole("status").textContent(), "Use bash: build");
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
       panel.setRequests([]);
       await card().waitFor({ state: "detached" });
@@ -365,9 +365,7 @@ describe("the output panel", function () {
       ] as const) {
         await ask([permission]);
         await card().getByText("git push", { exact: true }).waitFor();
-        await card()
-          .getByText(/Always” covers git push \*, for every agent/)
-          .waitFor();
+        await card().getByText("Always Allow: git push *").waitFor();
         await button(name).click();
         await replied("per_1", { type: "permission", reply });
         assert.ok(await button("Allow Once").isDisabled());
@@ -422,8 +420,8 @@ describe("the output panel", function () {
 
     it("of a subagent say where it is; questions take one, several or an own answer", async () => {
       await ask([question]);
-      await card().getByText("in Look for slow tests").waitFor();
-      await card().getByText("explore has 2 questions").waitFor();
+      await card().getByText('explore of "Look for slow tests').waitFor();
+      await card().getByText("2 questions").waitFor();
       assert.ok(await button("Submit").isDisabled());
       await panel.page.getByRole("radio", { name: /Postgres/ }).check();
       await panel.page.getByRole("checkbox", { name: "Lint" }).check();
@@ -446,7 +444,7 @@ describe("the output panel", function () {
     it("say why an answer was not taken, and that one came too late", async () => {
       let open = [permission];
       await ask(open, {
-        reply: () => {
+        answer: () => {
           if (open.length === 0) panel.setRequests(open);
           return Promise.reject(new Error("status 500"));
         },
@@ -491,7 +489,7 @@ describe("the output panel", function () {
     it("of other tasks are not shown", async () => {
       const child = fakeTask({ id: "ses_other", status: "running" });
       await ask([{ request: { ...permission.request, sessionID: child.id }, child }, question]);
-      await card().getByText("explore has 2 questions").waitFor();
+      await card().getByText("2 questions").waitFor();
       assert.equal(await card().count(), 1);
     });
   });
@@ -556,7 +554,7 @@ describe("the output panel", function () {
     await button("src/a.ts:12").focus();
     await panel.page.keyboard.press("Enter");
     await panel.page.getByRole("status").getByText("src/a.ts was not found.").waitFor();
-    assert.deepEqual(opened, Array(2).fill([TASK_ID, "src/a.ts", { line: 12, column: 1 }]));
+    assert.deepEqual(opened, Array(2).fill(["src/a.ts", { line: 12, column: 1 }]));
   });
 
   it("shows an edit as a diff with signs and line numbers", async () => {
@@ -622,7 +620,7 @@ describe("the output panel", function () {
 
   it("retries once while a retry is under way, the reader's leaving notwithstanding, and says that it did", async () => {
     let asked = 0;
-    let finish = (_: boolean): void => undefined;
+    let finish = (_: Task | undefined): void => undefined;
     await open(new FakeTranscript().user("Go").assistant(), {
       task: fakeTask({ status: "cancelled" }),
       retry: () => {
@@ -638,13 +636,13 @@ describe("the output panel", function () {
     await panel.comeBack();
     await until("the button to be off", () => retry.isDisabled());
     await retry.press("Enter");
-    finish(true);
+    finish(fakeTask());
     await panel.page.locator(".toast", { hasText: "new task" }).waitFor();
     assert.equal(asked, 1);
     assert.ok(await retry.isEnabled());
     await retry.press("Enter");
     await until("the second retry", () => asked === 2);
-    finish(false);
+    finish(undefined);
     await until("the button to be on", () => retry.isEnabled());
   });
 

@@ -5,6 +5,7 @@ import type { Child } from "../../../src/engine/subagent.ts";
 import { isWithin, toRequestView } from "../../../src/ui/output/request-view.ts";
 import { requestReason } from "../../../src/ui/requests/request-facts.ts";
 import { fakeSubagent, fakeTask, TASK_ID } from "../../support/panel-page/fake-task.ts";
+import { WORDING } from "../../support/panel-page/panel-page.ts";
 
 const permission = (facts: Partial<PermissionRequest>): PermissionRequest => ({
   type: "permission",
@@ -19,7 +20,7 @@ const permission = (facts: Partial<PermissionRequest>): PermissionRequest => ({
 
 describe("requests in the panel", () => {
   const shown = (facts: Partial<PermissionRequest>, child: Child = fakeTask()) => {
-    const view = toRequestView({ request: permission(facts), child }, TASK_ID);
+    const view = toRequestView({ request: permission(facts), child }, TASK_ID, WORDING);
     assert.ok(view.kind === "permission");
     return view;
   };
@@ -31,7 +32,8 @@ describe("requests in the panel", () => {
     const children = new Map<string, Child>(
       [fakeTask(), below, deep, orphan].map((child) => [child.id, child]),
     );
-    const within = (child: Child, id: string): boolean => isWithin(child, id, (each) => children.get(each));
+    const within = (child: Child, id: string): boolean =>
+      isWithin({ child: (each) => children.get(each) }, child, id);
     assert.ok(within(fakeTask(), TASK_ID) && within(below, TASK_ID) && within(deep, TASK_ID));
     assert.ok(!within(orphan, TASK_ID) && !within(fakeTask(), "b"));
   });
@@ -50,19 +52,9 @@ describe("requests in the panel", () => {
     assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
   });
 
-  it("show what is hidden in what they ask for, in what always covers and in the change", () => {
-    const {
-      always,
-      diff,
-      permission: asked,
-    } = shown({
-      permission: "b\u202eash",
-      always: ["git \u202e*"],
-      metadata: { diff: "+a\u2066b\r\n" },
-    });
-    assert.deepEqual(always, ["git \\u{202e}*"]);
+  it("show what is hidden in the change", () => {
+    const { diff } = shown({ metadata: { diff: "+a\u2066b\r\n" } });
     assert.equal(diff?.text, "+a\\u{2066}b\r\n");
-    assert.equal(asked, "b\\u{202e}ash");
   });
 
   it("of a question show what is hidden, and answer with what the agent wrote", () => {
@@ -70,7 +62,7 @@ describe("requests in the panel", () => {
     const how = { multiple: false, custom: true };
     const questions = [{ header: "H\u202e", question: "Q\u202e", options: [option], ...how }];
     const request = { type: "question", id: "que_1", sessionID: TASK_ID, questions } as const;
-    const view = toRequestView({ request, child: fakeTask() }, TASK_ID);
+    const view = toRequestView({ request, child: fakeTask() }, TASK_ID, WORDING);
     assert.deepEqual(view.kind === "question" && view.questions, [
       {
         header: "H\\u{202e}",
@@ -88,9 +80,8 @@ describe("requests in the panel", () => {
     assert.equal(why({ reason: "Ship" }, { description: "Look" }), "Ship");
     assert.equal(why({ description: "Look" }, undefined, "general: Look"), undefined);
     assert.equal(why({ reason: " ", description: 1 }, { description: {} }), undefined);
-    const view = toRequestView({ request: permission({}), child: fakeTask() }, TASK_ID, {
-      description: "Go",
-    });
+    const open = { request: permission({}), child: fakeTask() };
+    const view = toRequestView(open, TASK_ID, WORDING, { description: "Go" });
     assert.ok(view.kind === "permission" && view.reason === "Go");
   });
 
@@ -100,10 +91,7 @@ describe("requests in the panel", () => {
   });
 
   it("name the agent, and where it is if that is below", () => {
-    assert.deepEqual(shown({}).asker, { agent: "build", description: undefined });
-    assert.deepEqual(shown({}, fakeSubagent()).asker, {
-      agent: "explore",
-      description: "Look for slow tests (@explore subagent)",
-    });
+    assert.equal(shown({}).asker, "build");
+    assert.equal(shown({}, fakeSubagent()).asker, 'explore of "Look for slow tests (@explore subagent)"');
   });
 });

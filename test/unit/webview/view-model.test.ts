@@ -242,29 +242,31 @@ describe("the output panel's view model", () => {
 describe("ChangeBatch", () => {
   const entry = (text: string): Entry => ({ kind: "text", id: "a", messageID: "m", text });
 
-  function taken(...changes: EntryChange[]): readonly EntryChange[] {
-    const batch = new ChangeBatch();
+  function sentFor(...changes: EntryChange[]): readonly EntryChange[] {
+    const sent: (readonly EntryChange[])[] = [];
+    const batch = new ChangeBatch((changes) => sent.push(changes));
     for (const change of changes) batch.add(change);
-    const result = batch.take();
-    assert.ok(batch.isEmpty);
-    return result;
+    batch.flush();
+    batch.flush();
+    assert.equal(sent.length, 1);
+    return sent[0]!;
   }
 
   it("makes one change of many to the same entry", () => {
     const append = (id: string, delta: string): EntryChange => ({ type: "append", id, delta });
     const put = (text: string): EntryChange => ({ type: "put", entry: entry(text), after: "z" });
-    assert.deepEqual(taken(append("a", "1"), append("b", "x"), append("a", "2")), [
+    assert.deepEqual(sentFor(append("a", "1"), append("b", "x"), append("a", "2")), [
       append("a", "12"),
       append("b", "x"),
     ]);
-    assert.deepEqual(taken(put("1"), append("a", "2")), [put("12")]);
-    assert.deepEqual(taken(append("a", "2"), put("12")), [put("12")]);
+    assert.deepEqual(sentFor(put("1"), append("a", "2")), [put("12")]);
+    assert.deepEqual(sentFor(append("a", "2"), put("12")), [put("12")]);
   });
 
   it("keeps the order around removals", () => {
     const put: EntryChange = { type: "put", entry: entry("1"), after: undefined };
     const remove: EntryChange = { type: "remove", id: "a" };
-    assert.deepEqual(taken(put, remove, put), [put, remove, put]);
+    assert.deepEqual(sentFor(put, remove, put), [put, remove, put]);
   });
 });
 

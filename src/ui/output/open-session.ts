@@ -1,0 +1,55 @@
+import * as vscode from "vscode";
+import type { ConnectionState } from "../../engine/connection.ts";
+import type { ConnectionView } from "../../protocol/output.ts";
+import type { Folders } from "../folders/folders.ts";
+import { humanMessage, showError } from "../human-error.ts";
+import { title } from "../plain-text.ts";
+import { alwaysWords, asker, requestWords } from "../requests/request-words.ts";
+import { translate } from "../translate.ts";
+import { OutputSession } from "./output-session.ts";
+import type { PanelParts } from "./output-panels.ts";
+import { openWorkspaceFile } from "./workspace-file.ts";
+
+/** Fills a panel with one task, and does in the editor what is asked for there. */
+export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: PanelParts): OutputSession {
+  const { folders, documents, logger } = parts;
+  const orShow = (action: Thenable<unknown>): Thenable<unknown> =>
+    action.then(undefined, (error: unknown) => void showError(error, logger));
+  return new OutputSession(taskID, parts, {
+    translations: vscode.l10n.bundle ?? {},
+    wording: { title: (request) => requestWords(request).title, asker, always: alwaysWords },
+    connection: () => connectionOf(folders, taskID),
+    onDidChangeConnection: (listener) =>
+      vscode.Disposable.from(
+        folders.onDidChange(listener),
+        folders.follow(({ connector }) => connector.onDidChange(listener)),
+      ),
+    post: (message) => void panel.webview.postMessage(message),
+    setTitle: (text) => (panel.title = title(text)),
+    run: (command) => orShow(vscode.commands.executeCommand(`asyncagents.${command}`, taskID)),
+    openDocument: (name, text) => void documents.open(name, text),
+    openFile: (path, position) => openWorkspaceFile(path, position, folders.of(taskID)?.uri.fsPath),
+    openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
+    copyText: (text) => void orShow(copy(text)),
+    describe: humanMessage,
+    translate,
+  });
+}
+
+function connectionOf(folders: Folders, taskID: string): ConnectionView {
+  const folder = folders.of(taskID);
+  // A session that no folder knows may be of any that is not connected.
+  const kinds = (folder ? [folder] : folders.all).map(({ connector }) => connectionView(connector.state));
+  if (kinds.includes("connecting")) return "connecting";
+  return kinds.includes("disconnected") || kinds.length === 0 ? "disconnected" : "connected";
+}
+
+function connectionView({ kind }: ConnectionState): ConnectionView {
+  if (kind === "connected") return "connected";
+  return kind === "connecting" || kind === "reconnecting" ? "connecting" : "disconnected";
+}
+
+async function copy(text: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  vscode.window.setStatusBarMessage(vscode.l10n.t("Result copied"), 3_000);
+}

@@ -1,0 +1,40 @@
+import type { ActivityView, TaskView } from "../protocol/output.ts";
+
+/** What people read, in the editor's language. */
+export class L10n {
+  /** @param translations by their English text */
+  constructor(private readonly translations: Readonly<Record<string, string>>) {}
+
+  /** Values go in the place of `{0}`, `{1}`, … */
+  t(english: string, ...values: readonly string[]): string {
+    const text = this.translations[english] ?? english;
+    return text.replace(/\{(\d)\}/g, (place, index: string) => values[Number(index)] ?? place);
+  }
+}
+
+export function statusWord(l10n: L10n, status: TaskView["status"]): string {
+  const words: Readonly<Record<typeof status, string>> = {
+    running: l10n.t("Running"),
+    completed: l10n.t("Completed"),
+    error: l10n.t("Failed"),
+    cancelled: l10n.t("Cancelled"),
+    resumed: l10n.t("Resumed"),
+    idle: l10n.t("At rest"),
+  };
+  return words[status];
+}
+
+export function phaseWord(l10n: L10n, phase: ActivityView["phase"]): string {
+  const words: Readonly<Record<typeof phase, string>> = {
+    queued: l10n.t("Queued: starts when another task ends"),
+    starting: l10n.t("Starting…"),
+    thinking: l10n.t("Thinking…"),
+    streaming: l10n.t("Writing…"),
+    tool: l10n.t("Working…"),
+    retrying: l10n.t("The model refused for now"),
+    "needs-permission": l10n.t("Waits for your permission"),
+    "needs-answer": l10n.t("Waits for your answer"),
+    stalled: l10n.t("No sign of life"),
+  };
+  return words[phase];
+}
