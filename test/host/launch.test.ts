@@ -51,7 +51,7 @@ describe("a batch of which some tasks are refused", () => {
       const open = vscode.window.activeTextEditor?.document;
       return open?.getText() === text ? open : undefined;
     });
-    await assert.rejects(launchFromEditor.run(context()), (error) => {
+    await assert.rejects(launchFromEditor(context()), (error) => {
       assert.ok(error instanceof PartlyLaunched);
       assert.match(error.message, /tasks were launched, the others were not: The server is gone\.$/);
       return true;

@@ -96,7 +96,7 @@ describe("what others wrote, where it is a title", () => {
     };
     const folders = { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder };
     try {
-      await openInTerminal.run(
+      await openInTerminal(
         {
           folders,
           known: { folderOf: () => folder, find: () => task, child: () => task },
@@ -121,7 +121,7 @@ describe("what others wrote, where it is a title", () => {
         { ...task, description: `${LINK}\u202e`, status: "completed" },
         [],
       );
-      await setUp.run({
+      await setUp({
         folders: { opened: Promise.resolve(), current: { connector } },
         settings: { server: () => ({}) },
         findExecutable: async () => `/bin/${LINK}`,

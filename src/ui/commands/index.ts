@@ -1,16 +1,14 @@
 import { SHOW_SELECTED } from "../tree/task-tree.ts";
-import { adopt } from "./adopt.ts";
 import { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
 import { answer } from "./answer.ts";
-import { cancelBatch, launchBatch } from "./batch.ts";
-import { showChanges } from "./changes.ts";
+import { launchBatch } from "./batch.ts";
 import { clear, clearFinished } from "./clear.ts";
 import type { CommandID } from "./command-ids.ts";
 import type { Command } from "./command.ts";
-import { copyResult, copyTaskId } from "./copy.ts";
 import {
   launchOnChange,
   launchOnFile,
+  launchOnFolder,
   launchOnProblem,
   launchOnSelection,
   launchTemplate,
@@ -20,7 +18,7 @@ import { launch, launchFromView } from "./launch.ts";
 import { clearFilter, filter, sort } from "./list-commands.ts";
 import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
 import { revertAllChanges, revertChange } from "./revert.ts";
-import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
+import { acceptAllChanges, acceptChange, closeChanges, openChange, showChanges } from "./review.ts";
 import {
   cancelConnecting,
   connect,
@@ -31,11 +29,21 @@ import {
   startServer,
   stopServer,
 } from "./session-commands.ts";
-import { setUp } from "./set-up.ts";
+import { openWalkthrough, setUp } from "./set-up.ts";
 import { stopBackgroundWork } from "./stop-background-work.ts";
-import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
+import {
+  adopt,
+  cancel,
+  cancelBatch,
+  copyResult,
+  copyTaskId,
+  resume,
+  retry,
+  sendNotice,
+  showOutput,
+  showSelected,
+} from "./task-commands.ts";
 import { openInTerminal } from "./terminal.ts";
-import { openWalkthrough } from "./walkthrough.ts";
 
 /** What each command does. */
 export const COMMANDS: Readonly<Record<CommandID, Command>> = {
@@ -46,7 +54,7 @@ export const COMMANDS: Readonly<Record<CommandID, Command>> = {
   "asyncagents.launchFromEditor": launchFromEditor,
   "asyncagents.launchOnSelection": launchOnSelection,
   "asyncagents.launchOnFile": launchOnFile,
-  "asyncagents.launchOnFolder": launchOnFile,
+  "asyncagents.launchOnFolder": launchOnFolder,
   "asyncagents.launchOnProblem": launchOnProblem,
   "asyncagents.launchOnChange": launchOnChange,
   "asyncagents.launchTemplate": launchTemplate,

@@ -7,10 +7,10 @@ import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage } from "../human-error.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { askPrompt } from "./ask-prompt.ts";
-import type { CommandContext } from "./command.ts";
+import type { PromptContext } from "./command.ts";
 
 /** Asks for a follow-up to a completed task and resumes it; a subagent of others is adopted with it. */
-export async function resumeAsking(context: CommandContext, child: Child): Promise<Task | undefined> {
+export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
   const { memory, promptEditors, tasks, logger } = context;
   const { id, description, status } = child;
   if (status !== "completed" && status !== "idle")

@@ -1,27 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
 import { title } from "../plain-text.ts";
-import type { Command } from "./command.ts";
-import { connectFor, pickChild } from "./pick-task.ts";
+import type { TaskContext } from "./command.ts";
+import { pickConnected } from "./pick-task.ts";
 
-export const openInTerminal: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    await connectFor(context, argument);
-    const child = await pickChild(context, argument, {
-      title: vscode.l10n.t("Open in Terminal"),
-    });
-    if (!child) return undefined;
-    const folder = await connectedFolder(context.folders, context.folders.of(child.id));
-    const call = await folder.calls.attachCommand(child.id);
-    const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
-    const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
-    terminal.show();
-    return child;
-  },
-};
+export async function openInTerminal(context: TaskContext, argument: unknown): Promise<void> {
+  const picked = await pickConnected(context, argument, { title: vscode.l10n.t("Open in Terminal") });
+  if (!picked) return;
+  const { child, folder } = picked;
+  const call = await folder.calls.attachCommand(child.id);
+  const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
+  const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
+  terminal.show();
+}
 
 function createTerminal(name: string, { executable, args, directory, env }: ProgramCall): vscode.Terminal {
   return vscode.window.createTerminal({

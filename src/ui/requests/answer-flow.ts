@@ -9,7 +9,7 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../../engine/server-model.ts";
-import type { CommandContext } from "../commands/command.ts";
+import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
@@ -20,7 +20,7 @@ import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts
 
 /** What answering takes. */
 export type FlowContext = Pick<
-  CommandContext,
+  PromptContext,
   "known" | "folders" | "tasks" | "memory" | "openText" | "logger"
 >;
 
