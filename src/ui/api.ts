@@ -55,8 +55,6 @@ export interface AsyncAgentsApi {
     cancelBatch(batchID: string, parentSessionID?: string): Promise<readonly Task[]>;
     stopSubagent(subagentID: string): Promise<void>;
     clear(taskID: string, options?: { readonly cancelRunning?: boolean }): Promise<Task>;
-    /** Notifies the parent session of an end of which it could not be notified before. */
-    sendNotice(taskID: string): Promise<Task>;
     readonly onDidChange: vscode.Event<TaskChange>;
   };
   /** What tasks changed. Paths are absolute or relative to the workspace; by default all that is left to review. */
@@ -130,7 +128,6 @@ export function createApi(
         tasks.cancelBatch(batchID, parentSessionID),
       stopSubagent: (id) => at(id, () => tasks.stopSubagent(id)),
       clear: (id, options) => at(id, () => tasks.clear(id, options)),
-      sendNotice: (id) => at(id, () => tasks.sendNotice(id)),
       onDidChange: taskChanges,
     },
     changes: {

@@ -128,7 +128,7 @@ describe("reviewing changes in the extension host", () => {
     const commands = registerCommands(
       { logger, folders } as unknown as CommandContext,
       ["asyncagents-test.fail"],
-      () => Promise.resolve({ "asyncagents-test.fail": failing }),
+      () => Promise.resolve({ fail: failing }),
     );
     const run = (...args: readonly unknown[]) =>
       vscode.commands.executeCommand("asyncagents-test.fail", ...args);

@@ -11,6 +11,7 @@ import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../human-error.ts";
 import type { ListOptions } from "../tree/list-options.ts";
 import { folderOf } from "../tree/nodes.ts";
+import { SHOW_SELECTED } from "../tree/task-tree.ts";
 import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
 import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
@@ -76,22 +77,30 @@ export interface CommandContext extends PromptContext, ReviewContext, ServerCont
  */
 export type Command = (context: CommandContext, ...args: readonly unknown[]) => Promise<unknown>;
 
+/** The commands that the product alone runs, beside those of the manifest. */
+export const INTERNAL_COMMANDS: readonly string[] = [
+  "_asyncagents.launchFromView",
+  "_asyncagents.splitPrompt",
+  "_asyncagents.openChange",
+  SHOW_SELECTED,
+];
+
 /**
  * Registers commands with the editor. What fails is shown, whoever ran it.
- * @param load what they do; asked for when one is run
+ * @param load what they do, by the last part of their IDs; asked for when one is run
  */
-export function registerCommands<ID extends string>(
+export function registerCommands(
   context: CommandContext,
-  ids: readonly ID[],
-  load: () => Promise<Readonly<Record<ID, Command>>>,
+  ids: readonly string[],
+  load: () => Promise<Readonly<Record<string, Command>>>,
 ): vscode.Disposable {
   return vscode.Disposable.from(
     ...ids.map((id) =>
       vscode.commands.registerCommand(id, async (...args: unknown[]) => {
         try {
-          const [{ [id]: command }] = await Promise.all([load(), context.folders.opened]);
+          const [commands] = await Promise.all([load(), context.folders.opened]);
           context.folders.use(folderOf(context.folders, args[0]));
-          return await command(context, ...args);
+          return await commands[id.slice(id.indexOf(".") + 1)]?.(context, ...args);
         } catch (error) {
           void showError(error, context.logger);
           return undefined;

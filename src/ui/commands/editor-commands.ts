@@ -52,7 +52,6 @@ const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Fo
 
 export const launchOnSelection = launchOn("selection");
 export const launchOnFile = launchOn("file");
-export const launchOnFolder = launchOnFile;
 export const launchOnProblem = launchOn("problem");
 export const launchOnChange = launchOn("change");
 

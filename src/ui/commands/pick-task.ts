@@ -26,8 +26,8 @@ export async function pickChild(
   argument: unknown,
   options: PickOptions,
 ): Promise<Child | undefined> {
-  const reference = referenceOf(argument);
-  return reference === undefined ? pickFrom(context, options) : findChild(context, reference);
+  const reference = referenceOf(argument) ?? (await pickFrom(context, options));
+  return reference === undefined ? undefined : findChild(context, reference);
 }
 
 /** As {@link pickChild}, with its folder, which is connected first. */
@@ -80,11 +80,24 @@ export function referenceOf(argument: unknown): string | undefined {
   return typeof argument === "string" ? argument : undefined;
 }
 
-async function pickFrom(
+/** The ID of a task or subagent that the user picks, or of the session that is offered beside them. */
+export async function pickFrom(
   { known, folders, list }: TaskContext,
-  { title, accepts = () => true, none = vscode.l10n.t("There are no tasks in this session.") }: PickOptions,
-): Promise<Child | undefined> {
-  const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
+  {
+    title,
+    accepts = () => true,
+    none = vscode.l10n.t("There are no tasks in this session."),
+    sessionID,
+  }: PickOptions & { readonly sessionID?: string | undefined },
+): Promise<string | undefined> {
+  const items: (vscode.QuickPickItem & { readonly id: string })[] = [];
+  if (sessionID !== undefined)
+    items.push({
+      label: withoutIcons(oneLine(known.session(sessionID)?.title ?? "")),
+      description: vscode.l10n.t("active session"),
+      iconPath: new vscode.ThemeIcon("comment-discussion"),
+      id: sessionID,
+    });
   const seen = new Set<string>();
   const add = (parentID: string, above?: Child): void => {
     // Broken metadata can make a session its own ancestor.
@@ -106,12 +119,13 @@ async function pickFrom(
     matchOnDescription: true,
     // A panel that opens late would take the list away.
     ignoreFocusOut: true,
-    placeHolder: vscode.l10n.t("Which task?"),
+    placeHolder:
+      sessionID === undefined ? vscode.l10n.t("Which task?") : vscode.l10n.t("Select a task or session"),
   });
-  return picked?.child;
+  return picked?.id;
 }
 
-function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly child: Child } {
+function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly id: string } {
   const now = Date.now();
   return {
     label: withoutIcons(oneLine(child.description)),
@@ -122,6 +136,6 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
     ),
     ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
-    child,
+    id: child.id,
   };
 }

@@ -15,10 +15,15 @@ import { launchTextAsking } from "./launch-flow.ts";
 import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 import { launchReviewed } from "./launch-reviewed.ts";
 
-/** Launches, or resumes with, the text of a prompt editor. */
+/** Launches, or resumes with, the text of a prompt editor; launches what is selected in another one, else its text. */
 export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
   const document = findDocument(uri);
-  await handOver(context, document, requireTarget(context, document));
+  const target = context.promptEditors.target(document.uri);
+  if (target) return handOver(context, document, target);
+  const { selection } = vscode.window.activeTextEditor ?? {};
+  const text = document.getText(selection?.isEmpty ? undefined : selection);
+  requireText(text);
+  await launchTextAsking(context, text);
 }
 
 export async function promptOptions(context: PromptContext, uri: unknown): Promise<void> {
@@ -46,15 +51,6 @@ export async function splitPrompt(
   const target = promptEditors.target(uri);
   if (target?.kind !== "launch") return;
   promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
-}
-
-export async function launchFromEditor(context: PromptContext): Promise<void> {
-  const editor = vscode.window.activeTextEditor;
-  const target = editor && context.promptEditors.target(editor.document.uri);
-  if (target) return handOver(context, editor.document, target);
-  const text = editor?.document.getText(editor.selection.isEmpty ? undefined : editor.selection) ?? "";
-  requireText(text);
-  await launchTextAsking(context, text);
 }
 
 /** The document is closed once its text was taken. */

@@ -49,8 +49,6 @@ export async function connect({ folders }: ServerContext, taskID: unknown): Prom
   await (folder ?? requireFolder(folders)).connector.connectAsking();
 }
 
-export const startServer = connect;
-
 export async function cancelConnecting({ folders }: ServerContext): Promise<void> {
   await requireFolder(folders).connector.cancel();
 }

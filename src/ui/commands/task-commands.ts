@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import { isUntold, type Task } from "../../engine/task.ts";
+import type { Task } from "../../engine/task.ts";
 import { showError } from "../human-error.ts";
 import { showIfLong } from "../long-work.ts";
 import { withoutLinks } from "../plain-text.ts";
@@ -93,15 +93,6 @@ function adoptedWords(task: Task): string {
   return task.status === "completed"
     ? vscode.l10n.t('"{0}" is your task now. Resume it to go on.', name)
     : vscode.l10n.t('"{0}" is your task now. Retry it as a new task, or fork it to go on.', name);
-}
-
-export async function sendNotice(context: TaskContext, argument: unknown): Promise<void> {
-  const task = await pickChild(context, argument, {
-    title: vscode.l10n.t("Tell the Session Now"),
-    accepts: (child) => isTask(child) && isUntold(child),
-    none: vscode.l10n.t("Every session was told how its tasks ended."),
-  });
-  if (task) await context.tasks.sendNotice(task.id);
 }
 
 export async function copyTaskId(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
