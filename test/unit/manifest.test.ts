@@ -85,6 +85,11 @@ describe("the extension's manifest", () => {
     );
   });
 
+  it("has every command in the table of the README", () => {
+    const listed = [...read("README.md").matchAll(/^\|[^|]+\| `(asyncagents\.\w+)` /gm)].map(([, id]) => id);
+    assert.deepEqual(listed.sort(), commands.map(({ command }) => command).sort());
+  });
+
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
