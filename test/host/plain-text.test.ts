@@ -4,7 +4,7 @@ import { Refusal } from "../../src/engine/errors.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { showChanges } from "../../src/ui/changes/show-changes.ts";
 import { humanMessage } from "../../src/ui/human-error.ts";
-import { write } from "../../src/ui/requests/steps.ts";
+import { write } from "../../src/ui/quick-input.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";

@@ -43,7 +43,7 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
   if (picked) session.select(picked.id);
 }
 
-/** Of the task that is named, as far as that is known, else the current folder. */
+/** The folder of the task whose panel asks for it, as far as that is known, else the current one. */
 export async function connect({ folders }: ServerContext, taskID: unknown): Promise<void> {
   const folder = typeof taskID === "string" ? folders.of(taskID) : undefined;
   await (folder ?? requireFolder(folders)).connector.connectAsking();
