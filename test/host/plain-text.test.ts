@@ -9,7 +9,7 @@ import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { setUp } from "../../src/ui/commands/set-up.ts";
-import { openInTerminal } from "../../src/ui/commands/terminal.ts";
+import { openInTerminal } from "../../src/ui/commands/task-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import type { EndContext } from "../../src/ui/notifications.ts";

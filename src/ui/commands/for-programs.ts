@@ -2,7 +2,6 @@ import { Refusal } from "../../engine/errors.ts";
 import type { FileChange, PendingRequest, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { requireFolder } from "../folders/require-folder.ts";
-import { requestsBelow } from "./answer.ts";
 import type { ReviewContext, TaskContext } from "./command.ts";
 import { readSubject, type SubjectKind } from "./editor-commands.ts";
 import { launchTask, type LaunchArguments } from "./launch.ts";
@@ -10,6 +9,7 @@ import { changeAt, type ChangedBy } from "./pick-change.ts";
 import { findChild } from "./pick-task.ts";
 import { revertNow, type RevertResult } from "./revert.ts";
 import { accept, pendingOf } from "./review.ts";
+import { requestsBelow } from "./task-commands.ts";
 
 /*
  * What programs do through the exported API: as the commands do it, but they are asked nothing, and what fails rejects.

@@ -1,6 +1,5 @@
 /** What each command does, by the last part of its ID in the manifest. */
 export { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
-export { answer } from "./answer.ts";
 export { launchBatch } from "./batch.ts";
 export { clear, clearFinished } from "./clear.ts";
 export {
@@ -29,13 +28,14 @@ export { openWalkthrough, setUp } from "./set-up.ts";
 export { stopBackgroundWork } from "./stop-background-work.ts";
 export {
   adopt,
+  answer,
   cancel,
   cancelBatch,
   copyResult,
   copyTaskId,
+  openInTerminal,
   resume,
   retry,
   showOutput,
   showSelected,
 } from "./task-commands.ts";
-export { openInTerminal } from "./terminal.ts";

@@ -1,15 +1,24 @@
+import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
+import type { ProgramCall } from "../../engine/connection.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
+import { Refusal } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { showError } from "../human-error.ts";
+import { STATUS_WORDS } from "../../engine/transitions.ts";
+import { humanMessage, showError } from "../human-error.ts";
 import { showIfLong } from "../long-work.ts";
-import { withoutLinks } from "../plain-text.ts";
+import { title, withoutLinks } from "../plain-text.ts";
+import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { isAnswered } from "../tree/child-state.ts";
+import { ancestors } from "../tree/family.ts";
 import { BatchNode } from "../tree/nodes.ts";
+import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
-import { pickChild, pickChildren } from "./pick-task.ts";
-import { resumeAsking } from "./resume-flow.ts";
+import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
 
 /** Characters of a description that a message shows. */
 const NAME_LENGTH = 80;
@@ -22,6 +31,38 @@ export async function showOutput(context: CommandContext, argument: unknown): Pr
 export async function showSelected({ panels, clickedID }: CommandContext): Promise<void> {
   const id = await clickedID();
   if (id !== undefined) panels.show(id);
+}
+
+export async function openInTerminal(context: TaskContext, argument: unknown): Promise<void> {
+  const picked = await pickConnected(context, argument, { title: vscode.l10n.t("Open in Terminal") });
+  if (!picked) return;
+  const { child, folder } = picked;
+  const call = await folder.calls.attachCommand(child.id);
+  const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
+  const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
+  terminal.show();
+}
+
+function createTerminal(name: string, { executable, args, directory, env }: ProgramCall): vscode.Terminal {
+  return vscode.window.createTerminal({
+    name,
+    iconPath: new vscode.ThemeIcon("terminal"),
+    shellPath: executable,
+    shellArgs: [...args],
+    cwd: directory,
+    env: { ...env },
+    // What the editor would keep of it over a restart includes its environment.
+    isTransient: true,
+  });
+}
+
+/** Whether this terminal runs just that: one of a server that has moved since is of no use. */
+function isRunning({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
+  return (
+    exitStatus === undefined &&
+    "shellArgs" in creationOptions &&
+    isDeepStrictEqual(creationOptions.shellArgs, args)
+  );
 }
 
 export async function cancel(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
@@ -58,6 +99,46 @@ export async function resume(context: PromptContext, argument: unknown): Promise
   if (child) await resumeAsking(context, child);
 }
 
+/** Asks for a follow-up to a completed task and resumes it; a subagent of others is adopted with it. */
+export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
+  const { memory, promptEditors, tasks, logger } = context;
+  const { id, description, status } = child;
+  if (status !== "completed" && status !== "idle")
+    throw new Refusal(
+      "wrong-status",
+      sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
+    );
+  const draft = `resume ${id}`;
+  for (let problem: string | undefined; ;) {
+    const answer = await askPrompt(memory, {
+      title: isTask(child)
+        ? vscode.l10n.t("Resume: {0}", description)
+        : vscode.l10n.t("Adopt and Resume: {0}", description),
+      hint: isTask(child)
+        ? vscode.l10n.t("What is it to do next? It remembers its whole conversation.")
+        : vscode.l10n.t(
+            "What is it to do next? It becomes a task of yours, and remembers its whole conversation.",
+          ),
+      placeholder: vscode.l10n.t("For example: now mend what you found."),
+      draft,
+      problem,
+    });
+    if (!answer) return undefined;
+    if (answer.goes === "editor") {
+      await promptEditors.open({ kind: "resume", taskID: id, description }, answer.text || quotedSelection());
+      memory.dropDraft(draft, answer.text);
+      return undefined;
+    }
+    try {
+      const { text } = answer;
+      return await memory.send({ name: draft, text }, () => tasks.resume(id, text));
+    } catch (error) {
+      logger.error("The task was not resumed.", error);
+      problem = humanMessage(error);
+    }
+  }
+}
+
 export async function retry(context: TaskContext, argument: unknown): Promise<Task | undefined> {
   const task = await pickChild(context, argument, {
     title: vscode.l10n.t("Retry Task"),
@@ -65,6 +146,23 @@ export async function retry(context: TaskContext, argument: unknown): Promise<Ta
     none: vscode.l10n.t("No task failed or was cancelled."),
   });
   return task && context.tasks.retry(task.id);
+}
+
+/** Lets the user answer what an agent waits for; nothing is ever allowed by itself. */
+export async function answer(context: FlowContext, argument: unknown): Promise<void> {
+  const { known } = context;
+  const reference = referenceOf(argument);
+  if (reference === undefined) return void (await answerOneOf(context, () => known.openRequests()));
+  const [oldest] = requestsBelow(context, findChild(context, reference).id);
+  if (oldest) await answerRequest(context, oldest);
+  else void vscode.window.showInformationMessage(vscode.l10n.t("This agent does not wait for you."));
+}
+
+/** What waits for a person at this agent, or at one that works for it. */
+export function requestsBelow({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
+  const open = known.openRequests();
+  const own = open.filter(({ child }) => child.id === id);
+  return own.length > 0 ? own : open.filter(({ child }) => ancestors(known, child).includes(id));
 }
 
 /** Makes tasks of what somebody else launched. */
