@@ -3,7 +3,7 @@ import type { TaskChange } from "../engine/registry.ts";
 import type { RequestAnswer, SessionChanges } from "../engine/server-model.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
-import type { ReviewContext } from "./commands/command.ts";
+import type { ReviewContext, ServerContext } from "./commands/command.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
 import type { LaunchArguments } from "./commands/launch.ts";
 import type { RevertResult } from "./commands/revert.ts";
@@ -76,6 +76,8 @@ export interface AsyncAgentsApi {
     connect(): Promise<void>;
     /** Ends the server of the current folder, and what works in it. */
     stop(): Promise<void>;
+    /** Ends the work of this user in these folders, by their paths, in whichever windows they are open. */
+    stopBackgroundWork(folders: readonly string[]): Promise<void>;
   };
   /** The tools for agents in OpenCode's configuration. Resolves to the path of its file; undefined: there is none. */
   readonly agentTools: {
@@ -85,7 +87,7 @@ export interface AsyncAgentsApi {
 }
 
 export function createApi(
-  context: ReviewContext,
+  context: ReviewContext & Pick<ServerContext, "daemon">,
   ready: Promise<void>,
   taskChanges: vscode.Event<TaskChange>,
   sessionChanges: vscode.Event<string | undefined>,
@@ -145,6 +147,10 @@ export function createApi(
     server: {
       connect: async () => void (await connectedFolder(folders)),
       stop: async () => requireFolder(folders).connector.stopServer(),
+      stopBackgroundWork: async (paths) => {
+        const daemon = await context.daemon();
+        if (await daemon.isStarted()) await daemon.stop(paths);
+      },
     },
     agentTools: {
       install: async (scope) => (await programs()).setAgentTools(context, "install", scope),
