@@ -8,8 +8,7 @@ import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import type { Review } from "./ui/changes/review.ts";
 import { systemClock } from "./rpc/clock.ts";
-import { registerCommands, type CommandContext } from "./ui/commands/command.ts";
-import { COMMAND_IDS } from "./ui/commands/command-ids.ts";
+import { INTERNAL_COMMANDS, registerCommands, type CommandContext } from "./ui/commands/command.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import { ContextKeys } from "./ui/context-keys.ts";
 import { DaemonTrouble } from "./ui/daemon-trouble.ts";
@@ -32,6 +31,12 @@ import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { isWanted, type News } from "./ui/while-away.ts";
 
+/** What is read of the extension's own `package.json`. */
+interface Manifest {
+  readonly version: string;
+  readonly contributes: { readonly commands: readonly { readonly command: string }[] };
+}
+
 /**
  * Builds what the person sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
  * time happens, after this has returned.
@@ -40,6 +45,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   // The editor disposes what it is given from the first to the last, the log before those that write to it.
   const parts = new Parts();
   context.subscriptions.push(parts);
+  const manifest = context.extension.packageJSON as Manifest;
   const own = <T extends { dispose(): unknown }>(part: T): T => parts.own(part);
 
   const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
@@ -92,7 +98,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const openDaemon = async (): Promise<DaemonClient> => {
     const { DaemonClient } = await import("./rpc/daemon-client.ts");
     const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
-    const { version } = context.extension.packageJSON as { readonly version: string };
+    const { version } = manifest;
     const client = own(
       new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
     );
@@ -131,8 +137,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(
     registerCommands(
       commandContext,
-      COMMAND_IDS,
-      async () => (await import("./ui/commands/index.ts")).COMMANDS,
+      [...manifest.contributes.commands.map(({ command }) => command), ...INTERNAL_COMMANDS],
+      async () => import("./ui/commands/index.ts"),
     ),
   );
   own(new RequestNotifications(commandContext, isShown));

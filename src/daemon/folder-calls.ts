@@ -34,7 +34,6 @@ export function createFolderCalls({
     restore: (...args) => engine.restore(...args),
     output: (...args) => engine.output(...args),
     answer: (...args) => engine.answer(...args),
-    sendNotice: (...args) => engine.sendNotice(...args),
 
     agents: (...args) => engine.agents(...args),
     takenSince: (...args) => engine.takenSince(...args),

@@ -684,13 +684,6 @@ export class TaskEngine implements Disposable {
     this.accept({ type: "request-closed", sessionID: request.sessionID, requestID: request.id });
   }
 
-  /** Sends a notice that could not be delivered once more, now. */
-  async sendNotice(taskID: string): Promise<Task> {
-    const entry = this.registry.find(taskID);
-    await this.notices.deliver(entry);
-    return this.registry.snapshot(entry);
-  }
-
   dispose(): void {
     // What is still under way begins nothing any more.
     this.connected = false;

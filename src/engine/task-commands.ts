@@ -15,5 +15,4 @@ export type TaskCommands = Pick<
   | "restore"
   | "output"
   | "answer"
-  | "sendNotice"
 >;

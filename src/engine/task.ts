@@ -185,11 +185,6 @@ export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;
 }
 
-/** A task whose parent could not be told yet how it ended, though that was tried. */
-export function isUntold({ notice }: Pick<TaskRecord, "notice">): boolean {
-  return notice.state === "pending" && notice.attempts > 0;
-}
-
 /** What people read: the end of the ID, because its start is a timestamp that siblings share. */
 export function shortID(taskID: string): string {
   return taskID.slice(-6);

@@ -164,7 +164,6 @@ const parameters = {
   restore: z.tuple([id]),
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
-  sendNotice: z.tuple([id]),
   agents: nothing,
   takenSince: z.tuple([z.number()]),
   lastAnswer: z.tuple([id]),

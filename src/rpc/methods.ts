@@ -44,7 +44,6 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled; the tasks go on.") },
   },
   answer: ONCE,
-  sendNotice: ONCE,
   agents: READ,
   takenSince: READ,
   lastAnswer: READ,

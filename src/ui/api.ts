@@ -1,12 +1,20 @@
 import type * as vscode from "vscode";
 import type { TaskChange } from "../engine/registry.ts";
+import type { RequestAnswer, SessionChanges } from "../engine/server-model.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
-import type { WindowSession } from "./mirror/window-session.ts";
-import type { CommandContext } from "./commands/command.ts";
+import type { ReviewContext, ServerContext } from "./commands/command.ts";
+import type { SubjectKind } from "./commands/editor-commands.ts";
+import type { LaunchArguments } from "./commands/launch.ts";
+import type { RevertResult } from "./commands/revert.ts";
 import { connectedFolder } from "./folders/connected-folder.ts";
+import { requireFolder } from "./folders/require-folder.ts";
+import type { WindowSession } from "./mirror/window-session.ts";
 
-/** What other extensions get from `activate()`. Task IDs may be given as any unique prefix or suffix. */
+/**
+ * What other extensions get from `activate()`. It asks the user nothing, connects where need be, and rejects with an English
+ * sentence what cannot be. Task IDs may be given as any unique prefix or suffix.
+ */
 export interface AsyncAgentsApi {
   readonly apiVersion: 1;
   /** Resolves once servers that run already for the folders there are were looked for, and joined. */
@@ -15,21 +23,24 @@ export interface AsyncAgentsApi {
     /** The tasks of a session, by default the active one of the current folder, oldest first. */
     list(parentSessionID?: string): readonly Task[];
     get(taskID: string): Task | undefined;
+    launch(input: LaunchArguments): Promise<Task>;
     /**
-     * Connects if need be. `model` is `provider/model`; `folder` is the path of one of the workspace, or its name there, by
-     * default the current one: the one that the person used last.
+     * Launches on files, a `Location`, problems of a file or what changed since the last commit, as the commands
+     * `launchOn…` do; by default on what the active editor has of it.
      */
-    launch(input: {
-      readonly prompt: string;
-      readonly description?: string;
-      readonly agent?: string;
-      readonly model?: string;
-      readonly batch_id?: string;
-      readonly folder?: string;
-    }): Promise<Task>;
+    launchOn(
+      kind: SubjectKind,
+      input: LaunchArguments,
+      place?: vscode.Location | vscode.Uri | readonly vscode.Uri[],
+      problems?: readonly vscode.Diagnostic[],
+    ): Promise<Task>;
     resume(taskID: string, prompt: string): Promise<Task>;
-    /** A new task that carries on from this one's conversation, as the same agent. */
-    fork(taskID: string, prompt: string): Promise<Task>;
+    /** A new task with the same prompt, after an error or a cancel. */
+    retry(taskID: string): Promise<Task>;
+    /** A new task that carries on from the conversation of a task, a subagent or a session. */
+    fork(id: string, prompt: string, options?: Omit<LaunchArguments, "prompt" | "folder">): Promise<Task>;
+    /** Makes a task of a subagent that others launched. */
+    adopt(subagentID: string): Promise<Task>;
     /** At once, or with `block` when the task has ended or `timeout` (seconds, by default 30, at most 600) is up. */
     output(taskID: string, options?: OutputOptions): Promise<TaskOutput>;
     /** Resolves to the task when it has ended, or as it is after `timeoutMs`; undefined: it is gone. */
@@ -37,9 +48,22 @@ export interface AsyncAgentsApi {
       taskID: string,
       options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
     ): Promise<Task | undefined>;
+    /** Answers the permission or question that a task waits for, the oldest unless `requestID` names one. */
+    answer(taskID: string, answer: RequestAnswer, requestID?: string): Promise<void>;
     cancel(taskID: string): Promise<Task>;
+    /** By default of the active session. */
+    cancelBatch(batchID: string, parentSessionID?: string): Promise<readonly Task[]>;
+    stopSubagent(subagentID: string): Promise<void>;
     clear(taskID: string, options?: { readonly cancelRunning?: boolean }): Promise<Task>;
     readonly onDidChange: vscode.Event<TaskChange>;
+  };
+  /** What tasks changed. Paths are absolute or relative to the workspace; by default all that is left to review. */
+  readonly changes: {
+    read(taskID: string): Promise<SessionChanges>;
+    /** Resolves to the paths of what was accepted. */
+    accept(taskID: string, paths?: readonly string[]): Promise<readonly string[]>;
+    /** As far as that harms nobody else's work. */
+    revert(taskID: string, paths?: readonly string[]): Promise<RevertResult>;
   };
   readonly session: {
     /** The ID of the active session of the current folder; undefined where there is none. */
@@ -48,20 +72,34 @@ export interface AsyncAgentsApi {
     select(sessionID: string | undefined): void;
     readonly onDidChange: vscode.Event<string | undefined>;
   };
+  readonly server: {
+    connect(): Promise<void>;
+    /** Ends the server of the current folder, and what works in it. */
+    stop(): Promise<void>;
+    /** Ends the work of this user in these folders, by their paths, in whichever windows they are open. */
+    stopBackgroundWork(folders: readonly string[]): Promise<void>;
+  };
+  /** The tools for agents in OpenCode's configuration. Resolves to the path of its file; undefined: there is none. */
+  readonly agentTools: {
+    install(scope: "project" | "user"): Promise<string | undefined>;
+    remove(scope: "project" | "user"): Promise<string | undefined>;
+  };
 }
 
 export function createApi(
-  context: CommandContext,
+  context: ReviewContext & Pick<ServerContext, "daemon">,
   ready: Promise<void>,
   taskChanges: vscode.Event<TaskChange>,
   sessionChanges: vscode.Event<string | undefined>,
 ): AsyncAgentsApi {
   const { known, folders, tasks } = context;
   const session = (): WindowSession | undefined => folders.current?.session;
+  const programs = async () => import("./commands/for-programs.ts");
   /** The tasks of a folder are known once it is connected. */
-  const connected = async (taskID: string): Promise<void> => {
+  const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
     await folders.opened;
-    await connectedFolder(folders, known.folderOf(taskID));
+    await connectedFolder(folders, known.folderOf(id));
+    return run();
   };
   return {
     apiVersion: 1,
@@ -76,30 +114,28 @@ export function createApi(
           return undefined;
         }
       },
-      launch: async (input) => (await import("./commands/launch.ts")).launchTask(context, input),
-      resume: async (taskID, prompt) => {
-        await connected(taskID);
-        return tasks.resume(taskID, prompt);
-      },
-      fork: async (taskID, prompt) => {
-        await connected(taskID);
-        return (await import("./commands/fork.ts")).forkTask(context, taskID, { prompt });
-      },
-      output: async (taskID, options) => {
-        await connected(taskID);
-        return tasks.output(taskID, options);
-      },
-      wait: async (taskID, { timeoutMs, signal } = {}) =>
-        (await known.wait([taskID], { timeout: timeoutMs, signal }))[0],
-      cancel: async (taskID) => {
-        await connected(taskID);
-        return tasks.cancel(taskID);
-      },
-      clear: async (taskID, options) => {
-        await connected(taskID);
-        return tasks.clear(taskID, options);
-      },
+      launch: async (input) => (await programs()).launchTask(context, input),
+      launchOn: async (kind, input, ...given) => (await programs()).launchOn(context, kind, input, given),
+      resume: (id, prompt) => at(id, () => tasks.resume(id, prompt)),
+      retry: (id) => at(id, () => tasks.retry(id)),
+      fork: (id, prompt, options) =>
+        at(id, async () => (await programs()).forkTask(context, id, { ...options, prompt })),
+      adopt: (id) => at(id, () => tasks.adopt(id)),
+      output: (id, options) => at(id, () => tasks.output(id, options)),
+      wait: async (id, { timeoutMs, signal } = {}) =>
+        (await known.wait([id], { timeout: timeoutMs, signal }))[0],
+      answer: (id, ...rest) => at(id, async () => (await programs()).sendAnswer(context, id, ...rest)),
+      cancel: (id) => at(id, () => tasks.cancel(id)),
+      cancelBatch: async (batchID, parentSessionID = session()?.id) =>
+        tasks.cancelBatch(batchID, parentSessionID),
+      stopSubagent: (id) => at(id, () => tasks.stopSubagent(id)),
+      clear: (id, options) => at(id, () => tasks.clear(id, options)),
       onDidChange: taskChanges,
+    },
+    changes: {
+      read: (id) => at(id, async () => (await programs()).readChanges(context, id)),
+      accept: (id, paths) => at(id, async () => (await programs()).acceptChanges(context, id, paths)),
+      revert: (id, paths) => at(id, async () => (await programs()).revertChanges(context, id, paths)),
     },
     session: {
       get active() {
@@ -107,6 +143,18 @@ export function createApi(
       },
       select: (sessionID) => session()?.select(sessionID),
       onDidChange: sessionChanges,
+    },
+    server: {
+      connect: async () => void (await connectedFolder(folders)),
+      stop: async () => requireFolder(folders).connector.stopServer(),
+      stopBackgroundWork: async (paths) => {
+        const daemon = await context.daemon();
+        if (await daemon.isStarted()) await daemon.stop(paths);
+      },
+    },
+    agentTools: {
+      install: async (scope) => (await programs()).setAgentTools(context, "install", scope),
+      remove: async (scope) => (await programs()).setAgentTools(context, "remove", scope),
     },
   };
 }

@@ -27,16 +27,6 @@ export function explanation(error: unknown): Text {
   return sentence("Something went wrong that should not have; the log has the details.");
 }
 
-/** For commands that people run through menus which hand over arguments, as programs do. Undefined where it failed. */
-export async function showingErrors<T>(logger: Logger, run: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await run();
-  } catch (error) {
-    void showError(error, logger);
-    return undefined;
-  }
-}
-
 /** Shows an error to the person; what was refused as a warning, any other with what helps one click away. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
   // Whoever cancelled knows.

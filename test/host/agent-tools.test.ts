@@ -40,7 +40,7 @@ describe("the agent tools of the editor's own agents", () => {
   before(async function () {
     this.timeout(120_000);
     await activated();
-    await vscode.commands.executeCommand("asyncagents.connect", {});
+    await vscode.commands.executeCommand("asyncagents.connect");
   });
 
   after(() => setEnabled(undefined));
@@ -390,7 +390,7 @@ describe("the agent tools inside OpenCode", () => {
   before(async function () {
     this.timeout(120_000);
     await activated();
-    await vscode.commands.executeCommand("asyncagents.connect", {});
+    await vscode.commands.executeCommand("asyncagents.connect");
   });
 
   it("are there in a server that the extension started, and reach this window", async () => {
@@ -410,13 +410,12 @@ describe("the agent tools inside OpenCode", () => {
       const text = '{\n  // mine\n  "share": "disabled",\n}\n';
       writeFileSync(path, text);
       try {
-        const run = (command: string): Thenable<unknown> =>
-          vscode.commands.executeCommand(`asyncagents.${command}`, { scope: "project" });
-        assert.equal(await run("installAgentTools"), path);
+        const { agentTools } = await activated();
+        assert.equal(await agentTools.install("project"), path);
         assert.match(readFileSync(path, "utf8"), /\/\/ mine[^]*"plugin": \[\["file:.*opencode-plugin\.js"/);
         assert.ok(existsSync(join(stateFolder(), "opencode-plugin.js")));
-        assert.equal(await run("installAgentTools"), path);
-        assert.equal(await run("removeAgentTools"), path);
+        assert.equal(await agentTools.install("project"), path);
+        assert.equal(await agentTools.remove("project"), path);
         assert.equal(readFileSync(path, "utf8"), text);
       } finally {
         rmSync(path, { force: true });
@@ -427,11 +426,9 @@ describe("the agent tools inside OpenCode", () => {
     const path = join(folder(), "opencode.json");
     writeFileSync(path, '{ "plugin": 1 }');
     try {
-      const run = (argument: unknown): Promise<unknown> =>
-        Promise.resolve(vscode.commands.executeCommand("asyncagents.installAgentTools", argument));
-      await assert.rejects(run({ scope: "project" }), /"plugin" that is no list/);
-      await assert.rejects(run({ scope: "everything" }), /"project" or "user"/);
-      await assert.rejects(run("project"), /"project" or "user"/);
+      const { agentTools } = await activated();
+      await assert.rejects(agentTools.install("project"), /"plugin" that is no list/);
+      await assert.rejects(agentTools.install("everything" as never), /arguments of planAgentTools do not fit/);
       assert.equal(readFileSync(path, "utf8"), '{ "plugin": 1 }');
     } finally {
       rmSync(path, { force: true });

@@ -26,9 +26,7 @@ describe("commands and API in the extension host", () => {
     await api.ready();
   });
 
-  const launch = async (input: Record<string, unknown>): Promise<Task> =>
-    (await vscode.commands.executeCommand<Task | undefined>("asyncagents.launch", input)) ??
-    assert.fail("no task");
+  const launch = (input: Record<string, unknown>): Promise<Task> => api.tasks.launch(input as never);
 
   const finished = async (task: Task): Promise<Task> =>
     (await api.tasks.wait(task.id, { timeoutMs: 30_000 })) ?? assert.fail("the task is gone");
@@ -41,6 +39,14 @@ describe("commands and API in the extension host", () => {
     );
     // The editor adds commands of its own for the view.
     assert.deepEqual(registered.filter((id) => id !== "asyncagents.tasks").sort(), declared);
+  });
+
+  it("a key can be bound to a prompt: the command launches it", async () => {
+    const task = await vscode.commands.executeCommand<Task | undefined>("asyncagents.launch", {
+      prompt: script([{ text: "Bound." }]),
+      agent: "general",
+    });
+    assert.equal((await finished(task ?? assert.fail("no task"))).status, "completed");
   });
 
   it("[EXT-1] [EXT-3] launching connects, starting a server if need be, and gives the task back", async () => {
@@ -79,41 +85,24 @@ describe("commands and API in the extension host", () => {
 
   it("bad arguments are refused with a sentence, and nothing is launched", async () => {
     const count = api.tasks.list().length;
-    const refusals: readonly (readonly [unknown, RegExp])[] = [
+    const refusals: readonly (readonly [Record<string, unknown>, RegExp])[] = [
       [{ prompt: " " }, /prompt is empty/],
-      [{}, /prompt is empty/],
-      ["text", /must be an object/],
-      [{ prompt: 7 }, /"prompt" must be a string/],
+      [{ prompt: "x", agent: 7 }, /arguments of launch do not fit/],
       [{ prompt: "x", agent: "nobody" }, /no agent "nobody"/],
       [{ prompt: "x", model: "fake" }, /write it as provider\/model/],
       [{ prompt: "x", model: "fake/none" }, /no model "fake\/none"/],
     ];
-    for (const [argument, message] of refusals)
-      await assert.rejects(
-        async () => vscode.commands.executeCommand("asyncagents.launch", argument),
-        message,
-      );
-    await assert.rejects(
-      async () => vscode.commands.executeCommand("asyncagents.cancel", "zzzzzz"),
-      /no task zzzzzz/,
-    );
-    await assert.rejects(
-      async () => vscode.commands.executeCommand("asyncagents.cancel", {}),
-      /task or its ID/,
-    );
-    await assert.rejects(
-      async () => vscode.commands.executeCommand("asyncagents.selectSession", "ses_no"),
-      /no session/,
-    );
+    for (const [argument, message] of refusals) await assert.rejects(launch(argument), message);
+    await assert.rejects(api.tasks.cancel("zzzzzz"), /no task zzzzzz/);
     assert.equal(api.tasks.list().length, count);
   });
 
   it("[STA-3] a running task is cancelled by the end of its ID", async () => {
     const task = await launch({ prompt: script([{ text: "x", gate: "host-cancel", gateAfterText: true }]) });
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
-    const cancelled = await vscode.commands.executeCommand<Task>("asyncagents.cancel", task.id.slice(-6));
+    const cancelled = await api.tasks.cancel(task.id.slice(-6));
     assert.equal(cancelled.status, "cancelled");
-    const again = await vscode.commands.executeCommand<Task>("asyncagents.retry", task);
+    const again = await api.tasks.retry(task.id);
     assert.notEqual(again.id, task.id);
     await model.release("host-cancel");
     assert.equal((await finished(again)).status, "completed");
@@ -121,11 +110,7 @@ describe("commands and API in the extension host", () => {
 
   it("a completed task is resumed from code", async () => {
     const task = await finished(await launch({ prompt: script([{ text: "One." }]) }));
-    const resumed = await vscode.commands.executeCommand<Task>(
-      "asyncagents.resume",
-      task.id,
-      script([{ text: "Two." }]),
-    );
+    const resumed = await api.tasks.resume(task.id, script([{ text: "Two." }]));
     assert.equal(resumed.resumeCount, 1);
     await finished(resumed);
     assert.equal((await api.tasks.output(task.id)).result, "Two.");
@@ -133,31 +118,22 @@ describe("commands and API in the extension host", () => {
 
   it("[OUT-7] a task is cleared; one that runs only where that is said", async () => {
     const done = await finished(await launch({ prompt: script([{ text: "x" }]) }));
-    await vscode.commands.executeCommand("asyncagents.clear", done.id);
+    await api.tasks.clear(done.id);
     assert.ok(!api.tasks.list().some(({ id }) => id === done.id));
     const task = await launch({ prompt: script([{ text: "x", gate: "host-clear", gateAfterText: true }]) });
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
-    await assert.rejects(
-      async () => vscode.commands.executeCommand("asyncagents.clear", task.id),
-      /still at work/,
-    );
-    await vscode.commands.executeCommand("asyncagents.clear", task.id, { cancelRunning: true });
+    await assert.rejects(api.tasks.clear(task.id), /still at work/);
+    await api.tasks.clear(task.id, { cancelRunning: true });
     assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
   });
 
   it("[BAT-1] a batch is launched and cancelled from code", async () => {
     const prompt = script([{ text: "x", gate: "host-batch", gateAfterText: true }]);
-    const tasks = await vscode.commands.executeCommand<readonly Task[]>("asyncagents.launchBatch", {
-      tasks: [{ prompt }, { prompt, agent: "explore" }],
-    });
-    assert.equal(tasks.length, 2);
-    assert.equal(tasks[0]?.batchID, tasks[1]?.batchID);
-    for (const { id } of tasks) await model.waitForRequest(({ sessionID }) => sessionID === id);
-    const argument = { batch_id: tasks[0]?.batchID };
-    const cancelled = await vscode.commands.executeCommand<readonly Task[]>(
-      "asyncagents.cancelBatch",
-      argument,
-    );
+    const first = await launch({ prompt });
+    const second = await launch({ prompt, agent: "explore", batch_id: first.batchID });
+    assert.equal(first.batchID, second.batchID);
+    for (const { id } of [first, second]) await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const cancelled = await api.tasks.cancelBatch(first.batchID);
     assert.deepEqual(
       cancelled.map(({ status }) => status),
       ["cancelled", "cancelled"],
@@ -168,6 +144,12 @@ describe("commands and API in the extension host", () => {
     const task = await finished(await launch({ prompt: script([{ text: "x" }]) }));
     await vscode.commands.executeCommand("asyncagents.copyTaskId", task.id);
     assert.equal(await vscode.env.clipboard.readText(), task.id);
+  });
+
+  it("[EXT-5] the answer of a task is copied", async () => {
+    const task = await finished(await launch({ prompt: script([{ text: "The **answer**." }]) }));
+    await vscode.commands.executeCommand("asyncagents.copyResult", task.id);
+    assert.equal(await vscode.env.clipboard.readText(), "The **answer**.");
   });
 
   it("[EXT-4] showing the output opens one panel per task", async () => {
@@ -183,19 +165,18 @@ describe("commands and API in the extension host", () => {
   it("another session is selected, and followed again", async () => {
     const first = api.session.active;
     assert.ok(first);
-    const selected = await vscode.commands.executeCommand("asyncagents.selectSession", first);
-    assert.equal(selected, first);
+    api.session.select(first);
     assert.equal(api.session.active, first);
   });
 
-  it("[EXT-5] a task is forked from code, by the API and by the command, as the same agent", async () => {
+  it("[EXT-5] a task is forked from code, as the same agent or another one", async () => {
     const source = await finished(
       await launch({ prompt: script([{ text: "The word is blue." }]), agent: "explore" }),
     );
     const prompt = script([{ text: "I know." }], "Which word? ");
     const forks = [
       await api.tasks.fork(source.id, prompt),
-      await vscode.commands.executeCommand<Task>("asyncagents.fork", source.id, prompt, { agent: "build" }),
+      await api.tasks.fork(source.id, prompt, { agent: "build" }),
     ];
     assert.deepEqual(
       forks.map(({ isForked, forkedFrom, agent }) => [isForked, forkedFrom, agent]),
@@ -212,16 +193,10 @@ describe("commands and API in the extension host", () => {
   });
 
   it("the active session is forked from code", async () => {
-    const task = await vscode.commands.executeCommand<Task>("asyncagents.launchForked", {
-      prompt: script([{ text: "Done." }]),
-      description: "Forked",
-    });
+    const active = api.session.active ?? assert.fail("no session");
+    const task = await api.tasks.fork(active, script([{ text: "Done." }]), { description: "Forked" });
     assert.equal(task.isForked, true);
     assert.equal(task.forkedFrom, task.parentSessionID);
     assert.equal((await finished(task)).status, "completed");
-    await assert.rejects(
-      async () => vscode.commands.executeCommand("asyncagents.launchForked", { prompt: "x", fork: true }),
-      /no argument fork/,
-    );
   });
 });

@@ -119,32 +119,26 @@ describe("changes in the extension host", () => {
     assert.deepEqual(await sides(/^edited.txt \(Changes by Edit Tools: Change much\)$/), ["a\n", "b\n"]);
   });
 
-  it("a command gives a program what a task changed, or refuses in a sentence", async function () {
+  it("a command shows what a task changed, and a program is given it or refused in a sentence", async function () {
     this.timeout(120_000);
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
     const api = await (extension ?? assert.fail()).activate();
     await api.ready();
-    const launched = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+    const launched = await api.tasks.launch({
       prompt: script([
         { tools: [{ name: "write", args: { filePath: at("by-task.txt"), content: "written\n" } }] },
         { text: "Done." },
       ]),
     });
     await api.tasks.wait(launched.id, { timeoutMs: 30_000 });
-    const changes = await vscode.commands.executeCommand<SessionChanges>(
-      "asyncagents.showChanges",
-      launched.id.slice(-6),
-    );
+    await vscode.commands.executeCommand("asyncagents.showChanges", launched.id.slice(-6));
+    const changes = await api.changes.read(launched.id.slice(-6));
     assert.deepEqual(
       changes.files.map(({ before, after }) => [before, after]),
       [[absent, text("written\n")]],
     );
     assert.deepEqual(await sides(/^by-task.txt/), ["", "written\n"]);
-    for (const command of ["showChanges", "openInTerminal"])
-      await assert.rejects(
-        async () => vscode.commands.executeCommand(`asyncagents.${command}`, "zzzzzz"),
-        /no task zzzzzz/,
-      );
+    await assert.rejects(api.changes.read("zzzzzz"), /no task zzzzzz/);
   });
 
   it("keeps no text of a change, and reads it again where nothing is listed any more", async function () {
@@ -152,7 +146,7 @@ describe("changes in the extension host", () => {
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
     const api = await (extension ?? assert.fail()).activate();
     await api.ready();
-    const { id } = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+    const { id } = await api.tasks.launch({
       prompt: script([
         { tools: [{ name: "write", args: { filePath: at("again.txt"), content: "written\n" } }] },
         { text: "Done." },

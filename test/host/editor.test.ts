@@ -14,15 +14,14 @@ const PICTURE =
 const MEGABYTE = 1024 * 1024;
 const LINE = new vscode.Range(0, 0, 0, 6);
 
-describe("launching on what is in the editor, from code", () => {
+describe("launching on what is in the editor, by a program", () => {
   const model = ModelClient.fromEnv();
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
   const at = (name: string): vscode.Uri => vscode.Uri.file(join(folder, name));
   const problems = vscode.languages.createDiagnosticCollection("test");
 
-  const launch = async (command: string, ...args: readonly unknown[]): Promise<Task> =>
-    (await vscode.commands.executeCommand<Task | undefined>(`asyncagents.${command}`, ...args)) ??
-    assert.fail("no task");
+  let api: AsyncAgentsApi;
+  const launchOn: AsyncAgentsApi["tasks"]["launchOn"] = (...args) => api.tasks.launchOn(...args);
 
   /** What the model was told with the prompt of a task. */
   async function told({ id }: Task): Promise<string> {
@@ -38,7 +37,8 @@ describe("launching on what is in the editor, from code", () => {
     this.timeout(120_000);
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>(EXTENSION);
     assert.ok(extension);
-    await (await extension.activate()).ready();
+    api = await extension.activate();
+    await api.ready();
     mkdirSync(at("docs").fsPath);
     const files: Readonly<Record<string, string | Buffer>> = {
       "sum.py": Array.from({ length: 40 }, (_, index) => `line_${index + 1} = ${index + 1}`).join("\n"),
@@ -59,21 +59,18 @@ describe("launching on what is in the editor, from code", () => {
 
   it("what is selected goes as its lines, and words of a line are quoted", async () => {
     const place = new vscode.Location(at("sum.py"), new vscode.Range(2, 0, 4, 0));
-    const text = await told(await launch("launchOnSelection", place, { prompt: "Explain." }));
+    const text = await told(await launchOn("selection", { prompt: "Explain." }, place));
     assert.match(text, /^Explain\.\n\nsum\.py:3-4/);
     assert.match(text, /3: line_3/);
     assert.doesNotMatch(text, /5: line_5/);
     const word = new vscode.Location(at("sum.py"), new vscode.Range(6, 0, 6, 6));
-    assert.match(
-      await told(await launch("launchOnSelection", word, { prompt: "Rename." })),
-      /sum\.py:7: `line_7`/,
-    );
+    assert.match(await told(await launchOn("selection", { prompt: "Rename." }, word)), /sum\.py:7: `line_7`/);
   });
 
-  it("a prompt alone, as a key binding gives it, is about the selection of the active editor", async () => {
+  it("a prompt alone is about the selection of the active editor", async () => {
     const editor = await vscode.window.showTextDocument(at("sum.py"));
     editor.selection = new vscode.Selection(9, 0, 9, 12);
-    assert.match(await told(await launch("launchOnSelection", { prompt: "Check." })), /10: line_10/);
+    assert.match(await told(await launchOn("selection", { prompt: "Check." })), /10: line_10/);
   });
 
   it("what is not saved goes as it stands in the editor, in a fence that it cannot end", async () => {
@@ -82,7 +79,7 @@ describe("launching on what is in the editor, from code", () => {
       content: "```\nunsaved\n```\n",
     });
     await vscode.window.showTextDocument(document);
-    const text = await told(await launch("launchOnFile", { prompt: "Read." }));
+    const text = await told(await launchOn("file", { prompt: "Read." }));
     assert.match(text, /not saved/);
     assert.ok(text.includes("````markdown\n```\nunsaved\n```\n````"), text);
   });
@@ -90,9 +87,7 @@ describe("launching on what is in the editor, from code", () => {
   it("5 MB that are selected go as lines of their file, of which the agent sees the first", async () => {
     const document = await vscode.workspace.openTextDocument(at("long.txt"));
     const all = new vscode.Range(0, 0, document.lineCount, 0);
-    const task = await launch("launchOnSelection", new vscode.Location(document.uri, all), {
-      prompt: "Sum up.",
-    });
+    const task = await launchOn("selection", { prompt: "Sum up." }, new vscode.Location(document.uri, all));
     const text = await told(task);
     assert.match(text, /long\.txt:1-/);
     assert.match(text, /Use offset=\d+ to continue/);
@@ -104,14 +99,14 @@ describe("launching on what is in the editor, from code", () => {
     const document = await vscode.workspace.openTextDocument({ content });
     const all = new vscode.Range(0, 0, document.lineCount, 0);
     await assert.rejects(
-      launch("launchOnSelection", new vscode.Location(document.uri, all), { prompt: "Sum up." }),
+      launchOn("selection", { prompt: "Sum up." }, new vscode.Location(document.uri, all)),
       /Untitled-\d+.* is not saved and has 5,250,000 characters; save it first, or select 100,000/,
     );
   });
 
   it("files, folders and pictures go together, and a folder's files are not read", async () => {
     const uris = [at("sum.py"), at("docs"), at("dot.png")];
-    const task = await launch("launchOnFile", uris, { prompt: "Look.", description: "Three" });
+    const task = await launchOn("file", { prompt: "Look.", description: "Three" }, uris);
     const text = await told(task);
     assert.match(text, /^Look\.\n\nsum\.py\ndocs\ndot\.png/);
     assert.match(text, /1: line_1/);
@@ -124,21 +119,21 @@ describe("launching on what is in the editor, from code", () => {
 
   it("what cannot go is refused by its name, and nothing is launched", async () => {
     const prompt = { prompt: "Look." };
-    await assert.rejects(launch("launchOnFile", at("data.bin"), prompt), /“data\.bin” is a binary file/);
-    await assert.rejects(launch("launchOnFile", at("gone.ts"), prompt), /“gone\.ts” does not exist any more/);
+    await assert.rejects(launchOn("file", prompt, at("data.bin")), /“data\.bin” is a binary file/);
+    await assert.rejects(launchOn("file", prompt, at("gone.ts")), /“gone\.ts” does not exist any more/);
     const many = Array.from({ length: 51 }, (_, index) => at(`many/${index}.ts`));
-    await assert.rejects(launch("launchOnFile", many, prompt), /51 files are chosen, and 50 go/);
+    await assert.rejects(launchOn("file", prompt, many), /51 files are chosen, and 50 go/);
     writeFileSync(at("huge.png").fsPath, Buffer.alloc(11 * MEGABYTE));
-    await assert.rejects(launch("launchOnFile", at("huge.png"), prompt), /larger than 10 MB/);
+    await assert.rejects(launchOn("file", prompt, at("huge.png")), /larger than 10 MB/);
     // What is neither is not opened: a pipe that nobody writes to would be waited for.
     if (process.platform !== "win32")
       await assert.rejects(
-        launch("launchOnFile", vscode.Uri.file("/dev/null"), prompt),
+        launchOn("file", prompt, vscode.Uri.file("/dev/null")),
         /“\/dev\/null” is not a file on this machine/,
       );
-    await assert.rejects(launch("launchOnChange", prompt), /no Git repository/);
-    await assert.rejects(launch("launchOnFile", at("sum.py"), { prompt: " " }), /prompt is empty/);
-    await assert.rejects(launch("launchOnFile", at("sum.py"), { prompt: "x", model: 7 }), /"model" must be/);
+    await assert.rejects(launchOn("change", prompt), /no Git repository/);
+    await assert.rejects(launchOn("file", { prompt: " " }, at("sum.py")), /prompt is empty/);
+    await assert.rejects(launchOn("file", { prompt: "x", model: "none" }, at("sum.py")), /provider\/model/);
   });
 
   it("a problem is offered as a quick fix, and goes with its message and the lines around it", async () => {
@@ -157,11 +152,10 @@ describe("launching on what is in the editor, from code", () => {
       return all.find(({ title }) => title === "Launch Agent on This Problem…");
     });
     assert.equal(actions.kind?.value, vscode.CodeActionKind.QuickFix.value);
-    const { command = "", arguments: args = [] } = actions.command ?? {};
-    const task = await vscode.commands.executeCommand<Task>(command, ...(args as unknown[]), {
-      prompt: "Fix it.",
-    });
-    const text = await told(task);
+    const { command, arguments: args = [] } = actions.command ?? {};
+    assert.equal(command, "asyncagents.launchOnProblem");
+    const [uri, given] = args as [vscode.Uri, readonly vscode.Diagnostic[]];
+    const text = await told(await launchOn("problem", { prompt: "Fix it." }, uri, given));
     assert.match(text, /^Fix it\.\n\nsum\.py:20:1: error py\(42\): Cannot assign to it\./);
     assert.match(text, /10: line_10/);
     assert.match(text, /30: line_30/);
@@ -171,14 +165,14 @@ describe("launching on what is in the editor, from code", () => {
   it("the problem at the cursor is meant where none is named, and none is refused", async () => {
     const editor = await vscode.window.showTextDocument(at("sum.py"));
     editor.selection = new vscode.Selection(19, 10, 19, 10);
-    assert.match(await told(await launch("launchOnProblem", { prompt: "Mend." })), /sum\.py:20:1: error/);
+    assert.match(await told(await launchOn("problem", { prompt: "Mend." })), /sum\.py:20:1: error/);
     editor.selection = new vscode.Selection(0, 0, 0, 0);
-    await assert.rejects(launch("launchOnProblem", { prompt: "Mend." }), /no problem in sum\.py/);
+    await assert.rejects(launchOn("problem", { prompt: "Mend." }), /no problem in sum\.py/);
   });
 
   it("of very many problems the first are named, and how many more there are", async () => {
     const many = Array.from({ length: 1_000 }, (_, at) => new vscode.Diagnostic(LINE, `Problem ${at + 1}.`));
-    const text = await told(await launch("launchOnProblem", at("sum.py"), many, { prompt: "Mend all." }));
+    const text = await told(await launchOn("problem", { prompt: "Mend all." }, at("sum.py"), many));
     assert.match(text, /Problem 100\.\n… and 900 more problems/);
     assert.doesNotMatch(text, /Problem 101\./);
   });

@@ -4,7 +4,7 @@ import { Refusal } from "../../src/engine/errors.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { PartlyLaunched } from "../../src/ui/commands/launch-plan.ts";
-import { launchFromEditor } from "../../src/ui/commands/prompt-commands.ts";
+import { launchPrompt } from "../../src/ui/commands/prompt-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
 import { PromptEditors } from "../../src/ui/prompt-editor/prompt-editors.ts";
 import { until } from "../support/wait.ts";
@@ -51,7 +51,7 @@ describe("a batch of which some tasks are refused", () => {
       const open = vscode.window.activeTextEditor?.document;
       return open?.getText() === text ? open : undefined;
     });
-    await assert.rejects(launchFromEditor.run(context()), (error) => {
+    await assert.rejects(launchPrompt(context(), undefined), (error) => {
       assert.ok(error instanceof PartlyLaunched);
       assert.match(error.message, /tasks were launched, the others were not: The server is gone\.$/);
       return true;

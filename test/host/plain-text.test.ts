@@ -4,12 +4,12 @@ import { Refusal } from "../../src/engine/errors.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { showChanges } from "../../src/ui/changes/show-changes.ts";
 import { humanMessage } from "../../src/ui/human-error.ts";
-import { write } from "../../src/ui/requests/steps.ts";
+import { write } from "../../src/ui/quick-input.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { setUp } from "../../src/ui/commands/set-up.ts";
-import { openInTerminal } from "../../src/ui/commands/terminal.ts";
+import { openInTerminal } from "../../src/ui/commands/task-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import type { EndContext } from "../../src/ui/notifications.ts";
@@ -97,7 +97,7 @@ describe("what others wrote, where it is a title", () => {
     };
     const folders = { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder };
     try {
-      await openInTerminal.run(
+      await openInTerminal(
         {
           folders,
           known: { folderOf: () => folder, find: () => task, child: () => task },
@@ -122,7 +122,7 @@ describe("what others wrote, where it is a title", () => {
         { ...task, description: `${LINK}\u202e`, status: "completed" },
         [],
       );
-      await setUp.run({
+      await setUp({
         folders: { opened: Promise.resolve(), current: { connector } },
         settings: { server: () => ({}) },
         findExecutable: async () => `/bin/${LINK}`,

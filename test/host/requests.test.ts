@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import type { PermissionRequest, QuestionRequest } from "../../src/engine/server-model.ts";
+import type { PermissionRequest, QuestionRequest, RequestAnswer } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { plainMarkdown, visible, withoutIcons, withoutLinks } from "../../src/ui/plain-text.ts";
@@ -121,7 +121,7 @@ describe("requests answered from code", () => {
       { header: "One", question: "Which one?", options },
       { header: "Several", question: "Which ones?", options, multiple: true },
     ];
-    const task = await vscode.commands.executeCommand<Task>("asyncagents.launch", {
+    const task = await api.tasks.launch({
       prompt: script([{ tools: [{ name: "question", args: { questions } }] }, { text: "Done." }]),
       agent: "build",
     });
@@ -129,35 +129,31 @@ describe("requests answered from code", () => {
     return task;
   }
 
-  const answer = (...args: readonly unknown[]): Thenable<unknown> =>
-    vscode.commands.executeCommand("asyncagents.answer", ...args);
-
   it("an answer that does not fit is refused and changes nothing; one that does is given", async () => {
     const task = await asking();
-    const refusals: readonly (readonly [unknown, RegExp])[] = [
-      ["A", /must be an object/],
-      [{}, /one list for each of the 2 questions/],
-      [{ answers: [["A"]] }, /one list for each/],
-      [{ answers: [["A", "B"], ["A"]] }, /"Which one\?" takes one answer/],
-      [{ answers: [["A"], []] }, /"Which ones\?" takes at least one answer/],
-      [{ answers: [["A"], "B"] }, /list of texts/],
-      [{ requestID: "que_other", dismiss: true }, /does not wait for an answer to que_other/],
+    const question = (...answers: string[][]): RequestAnswer => ({ type: "question", answers });
+    const refusals: readonly (readonly [RequestAnswer, RegExp, string?])[] = [
+      [{ type: "permission", reply: "once" }, /answer to a question must be of that type/],
+      [question(["A"]), /one list for each of the 2 questions/],
+      [question(["A", "B"], ["A"]), /"Which one\?" takes one answer/],
+      [question(["A"], []), /"Which ones\?" takes at least one answer/],
+      [{ type: "dismiss" }, /does not wait for this answer now/, "que_other"],
     ];
-    for (const [given, message] of refusals)
-      await assert.rejects(async () => answer(task.id, given), message);
+    for (const [given, message, requestID] of refusals)
+      await assert.rejects(api.tasks.answer(task.id, given, requestID), message);
     assert.equal(api.tasks.get(task.id)?.progress?.phase, "needs-answer");
-    const given = { answers: [["my own"], ["A", "B"]] };
-    assert.deepEqual(await answer(task, given), { type: "question", ...given });
+    const given = question(["my own"], ["A", "B"]);
+    await api.tasks.answer(task.id, given);
     assert.equal((await api.tasks.wait(task.id, { timeoutMs: 30_000 }))?.status, "completed");
     await model.waitForRequest(
       ({ sessionID, messages }) => sessionID === task.id && JSON.stringify(messages).includes("my own"),
     );
-    await assert.rejects(async () => answer(task.id, given), /waits for no answer now/);
+    await assert.rejects(api.tasks.answer(task.id, given), /does not wait for this answer now/);
   });
 
   it("a question that is dismissed ends the task", async () => {
     const task = await asking();
-    assert.deepEqual(await answer(task.id.slice(-6), { dismiss: true }), { type: "dismiss" });
+    await api.tasks.answer(task.id.slice(-6), { type: "dismiss" });
     assert.equal((await api.tasks.wait(task.id, { timeoutMs: 30_000 }))?.status, "error");
   });
 });

@@ -9,7 +9,6 @@ import {
   type EngineWindowOptions,
 } from "../support/engine.ts";
 import type { TombstoneStore } from "../../src/engine/registry.ts";
-import { isUntold } from "../../src/engine/task.ts";
 import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
 import { remembered } from "../support/remembered.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
@@ -251,7 +250,7 @@ describe("notices to the parent", () => {
     assert.ok(told[0]?.hidden.includes("Found by polling."));
   });
 
-  it("a notice that could not be sent shows that and why, and can be sent by hand", async () => {
+  it("a notice that could not be sent shows that and why, and is sent when everything is read anew", async () => {
     let isRefusing = true;
     const window = await open((real) =>
       replacing(real, "prompt", (sessionID, prompt) =>
@@ -264,12 +263,13 @@ describe("notices to the parent", () => {
     await ended(window, id);
     const task = await until("a failed attempt", () => {
       const now = window.engine.get(id);
-      return now && isUntold(now) && now;
+      return now?.notice.state === "pending" && now.notice.attempts > 0 ? now : undefined;
     });
     assert.ok(task.notice.state === "pending" && task.notice.lastError === "The disk is full.");
     assert.deepEqual(await notices(server, parent), []);
     isRefusing = false;
-    assert.equal((await window.engine.sendNotice(id)).notice.state, "delivered");
+    await window.engine.connect();
+    assert.equal(window.engine.get(id)?.notice.state, "delivered");
     assert.equal((await notices(server, parent)).length, 1);
   });
 

@@ -5,26 +5,24 @@ import * as vscode from "vscode";
 interface Exports {
   ready(): Promise<void>;
   readonly tasks: {
+    launch(input: { description: string; prompt: string; agent: string }): Promise<{ readonly id: string }>;
     wait(id: string): Promise<{ readonly id: string; readonly status: string }>;
     output(id: string): Promise<{ readonly result?: string }>;
   };
+  readonly server: { stop(): Promise<void> };
 }
 
 /** Runs one task as a person would start it, in the extension host. Rejects where that does not work. */
 export async function run(): Promise<void> {
   const extension = vscode.extensions.getExtension<Exports>("async-agents.opencode-async-agents");
   assert.ok(extension, "VS Code did not load the extension");
-  const { ready, tasks } = await extension.activate();
+  const { ready, tasks, server } = await extension.activate();
   try {
-    const launched = await vscode.commands.executeCommand<{ readonly id: string } | undefined>(
-      "asyncagents.launch",
-      {
-        description: "Look at the sample",
-        prompt: "What could be better in src/greet.js?",
-        agent: "general",
-      },
-    );
-    assert.ok(launched, "the launch gave no task");
+    const launched = await tasks.launch({
+      description: "Look at the sample",
+      prompt: "What could be better in src/greet.js?",
+      agent: "general",
+    });
     console.log(`Launched ${launched.id}`);
     await ready();
     const { status } = await tasks.wait(launched.id);
@@ -33,6 +31,6 @@ export async function run(): Promise<void> {
     assert.ok(result, "the task has no result");
     console.log(`It ended as ${status} and answered:\n\n${result}`);
   } finally {
-    await vscode.commands.executeCommand("asyncagents.stopServer");
+    await server.stop();
   }
 }

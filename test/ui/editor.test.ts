@@ -208,7 +208,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.openContextMenu(row("docs"));
       await workbench.screenshot("editor-explorer-dark");
       await workbench.closeMenu();
-      await workbench.contextMenu(row("docs"), "Launch Agent on Folder…");
+      await workbench.contextMenu(row("docs"), "Launch Agent on File or Folder…");
       await workbench.quickInput.shows("Launch on docs: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Describe it.");
@@ -220,7 +220,7 @@ describe("launching from the editor, the explorer and source control", () => {
     it("several files go with one prompt", async () => {
       await row("broken.json").click();
       await row("login.py").click({ modifiers: ["Control"] });
-      await workbench.contextMenu(row("login.py"), "Launch Agent on File…");
+      await workbench.contextMenu(row("login.py"), "Launch Agent on File or Folder…");
       await workbench.quickInput.shows("Launch on 2 files: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Compare them.");
@@ -230,7 +230,7 @@ describe("launching from the editor, the explorer and source control", () => {
     });
 
     it("a binary file is refused in a sentence that names it", async () => {
-      await workbench.contextMenu(row("data.bin"), "Launch Agent on File…");
+      await workbench.contextMenu(row("data.bin"), "Launch Agent on File or Folder…");
       const refusal = workbench.notification("“data.bin” is a binary file; choose texts, pictures or PDFs.");
       await refusal.locator(".codicon-warning").waitFor();
       await takePictures(workbench, "editor-binary");

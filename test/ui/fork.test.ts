@@ -85,7 +85,9 @@ describe("forking in a real editor", () => {
   const launch = (numbers: string): Locator => option(`Launch, ${numbers}`);
 
   async function askToFork(): Promise<void> {
-    await workbench.runCommand("Async Agents: Launch Forked Task");
+    await workbench.runCommand("Async Agents: Fork Conversation");
+    await workbench.quickInput.items.filter({ hasText: "active session" }).waitFor();
+    await workbench.quickInput.accept();
     await workbench.quickInput.shows("What is the task to do?");
   }
 
@@ -223,7 +225,7 @@ describe("forking in a real editor", () => {
     const entries = await (await workbench.openContextMenu(row)).allInnerTexts();
     assert.deepEqual(
       entries.filter((entry) => entry.endsWith("…")),
-      ["Resume Task…", "Fork Task…"],
+      ["Resume Task…", "Fork Conversation…"],
     );
     await takePictures(workbench, "fork-menu");
     await workbench.closeMenu();
@@ -233,7 +235,7 @@ describe("forking in a real editor", () => {
     await row.filter({ hasText: "(resumed)" }).waitFor();
     await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
 
-    await workbench.contextMenu(row, "Fork Task…");
+    await workbench.contextMenu(row, "Fork Conversation…");
     await workbench.quickInput.shows("What is the task to do?");
     await workbench.quickInput.enter(`${prompt}.`);
     await launch("Keeps all 4 messages · about").waitFor();
@@ -271,8 +273,10 @@ describe("forking in a real editor", () => {
   it("the keyboard alone is enough", async () => {
     const { quickInput } = workbench;
     await workbench.press("F1");
-    await quickInput.write("Async Agents: Launch Forked Task");
-    await quickInput.items.filter({ hasText: "Launch Forked Task" }).first().waitFor();
+    await quickInput.write("Async Agents: Fork Conversation");
+    await quickInput.items.filter({ hasText: "Fork Conversation" }).first().waitFor();
+    await quickInput.press("Enter");
+    await quickInput.items.filter({ hasText: "active session" }).waitFor();
     await quickInput.press("Enter");
     await quickInput.shows("What is the task to do?");
     await quickInput.write("Sum up");

@@ -298,7 +298,7 @@ describe("launching in a real editor", () => {
       await option("Model…, fake/m2").waitFor();
       await workbench.quickInput.cancel();
       await lens("Options: general · fake/m2").waitFor();
-      await workbench.page.locator('.editor-actions a[aria-label^="Launch Prompt"]').click();
+      await workbench.page.locator('.editor-actions a[aria-label^="Launch Editor"]').click();
       assert.equal((await request("Use it from the editor.")).model, "m2");
       await noPromptEditor();
     });

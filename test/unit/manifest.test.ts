@@ -74,6 +74,22 @@ describe("the extension's manifest", () => {
     assert.deepEqual([...new Set(named)].sort(), Object.keys(words).sort());
   });
 
+  it("names the commands that there are, and no other", () => {
+    const exported = [...read("src/ui/commands/index.ts").matchAll(/export \{([^}]*)\}/g)].flatMap(
+      ([, names = ""]) => names.split(",").map((name) => name.trim()),
+    );
+    const internal = ["launchFromView", "splitPrompt", "openChange", "showSelected"];
+    assert.deepEqual(
+      [...commands.map(({ command }) => command.replace("asyncagents.", "")), ...internal].sort(),
+      exported.filter(Boolean).sort(),
+    );
+  });
+
+  it("has every command in the table of the README", () => {
+    const listed = [...read("README.md").matchAll(/^\|[^|]+\| `(asyncagents\.\w+)` /gm)].map(([, id]) => id);
+    assert.deepEqual(listed.sort(), commands.map(({ command }) => command).sort());
+  });
+
   it("puts only commands into menus that there are", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
@@ -132,8 +148,12 @@ describe("the extension's manifest", () => {
       [...word.matchAll(/\(command:(_?asyncagents\.\w+)/g)].map(([, command]) => command),
     );
     assert.ok(named.includes("asyncagents.openWalkthrough"));
-    const known = read("src/ui/commands/command-ids.ts");
-    for (const command of named) assert.ok(known.includes(`"${command}"`), command);
+    const internal = read("src/ui/commands/command.ts");
+    for (const command of named)
+      assert.ok(
+        commands.some((each) => each.command === command) || internal.includes(`"${command}"`),
+        command,
+      );
   });
 
   it("[EXT-5] says of every entry of a row's menu whether it is for several rows", () => {
@@ -161,7 +181,7 @@ describe("the extension's manifest", () => {
     const known = commands.map(({ command }) => command);
     for (const { command, key, mac, when } of keybindings) {
       assert.ok(known.includes(command) || command === "asyncagents.tasks.focus", command);
-      if (command === "asyncagents.launchPrompt")
+      if ([key, mac].some((chord) => chord?.endsWith("+enter")))
         assert.equal(when, "editorTextFocus && resource in asyncagents.promptEditors");
       else {
         assert.match(key ?? "", /^ctrl\+k a [a-z]$/);

@@ -1,47 +1,36 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import type { ConfigPlan } from "../../rpc/contract.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { ServerContext } from "./command.ts";
 
 /** Which of OpenCode's configurations. */
 type Scope = "project" | "user";
 type Action = "install" | "remove";
 
-export const installAgentTools: Command = {
-  run: (context, argument) => edit("install", context, argument),
-};
-
-export const removeAgentTools: Command = {
-  run: (context, argument) => edit("remove", context, argument),
-};
-
-/** Returns the path of the file that is now as wanted; undefined: there is none, or the person changed their mind. */
-async function edit(action: Action, context: CommandContext, argument: unknown): Promise<string | undefined> {
-  if (argument === undefined) return editAsking(action, context);
-  const calls = await requireFolder(context.folders).open();
-  const plan = await calls.planAgentTools(action, readScope(argument));
-  if (plan && plan.after !== plan.before) await calls.applyAgentTools(plan);
-  return plan?.path;
+export async function installAgentTools(context: ServerContext): Promise<void> {
+  await edit("install", context);
 }
 
-async function editAsking(action: Action, context: CommandContext): Promise<string | undefined> {
+export async function removeAgentTools(context: ServerContext): Promise<void> {
+  await edit("remove", context);
+}
+
+async function edit(action: Action, context: ServerContext): Promise<void> {
   const folder = requireFolder(context.folders);
   const scope = await pickScope(action);
-  if (scope === undefined) return undefined;
+  if (scope === undefined) return;
   const calls = await folder.open();
   const plan = await calls.planAgentTools(action, scope);
   if (!plan || plan.after === plan.before) {
     void vscode.window.showInformationMessage(withoutLinks(nothingToDo(action, plan?.path)));
-    return plan?.path;
+    return;
   }
-  if (!(await confirm(action, plan))) return undefined;
+  if (!(await confirm(action, plan))) return;
   await calls.applyAgentTools(plan);
   if (action === "install") context.firstSteps.finish("agentTools");
   void tell(action, plan.path).catch((error: unknown) => showError(error, context.logger));
-  return plan.path;
 }
 
 async function pickScope(action: Action): Promise<Scope | undefined> {
@@ -69,12 +58,6 @@ async function pickScope(action: Action): Promise<Scope | undefined> {
     placeHolder: vscode.l10n.t("Which configuration?"),
   });
   return picked?.scope;
-}
-
-function readScope(argument: unknown): Scope {
-  const scope = (argument as { readonly scope?: unknown }).scope;
-  if (scope === "project" || scope === "user") return scope;
-  throw new Refusal("invalid-argument", 'The argument must be an object whose scope is "project" or "user".');
 }
 
 async function confirm(action: Action, { path, before, entry }: ConfigPlan): Promise<boolean> {

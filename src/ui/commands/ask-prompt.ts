@@ -1,7 +1,6 @@
 import * as vscode from "vscode";
 import { referenceToEditor } from "../prompt-editor/editor-text.ts";
-import { showInput } from "../quick-input.ts";
-import { showStep, type Step } from "./ask-choice.ts";
+import { showInput, showStep, type Step } from "../quick-input.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
 export interface PromptQuestion extends Step {

@@ -8,38 +8,28 @@ import { problemSubject, problemsIn } from "../editor/problem-subject.ts";
 import { editorVariables, selectionSubject, type Selected } from "../editor/selection-subject.ts";
 import type { Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { showingErrors } from "../human-error.ts";
+import type { Folders } from "../folders/folders.ts";
 import { BACK } from "../quick-input.ts";
-import { hasPrompt, type Command, type CommandContext } from "./command.ts";
-import { launchTask, readArguments } from "./launch.ts";
+import type { PromptContext, TaskContext } from "./command.ts";
 import { launchAsking, launchTextAsking } from "./launch-flow.ts";
 import { namedPrompt, pickPrompt } from "./pick-prompt.ts";
 
-/*
- * Menus hand these commands what they are about, as programs do. A program that gives a prompt as well, in an object like
- * that of `asyncagents.launch`, is asked nothing and gets the rejection.
- */
+/** What a task can be launched on. */
+export type SubjectKind = "selection" | "file" | "problem" | "change";
 
-/** About a `Location`, else what is selected in the active editor. */
-export const launchOnSelection: Command = {
-  run: (context, ...args) =>
-    launchOn(context, args, async ([place]) => selectionSubject(await selected(place))),
-};
-
-/** About a file or folder, or several, else the file that is edited. */
-export const launchOnFile: Command = {
-  run: (context, ...args) =>
-    launchOn(context, args, ([uri, uris]) => {
+/** Reads what is meant of what a menu hands over; where that is nothing, what the active editor has. */
+const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Folders) => Promise<Subject>>> =
+  {
+    /** A `Location`, else what is selected. */
+    selection: async ([place]) => selectionSubject(await selected(place)),
+    /** A file or folder, or several, else the file that is edited. */
+    file: async ([uri, uris]) => {
       const given = [...urisIn(uris), ...urisIn(uri)];
       const active = vscode.window.activeTextEditor?.document.uri;
       return fileSubject(distinct(given.length > 0 || !active ? given : [active]));
-    }),
-};
-
-/** About these problems of a file, or all of it; else those at the cursor. */
-export const launchOnProblem: Command = {
-  run: (context, ...args) =>
-    launchOn(context, args, async ([uri, problems]) => {
+    },
+    /** These problems of a file, or all of it; else those at the cursor. */
+    problem: async ([uri, problems]) => {
       if (!(uri instanceof vscode.Uri)) {
         const { document, range } = await selected(undefined);
         const here = problemsIn(document.uri, range);
@@ -48,54 +38,53 @@ export const launchOnProblem: Command = {
       }
       const document = await vscode.workspace.openTextDocument(uri);
       return problemSubject(document, problemsGiven(problems) ?? vscode.languages.getDiagnostics(uri));
-    }),
-};
-
-/** About what differs from the last commit: in the files of a row of source control, else in all of the repository. */
-export const launchOnChange: Command = {
-  run: (context, ...args) =>
-    launchOn(context, args, (given) => {
+    },
+    /** What differs from the last commit: in the files of a row of source control, else in all of the repository. */
+    change: async (given, folders) => {
       const edited = vscode.window.activeTextEditor?.document.uri;
-      const places = [repositoryIn(given), edited, context.folders.current?.uri];
+      const places = [repositoryIn(given), edited, folders.current?.uri];
       return changeSubject(
         distinct(given.flatMap(urisIn)),
         places.filter((place) => place !== undefined),
       );
-    }),
-};
+    },
+  };
 
-/** Begins with a template: the one of this name, else one that is chosen. */
-export const launchTemplate: Command = {
-  async run(context, name) {
-    await connectedFolder(context.folders);
-    const { memory } = context;
-    const variables = editorVariables();
-    const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
-    const picked =
-      typeof name === "string"
-        ? namedPrompt(name, variables)
-        : await pickPrompt(memory, { title }, variables);
-    if (!picked || picked === BACK) return undefined;
-    const { text, agent } = picked;
-    return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent], canMove: true });
-  },
-};
+export const launchOnSelection = launchOn("selection");
+export const launchOnFile = launchOn("file");
+export const launchOnProblem = launchOn("problem");
+export const launchOnChange = launchOn("change");
 
-async function launchOn(
-  context: CommandContext,
-  args: readonly unknown[],
-  read: (given: readonly unknown[]) => Promise<Subject>,
-): Promise<Task | undefined> {
-  const options = args.find(hasPrompt);
-  const given = args.filter((each) => each !== options);
-  const [uri] = [...given.flatMap(urisIn), repositoryIn(given)];
-  // An agent works in the folder of what it is launched on.
-  context.folders.use(uri && context.folders.at(uri));
-  if (options) return launchTask(context, readArguments(options), await read(given));
-  return showingErrors(context.logger, async () => launchAsking(context, await read(given)));
+function launchOn(kind: SubjectKind) {
+  return async (context: PromptContext, ...given: readonly unknown[]): Promise<Task | undefined> =>
+    launchAsking(context, await readSubject(context, kind, given));
 }
 
-/** What a program names, else what is selected. */
+/** Reads what a task is to be launched on; its folder is the current one then, as an agent works in it. */
+export async function readSubject(
+  { folders }: Pick<TaskContext, "folders">,
+  kind: SubjectKind,
+  given: readonly unknown[],
+): Promise<Subject> {
+  const [uri] = [...given.flatMap(urisIn), repositoryIn(given)];
+  folders.use(uri && folders.at(uri));
+  return READ[kind](given, folders);
+}
+
+/** Begins with a template: the one of this name, else one that is chosen. */
+export async function launchTemplate(context: PromptContext, name: unknown): Promise<Task | undefined> {
+  await connectedFolder(context.folders);
+  const { memory } = context;
+  const variables = editorVariables();
+  const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
+  const picked =
+    typeof name === "string" ? namedPrompt(name, variables) : await pickPrompt(memory, { title }, variables);
+  if (!picked || picked === BACK) return undefined;
+  const { text, agent } = picked;
+  return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent], canMove: true });
+}
+
+/** What is named, else what is selected. */
 async function selected(place: unknown): Promise<Selected> {
   if (place instanceof vscode.Location)
     return { document: await vscode.workspace.openTextDocument(place.uri), range: place.range };

@@ -3,9 +3,8 @@ import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import { humanMessage } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { BACK, showInput } from "../quick-input.ts";
-import { askChoice, showStep, type Choice, type Step } from "./ask-choice.ts";
-import type { CommandContext, LaunchContext } from "./command.ts";
+import { BACK, showInput, askChoice, showStep, type Choice, type Step } from "../quick-input.ts";
+import type { LaunchContext, PromptContext } from "./command.ts";
 import type { ForkDraft, LaunchPlan } from "./launch-plan.ts";
 import { pickAgent } from "./pick-agent.ts";
 
@@ -63,7 +62,7 @@ export async function reviewFork(
 }
 
 async function showReview(
-  { known, logger }: CommandContext,
+  { known, logger }: PromptContext,
   plan: ForkPlan,
   step: Step,
 ): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
@@ -197,7 +196,7 @@ function readLimit(value: string): number | undefined {
 }
 
 /** Undefined: it stays as it is. */
-async function changeStart({ known }: CommandContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
+async function changeStart({ known }: PromptContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
   const beginning: Choice<ForkStartChoice> = {
     label: vscode.l10n.t("$(arrow-up) The beginning"),
     value: {},

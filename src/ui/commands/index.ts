@@ -1,94 +1,41 @@
-import { SHOW_SELECTED } from "../tree/task-tree.ts";
-import { adopt } from "./adopt.ts";
-import { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
-import { answer } from "./answer.ts";
-import { cancelBatch, launchBatch } from "./batch.ts";
-import { showChanges } from "./changes.ts";
-import { clear, clearFinished } from "./clear.ts";
-import type { CommandID } from "./command-ids.ts";
-import type { Command } from "./command.ts";
-import { copyResult, copyTaskId } from "./copy.ts";
-import {
+/** What each command does, by the last part of its ID in the manifest. */
+export { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
+export { launchBatch } from "./batch.ts";
+export { clear, clearFinished } from "./clear.ts";
+export {
   launchOnChange,
   launchOnFile,
   launchOnProblem,
   launchOnSelection,
   launchTemplate,
 } from "./editor-commands.ts";
-import { fork, launchForked } from "./fork.ts";
-import { launch, launchFromView } from "./launch.ts";
-import { clearFilter, filter, sort } from "./list-commands.ts";
-import { launchFromEditor, launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
-import { revertAllChanges, revertChange } from "./revert.ts";
-import { acceptAllChanges, acceptChange, closeChanges, openChange } from "./review.ts";
-import {
+export { fork } from "./fork.ts";
+export { launch, launchFromView } from "./launch.ts";
+export { clearFilter, filter, sort } from "./list-commands.ts";
+export { launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
+export { revertAllChanges, revertChange } from "./revert.ts";
+export { acceptAllChanges, acceptChange, closeChanges, openChange, showChanges } from "./review.ts";
+export {
   cancelConnecting,
   connect,
   refresh,
   selectSession,
   showDaemonLog,
   showLog,
-  startServer,
   stopServer,
 } from "./session-commands.ts";
-import { setUp } from "./set-up.ts";
-import { stopBackgroundWork } from "./stop-background-work.ts";
-import { cancel, resume, retry, sendNotice, showOutput, showSelected } from "./task-commands.ts";
-import { openInTerminal } from "./terminal.ts";
-import { openWalkthrough } from "./walkthrough.ts";
-
-/** What each command does. */
-export const COMMANDS: Readonly<Record<CommandID, Command>> = {
-  "asyncagents.launch": launch,
-  "_asyncagents.launchFromView": launchFromView,
-  "asyncagents.launchBatch": launchBatch,
-  "asyncagents.launchForked": launchForked,
-  "asyncagents.launchFromEditor": launchFromEditor,
-  "asyncagents.launchOnSelection": launchOnSelection,
-  "asyncagents.launchOnFile": launchOnFile,
-  "asyncagents.launchOnFolder": launchOnFile,
-  "asyncagents.launchOnProblem": launchOnProblem,
-  "asyncagents.launchOnChange": launchOnChange,
-  "asyncagents.launchTemplate": launchTemplate,
-  "asyncagents.launchPrompt": launchPrompt,
-  "asyncagents.promptOptions": promptOptions,
-  "_asyncagents.splitPrompt": splitPrompt,
-  "asyncagents.showOutput": showOutput,
-  [SHOW_SELECTED]: showSelected,
-  "asyncagents.showChanges": showChanges,
-  "_asyncagents.openChange": openChange,
-  "asyncagents.acceptChange": acceptChange,
-  "asyncagents.revertChange": revertChange,
-  "asyncagents.acceptAllChanges": acceptAllChanges,
-  "asyncagents.revertAllChanges": revertAllChanges,
-  "asyncagents.closeChanges": closeChanges,
-  "asyncagents.openInTerminal": openInTerminal,
-  "asyncagents.resume": resume,
-  "asyncagents.fork": fork,
-  "asyncagents.retry": retry,
-  "asyncagents.cancel": cancel,
-  "asyncagents.cancelBatch": cancelBatch,
-  "asyncagents.adopt": adopt,
-  "asyncagents.answer": answer,
-  "asyncagents.sendNotice": sendNotice,
-  "asyncagents.clear": clear,
-  "asyncagents.clearFinished": clearFinished,
-  "asyncagents.copyTaskId": copyTaskId,
-  "asyncagents.copyResult": copyResult,
-  "asyncagents.filter": filter,
-  "asyncagents.clearFilter": clearFilter,
-  "asyncagents.sort": sort,
-  "asyncagents.selectSession": selectSession,
-  "asyncagents.connect": connect,
-  "asyncagents.startServer": startServer,
-  "asyncagents.cancelConnecting": cancelConnecting,
-  "asyncagents.stopServer": stopServer,
-  "asyncagents.refresh": refresh,
-  "asyncagents.installAgentTools": installAgentTools,
-  "asyncagents.removeAgentTools": removeAgentTools,
-  "asyncagents.stopBackgroundWork": stopBackgroundWork,
-  "asyncagents.showLog": showLog,
-  "asyncagents.showDaemonLog": showDaemonLog,
-  "asyncagents.setUp": setUp,
-  "asyncagents.openWalkthrough": openWalkthrough,
-};
+export { openWalkthrough, setUp } from "./set-up.ts";
+export { stopBackgroundWork } from "./stop-background-work.ts";
+export {
+  adopt,
+  answer,
+  cancel,
+  cancelBatch,
+  copyResult,
+  copyTaskId,
+  openInTerminal,
+  resume,
+  retry,
+  showOutput,
+  showSelected,
+} from "./task-commands.ts";

@@ -11,7 +11,7 @@ import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions, type OptionsAnswer } from "./ask-options.ts";
 import { askPrompt } from "./ask-prompt.ts";
-import type { CommandContext, LaunchContext } from "./command.ts";
+import type { LaunchContext, PromptContext } from "./command.ts";
 import type { ForkPlan } from "./fork-review.ts";
 import type { Draft } from "./launch-memory.ts";
 import { PartlyLaunched, subjectOf, type LaunchPlan } from "./launch-plan.ts";
@@ -21,7 +21,7 @@ import { pickFolder } from "./pick-folder.ts";
 import { pickPrompt } from "./pick-prompt.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the person wants to choose; `subject`: what it is about. */
-export async function launchAsking(context: CommandContext, subject?: Subject): Promise<Task | undefined> {
+export async function launchAsking(context: PromptContext, subject?: Subject): Promise<Task | undefined> {
   let folder = await connectedFolder(context.folders);
   let plan: LaunchPlan = { agents: [], subject };
   for (;;) {
@@ -226,7 +226,7 @@ function optionsTitle({ folders, folder }: LaunchContext): string {
  * @param canMove whether the text can go on in an editor: it is not in one
  */
 export async function launchTextAsking(
-  context: CommandContext,
+  context: PromptContext,
   text: string,
   { agents = [], canMove = false }: { readonly agents?: readonly string[]; readonly canMove?: boolean } = {},
 ): Promise<Task | undefined> {

@@ -1,54 +1,62 @@
-import { Refusal } from "../../engine/errors.ts";
 import { requireModel } from "../../engine/model-ref.ts";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { PromptContext, TaskContext } from "./command.ts";
 import { folderNamed } from "./pick-folder.ts";
 import { launchAsking } from "./launch-flow.ts";
+import { findChild } from "./pick-task.ts";
 
-/** What a program passes; the names are those of the tool `asyncagents_task`. */
+/** What is to be launched; the names are those of the tool `asyncagents_task`. */
 export interface LaunchArguments {
   readonly prompt: string;
   readonly description?: string | undefined;
+  /** By default that of the settings; of a fork that of what is forked. */
   readonly agent?: string | undefined;
+  /** `provider/model`. */
   readonly model?: string | undefined;
   readonly batch_id?: string | undefined;
   /** The folder to work in, by its path or its name in the workspace; by default the current one. */
   readonly folder?: string | undefined;
 }
 
-const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id", "folder"];
+/** Launches what a key binding says; asks where it says no prompt. */
+export async function launch(context: PromptContext, argument: unknown): Promise<Task | undefined> {
+  return isInput(argument) ? launchTask(context, argument) : launchAsking(context);
+}
 
-export const launch: Command = {
-  run: async (context, argument) =>
-    argument === undefined ? launchAsking(context) : launchTask(context, readArguments(argument)),
-};
+/** The daemon checks the rest. */
+function isInput(argument: unknown): argument is LaunchArguments {
+  return (
+    typeof argument === "object" &&
+    argument !== null &&
+    "prompt" in argument &&
+    typeof argument.prompt === "string"
+  );
+}
 
 /** From the empty view, whose button goes with the first task: the task's row has the focus then. */
-export const launchFromView: Command = {
-  run: async (context) => {
-    const task = await launchAsking(context);
-    if (task) context.reveal(task.id, { focus: true });
-    return task;
-  },
-};
+export async function launchFromView(context: PromptContext): Promise<void> {
+  const task = await launchAsking(context);
+  if (task) context.reveal(task.id, { focus: true });
+}
 
 /** Launches under the active session, which is created if there is none. */
 export async function launchTask(
-  context: CommandContext,
+  { folders }: Pick<TaskContext, "folders">,
   input: LaunchArguments,
   subject?: Subject,
 ): Promise<Task> {
+  const { prompt, description, agent, batch_id: batchID, folder } = input;
   const { session, calls } = await connectedFolder(
-    context.folders,
-    input.folder === undefined ? undefined : folderNamed(context.folders, input.folder),
+    folders,
+    folder === undefined ? undefined : folderNamed(folders, folder),
   );
-  const { prompt, description, agent, batch_id: batchID } = input;
   const model = requireModel(input.model);
   if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", "The prompt is empty; say what the task is to do.");
-  const parentSessionID = await session.ensure();
+    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
   return calls.launch({
     prompt: promptOn(subject, prompt),
     files: subject?.files,
@@ -56,34 +64,31 @@ export async function launchTask(
     agent,
     model,
     batchID,
-    parentSessionID,
+    parentSessionID: await session.ensure(),
     launchedBy: "person",
   });
 }
 
-/** Takes what a program passed; throws a {@link Refusal} that names what does not fit. */
-export function readArguments(argument: unknown): LaunchArguments {
-  if (typeof argument !== "object" || argument === null)
-    throw new Refusal("invalid-argument", "The argument must be an object with a prompt.");
-  const given = argument as Readonly<Record<string, unknown>>;
-  const text = (name: string): string | undefined => {
-    const value = given[name] ?? undefined;
-    if (value !== undefined && typeof value !== "string")
-      throw new Refusal("invalid-argument", `"${name}" must be a string.`);
-    return value;
-  };
-  const unknown = Object.keys(given).filter((name) => !LAUNCH_ARGUMENTS.includes(name));
-  if (unknown.length > 0)
-    throw new Refusal(
-      "invalid-argument",
-      `There is no argument ${unknown.join(", ")}; there are: ${LAUNCH_ARGUMENTS.join(", ")}.`,
-    );
-  return {
-    prompt: text("prompt") ?? "",
-    description: text("description"),
-    agent: text("agent"),
-    model: text("model"),
-    batch_id: text("batch_id"),
-    folder: text("folder"),
-  };
+/**
+ * A new task that carries on from the conversation of a session, of a task, or of a subagent of others; of the latter two
+ * as the same agent with the same model unless changed.
+ */
+export async function forkTask(
+  context: Pick<TaskContext, "known" | "tasks">,
+  id: string,
+  { prompt, description, agent, model, batch_id: batchID }: LaunchArguments,
+): Promise<Task> {
+  const { known, tasks } = context;
+  const isSession = !known.child(id) && known.session(id) !== undefined;
+  const source = isSession ? undefined : findChild(context, id);
+  return tasks.launch({
+    prompt,
+    description,
+    agent: agent ?? source?.agent,
+    model: requireModel(model) ?? source?.model,
+    batchID,
+    parentSessionID: source?.parentSessionID ?? id,
+    launchedBy: "person",
+    fork: { sourceSessionID: source?.id ?? id },
+  });
 }

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { showInput } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
@@ -7,36 +6,16 @@ import { CHILD_STATES, countStates, type ChildState } from "../tree/child-state.
 import { descendants } from "../tree/family.ts";
 import { NO_FILTER, type TaskFilter } from "../tree/list-options.ts";
 import { stateWord } from "../tree/words.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { TaskContext } from "./command.ts";
 
-/** What a program passes: only tasks that meet every condition are shown. */
-interface FilterArguments {
-  readonly status?: readonly string[] | undefined;
-  readonly agent?: readonly string[] | undefined;
-  readonly text?: string | undefined;
+export async function clearFilter({ list }: TaskContext): Promise<void> {
+  list.filter = NO_FILTER;
 }
 
-export const filter: Command = {
-  async run(context, argument) {
-    if (argument === undefined) return askFilter(context);
-    context.list.filter = readFilter(argument);
-    return context.list.filter;
-  },
-};
-
-export const clearFilter: Command = {
-  run: async ({ list }) => {
-    list.filter = NO_FILTER;
-  },
-};
-
-export const sort: Command = {
-  async run({ list }, argument) {
-    const order = argument === undefined ? await askOrder(list.sortOrder) : readOrder(argument);
-    if (order) await list.sortBy(order);
-    return order;
-  },
-};
+export async function sort({ list }: TaskContext): Promise<void> {
+  const order = await askOrder(list.sortOrder);
+  if (order) await list.sortBy(order);
+}
 
 interface ConditionItem extends vscode.QuickPickItem {
   readonly state?: ChildState;
@@ -44,7 +23,7 @@ interface ConditionItem extends vscode.QuickPickItem {
 }
 
 /** One list for all conditions; what is typed is searched for. The tree follows at once, and goes back with Escape. */
-async function askFilter({ known, folders, list }: CommandContext): Promise<TaskFilter | undefined> {
+export async function filter({ known, folders, list }: TaskContext): Promise<void> {
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
   const children = sessionIDs.flatMap((id) => descendants(known, id));
@@ -74,7 +53,6 @@ async function askFilter({ known, folders, list }: CommandContext): Promise<Task
   input.onDidChangeValue(apply);
   const kept = await showInput<TaskFilter>(input, (finish) => input.onDidAccept(() => finish(list.filter)));
   if (!kept) list.filter = before;
-  return kept;
 }
 
 function stateItems(children: readonly Child[]): readonly ConditionItem[] {
@@ -137,36 +115,4 @@ function orderWords(order: SortOrder): { readonly label: string; readonly descri
     case "cost":
       return { label: vscode.l10n.t("Cost"), description: vscode.l10n.t("the most expensive first") };
   }
-}
-
-function readOrder(argument: unknown): SortOrder {
-  const order = SORT_ORDERS.find((each) => each === argument);
-  if (!order) throw new Refusal("invalid-argument", `The order must be one of ${SORT_ORDERS.join(", ")}.`);
-  return order;
-}
-
-function readFilter(argument: unknown): TaskFilter {
-  if (typeof argument !== "object" || argument === null)
-    throw new Refusal("invalid-argument", "The argument must be an object with status, agent or text.");
-  const { status, agent, text = "" } = argument as { readonly [K in keyof FilterArguments]: unknown };
-  if (typeof text !== "string") throw new Refusal("invalid-argument", '"text" must be a string.');
-  return {
-    states: [...new Set(readWords("status", status).map(readState))],
-    agents: readWords("agent", agent),
-    text,
-  };
-}
-
-function readWords(name: string, value: unknown = []): readonly string[] {
-  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value;
-  throw new Refusal("invalid-argument", `"${name}" must be a list of strings.`);
-}
-
-/** The states of rows, and the further words for them that tasks and subagents have. */
-function readState(word: string): ChildState {
-  const alias = { resumed: "running", idle: "completed" } as const;
-  const state = CHILD_STATES.find((each) => each === word) ?? alias[word as keyof typeof alias];
-  if (!state)
-    throw new Refusal("invalid-argument", `There is no status ${word}; give ${CHILD_STATES.join(", ")}.`);
-  return state;
 }

@@ -3,8 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { modelText } from "../../engine/model-ref.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
-import type { BACK } from "../quick-input.ts";
-import { askChoice, askChoices, type Choice, type Step } from "./ask-choice.ts";
+import { type BACK, askChoice, askChoices, type Choice, type Step } from "../quick-input.ts";
 import type { LaunchContext } from "./command.ts";
 
 /** The person wants an agent of another folder. */

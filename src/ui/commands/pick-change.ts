@@ -8,9 +8,11 @@ import type { Child } from "../../engine/subagent.ts";
 import type { ReviewedFile } from "../changes/change-side.ts";
 import { ChangeNode } from "../changes/changes-view.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { readChanges } from "./changes.ts";
-import { isFromCode, type CommandContext } from "./command.ts";
-import { connectFor, pickChild } from "./pick-task.ts";
+import type { ReviewContext } from "./command.ts";
+import { pickConnected } from "./pick-task.ts";
+
+/** Milliseconds after which progress is shown. */
+const PATIENCE_MS = 500;
 
 /** A task or subagent and what it changed. */
 export interface ChangedBy {
@@ -19,72 +21,66 @@ export interface ChangedBy {
 }
 
 /**
- * What the task changed that a command is about: that of its argument, else the one whose changes are listed, else one
- * that the person picks.
+ * What the task changed that a command is about: that of its argument (a row of the list, the ID of a task), else the one
+ * whose changes are listed, else one that the user picks.
  */
 export async function pickChanges(
-  context: CommandContext,
+  context: ReviewContext,
   argument: unknown,
   title: string,
 ): Promise<ChangedBy | undefined> {
   const { listedTaskID } = await context.review();
   const row = argument instanceof ChangeNode ? argument.taskID : undefined;
   // The title of the list can hand over a row of another view, which is not what it is about.
-  const named = row ?? (isFromCode([argument]) ? argument : listedTaskID);
-  await connectFor(context, named);
-  const child = await pickChild(context, named, { title });
+  const named = row ?? (typeof argument === "string" ? argument : listedTaskID);
+  const child = (await pickConnected(context, named, { title }))?.child;
   const changes = child && (await readChanges(context, child));
-  return child && changes && { child, changes };
+  return changes && { child, changes };
 }
 
 /**
- * The changed file that a command is about: a row of the list, what a diff editor shows, or by the ID of a task and a
- * path, which is absolute or relative to the workspace; else the one before the person, else one that is picked.
+ * The changed file that a command is about: a row of the list, what a diff editor shows, else one of the task that is
+ * named by its ID; else the one before the user, else one that is picked.
  */
 export async function pickChange(
-  context: CommandContext,
+  context: ReviewContext,
   argument: unknown,
-  path: unknown,
   title: string,
 ): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
-  const named = await namedFile(context, argument, path, title);
-  const changed = await pickChanges(context, named?.task, title);
+  const file = typeof argument === "string" ? undefined : await shownFile(context, argument, title);
+  const changed = await pickChanges(context, file?.taskID ?? argument, title);
   if (!changed) return undefined;
-  const { files } = changed.changes;
-  const change = named ? files.find((file) => isAt(file, named.path)) : await pickFile(files, title);
-  if (named && !change)
-    throw new Refusal(
-      "invalid-argument",
-      sentence('"{0}" is not among the files that "{1}" changed.', named.path, changed.child.description),
-    );
+  const change = file ? changeAt(changed, file.path) : await pickFile(changed.changes.files, title);
   return change && { ...changed, change };
 }
 
-async function namedFile(
-  context: CommandContext,
+/** A file that the task changed, by its path, absolute or relative to the workspace. Throws a {@link Refusal}. */
+export function changeAt({ child, changes }: ChangedBy, path: string): FileChange {
+  const change = changes.files.find(
+    (file) => file.path === path || vscode.workspace.asRelativePath(file.path, false) === path,
+  );
+  if (change) return change;
+  throw new Refusal(
+    "invalid-argument",
+    sentence('"{0}" is not among the files that "{1}" changed.', path, child.description),
+  );
+}
+
+async function shownFile(
+  context: ReviewContext,
   argument: unknown,
-  path: unknown,
   title: string,
-): Promise<{ readonly task: unknown; readonly path: string } | undefined> {
-  if (argument instanceof ChangeNode) return { task: argument.taskID, path: argument.change.path };
+): Promise<ReviewedFile | undefined> {
+  if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
   const review = await context.review();
-  if (isFromCode([argument])) {
-    if (typeof path === "string") return { task: argument, path };
-    throw new Refusal(
-      "invalid-argument",
-      sentence("The second argument must be the path of a file that the task changed."),
-    );
-  }
-  const file =
-    argument instanceof vscode.Uri
-      ? await pickShown(context, review.shownChanges(argument), title)
-      : review.current;
-  return file && { task: file.taskID, path: file.path };
+  return argument instanceof vscode.Uri
+    ? pickShown(context, review.shownChanges(argument), title)
+    : review.current;
 }
 
 /** Diffs of the same file, side by side: which of them a button belongs to is not known. */
 async function pickShown(
-  { known }: CommandContext,
+  { known }: ReviewContext,
   shown: readonly ReviewedFile[],
   title: string,
 ): Promise<ReviewedFile | undefined> {
@@ -97,10 +93,6 @@ async function pickShown(
   const picked = await vscode.window.showQuickPick(items, { title, placeHolder });
   if (picked) return picked.file;
   throw new Refusal("cancelled-by-caller", sentence("No task was picked."));
-}
-
-function isAt({ path }: FileChange, named: string): boolean {
-  return path === named || vscode.workspace.asRelativePath(path, false) === named;
 }
 
 async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
@@ -116,4 +108,27 @@ async function pickFile(files: readonly FileChange[], title: string): Promise<Fi
   const placeHolder = vscode.l10n.t("Which file?");
   const picked = await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true });
   return picked?.change;
+}
+
+/** What a task or subagent changed; if it takes long, with progress. Undefined: the person cancelled. */
+export async function readChanges(
+  { review }: ReviewContext,
+  child: Child,
+): Promise<SessionChanges | undefined> {
+  return withPatience(vscode.l10n.t("Reading the changes"), (await review()).read(child));
+}
+
+/** What the work gives; if it takes long, with progress and a way to cancel. Undefined: cancelled. */
+async function withPatience<T>(title: string, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), PATIENCE_MS)));
+  const first = await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  if (first !== "late") return work;
+  const location = vscode.ProgressLocation.Notification;
+  return vscode.window.withProgress({ location, title, cancellable: true }, async (_progress, token) => {
+    const cancelled = new Promise<undefined>((resolve) =>
+      token.onCancellationRequested(() => resolve(undefined)),
+    );
+    return Promise.race([work, cancelled]);
+  });
 }

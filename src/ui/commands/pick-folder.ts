@@ -4,8 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { BACK } from "../quick-input.ts";
-import { askChoice } from "./ask-choice.ts";
+import { BACK, askChoice } from "../quick-input.ts";
 
 /** Asks for one of the workspace's folders. Undefined: it is to stay as it is. */
 export async function pickFolder(folders: Folders, active: Folder): Promise<Folder | undefined> {

@@ -2,8 +2,7 @@ import * as vscode from "vscode";
 import { modelText } from "../../engine/model-ref.ts";
 import type { ModelInfo } from "../../engine/server-model.ts";
 import type { ModelRef } from "../../engine/task.ts";
-import { BACK } from "../quick-input.ts";
-import { askChoice, type Choice, type Step } from "./ask-choice.ts";
+import { BACK, askChoice, type Choice, type Step } from "../quick-input.ts";
 import type { LaunchContext } from "./command.ts";
 
 /** Stands for the model that a task gets for which none is chosen. */

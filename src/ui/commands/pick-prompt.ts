@@ -3,10 +3,9 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { BACK, showInput } from "../quick-input.ts";
+import { BACK, showInput, showStep, type Step } from "../quick-input.ts";
 import { fillIn, VARIABLES, type Template, type Variable, type Variables } from "../templates/template.ts";
 import { openTemplateSettings, saveTemplate, templateList } from "../templates/template-settings.ts";
-import { showStep, type Step } from "./ask-choice.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
 const EXCERPT_LENGTH = 100;

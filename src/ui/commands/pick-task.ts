@@ -1,8 +1,7 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
-import { isTask, type Child } from "../../engine/subagent.ts";
-import { shortID, type Task } from "../../engine/task.ts";
+import type { Child } from "../../engine/subagent.ts";
+import { shortID } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Folder } from "../folders/folder.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -11,89 +10,94 @@ import { batchMembers } from "../tree/family.ts";
 import { BatchNode, ChildNode } from "../tree/nodes.ts";
 import { childIcon } from "../tree/task-item.ts";
 import { activity, elapsed, statusWord } from "../tree/words.ts";
-import type { CommandContext } from "./command.ts";
+import type { TaskContext } from "./command.ts";
 
-export interface PickOptions<T extends Child> {
+export interface PickOptions {
   readonly title: string;
   /** Which ones the command can work on; by default any. */
-  readonly accepts?: (child: T) => boolean;
+  readonly accepts?: (child: Child) => boolean;
   /** Said when there is none of them. */
   readonly none?: string;
 }
 
-/** The task a command is about: its argument (a row of the tree, a task, an ID), or one that the person picks. */
-export async function pickTask(
-  context: CommandContext,
-  argument: unknown,
-  { accepts = () => true, ...texts }: PickOptions<Task>,
-): Promise<Task | undefined> {
-  if (argument !== undefined) return context.known.find(reference(argument));
-  const picked = await pickFrom(context, {
-    ...texts,
-    accepts: (child) => isTask(child) && accepts(child),
-  });
-  return picked && isTask(picked) ? picked : undefined;
-}
-
-/** As {@link pickTask}, subagents of others included; of those a program gives the whole ID. */
+/** The task or subagent that a command is about: the one its argument names, else one that the user picks. */
 export async function pickChild(
-  context: CommandContext,
+  context: TaskContext,
   argument: unknown,
-  options: PickOptions<Child>,
+  options: PickOptions,
 ): Promise<Child | undefined> {
-  return argument === undefined ? pickFrom(context, options) : findChild(context, argument);
+  const reference = referenceOf(argument) ?? (await pickFrom(context, options));
+  return reference === undefined ? undefined : findChild(context, reference);
 }
 
-/** The task or subagent that is named: as a row of the tree, itself or by its ID. */
-export function findChild({ known }: Pick<CommandContext, "known">, argument: unknown): Child {
-  const id = reference(argument);
-  return known.child(id) ?? known.find(id);
-}
-
-/** Connects the folder that a task is of, as a row of the tree, itself or by its ID; without one the current folder. */
-export async function connectFor(
-  { known, folders }: Pick<CommandContext, "known" | "folders">,
+/** As {@link pickChild}, with its folder, which is connected first. */
+export async function pickConnected(
+  context: TaskContext,
   argument: unknown,
-): Promise<void> {
-  await connectedFolder(folders, folderOf(known, argument));
+  options: PickOptions,
+): Promise<{ readonly child: Child; readonly folder: Folder } | undefined> {
+  const { known, folders } = context;
+  const reference = referenceOf(argument);
+  await connectedFolder(folders, reference === undefined ? undefined : known.folderOf(reference));
+  const child = await pickChild(context, argument, options);
+  return child && { child, folder: await connectedFolder(folders, folders.of(child.id)) };
 }
 
-/** Undefined: none is named, or no folder knows it yet. */
-function folderOf(known: CommandContext["known"], argument: unknown): Folder | undefined {
-  if (argument === undefined) return undefined;
-  return known.folderOf(argument instanceof BatchNode ? argument.parentSessionID : reference(argument));
-}
-
-/** Everything that a menu was opened on: the selected rows, or the one clicked; of a batch its tasks. */
-export function selectedChildren(
-  { known }: Pick<CommandContext, "known">,
-  clicked: unknown,
+/**
+ * All that a command is about: what a menu was opened on (the selected rows or the one clicked, of a batch its tasks),
+ * of which those that the command can work on, else what {@link pickChild} gives. Empty: the user changed their mind.
+ */
+export async function pickChildren(
+  context: TaskContext,
+  argument: unknown,
   selection: unknown,
-): readonly Child[] | undefined {
-  if (!isAboutChildren(clicked)) return undefined;
-  const selected = Array.isArray(selection) ? selection.filter(isAboutChildren) : [];
-  const nodes = selected.includes(clicked) ? selected : [clicked];
-  const children = nodes.flatMap((node) =>
-    node instanceof BatchNode
-      ? batchMembers(known, node.parentSessionID, node.batchID)
-      : (known.child(node.id) ?? []),
+  options: PickOptions,
+): Promise<readonly Child[]> {
+  const { known } = context;
+  const rows: readonly unknown[] =
+    Array.isArray(selection) && selection.includes(argument) ? selection : [argument];
+  const children = new Set(
+    rows.flatMap((row) => {
+      if (row instanceof BatchNode) return batchMembers(known, row.parentSessionID, row.batchID);
+      return row instanceof ChildNode ? (known.child(row.id) ?? []) : [];
+    }),
   );
-  return [...new Set(children)];
+  const accepted = [...children].filter(options.accepts ?? (() => true));
+  if (accepted.length > 0) return accepted;
+  // Of what it cannot work on the refusal says why.
+  const child = [...children][0] ?? (await pickChild(context, argument, options));
+  return child ? [child] : [];
 }
 
-function isAboutChildren(node: unknown): node is ChildNode | BatchNode {
-  return node instanceof ChildNode || node instanceof BatchNode;
+/** The task or subagent that is named by its ID, or the beginning or end of one. */
+export function findChild({ known }: Pick<TaskContext, "known">, reference: string): Child {
+  return known.child(reference) ?? known.find(reference);
 }
 
-async function pickFrom(
-  { known, folders, list }: CommandContext,
+/** The ID, or the beginning or end of one, that a row of the tree or a key binding names. */
+export function referenceOf(argument: unknown): string | undefined {
+  if (argument instanceof ChildNode) return argument.id;
+  return typeof argument === "string" ? argument : undefined;
+}
+
+/** The ID of a task or subagent that the user picks, or of the session that is offered beside them. */
+export async function pickFrom(
+  { known, folders, list }: TaskContext,
   {
     title,
     accepts = () => true,
     none = vscode.l10n.t("There are no tasks in this session."),
-  }: PickOptions<Child>,
-): Promise<Child | undefined> {
-  const items: (vscode.QuickPickItem & { readonly child: Child })[] = [];
+    sessionID,
+  }: PickOptions & { readonly sessionID?: string | undefined },
+): Promise<string | undefined> {
+  const items: (vscode.QuickPickItem & { readonly id: string })[] = [];
+  if (sessionID !== undefined)
+    items.push({
+      label: withoutIcons(oneLine(known.session(sessionID)?.title ?? "")),
+      description: vscode.l10n.t("active session"),
+      iconPath: new vscode.ThemeIcon("comment-discussion"),
+      id: sessionID,
+    });
   const seen = new Set<string>();
   const add = (parentID: string, above?: Child): void => {
     // Broken metadata can make a session its own ancestor.
@@ -115,12 +119,13 @@ async function pickFrom(
     matchOnDescription: true,
     // A panel that opens late would take the list away.
     ignoreFocusOut: true,
-    placeHolder: vscode.l10n.t("Which task?"),
+    placeHolder:
+      sessionID === undefined ? vscode.l10n.t("Which task?") : vscode.l10n.t("Select a task or session"),
   });
-  return picked?.child;
+  return picked?.id;
 }
 
-function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly child: Child } {
+function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly id: string } {
   const now = Date.now();
   return {
     label: withoutIcons(oneLine(child.description)),
@@ -131,19 +136,6 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
     ),
     ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
-    child,
+    id: child.id,
   };
-}
-
-/** The ID, or the beginning or end of one, that an argument names. */
-function reference(argument: unknown): string {
-  if (typeof argument === "string") return argument;
-  if (
-    typeof argument === "object" &&
-    argument !== null &&
-    "id" in argument &&
-    typeof argument.id === "string"
-  )
-    return argument.id;
-  throw new Refusal("invalid-argument", "The argument must be a task or its ID.");
 }

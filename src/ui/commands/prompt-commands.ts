@@ -5,68 +5,57 @@ import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
 import { folderGone } from "../folders/require-folder.ts";
-import { showingErrors } from "../human-error.ts";
 import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { PromptContext } from "./command.ts";
 import { launchTextAsking } from "./launch-flow.ts";
 import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
 import { launchReviewed } from "./launch-reviewed.ts";
 
-/** Launches, or resumes with, the text of a prompt editor. */
-export const launchPrompt: Command = {
-  run: (context, uri) =>
-    showingErrors(context.logger, () => {
-      const document = findDocument(uri);
-      return handOver(context, document, requireTarget(context, document));
-    }),
-};
+/** Launches, or resumes with, the text of a prompt editor; launches what is selected in another one, else its text. */
+export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
+  const document = findDocument(uri);
+  const target = context.promptEditors.target(document.uri);
+  if (target) return handOver(context, document, target);
+  const { selection } = vscode.window.activeTextEditor ?? {};
+  const text = document.getText(selection?.isEmpty ? undefined : selection);
+  requireText(text);
+  await launchTextAsking(context, text);
+}
 
-export const promptOptions: Command = {
-  run: (context, uri) =>
-    showingErrors(context.logger, async () => {
-      const document = findDocument(uri);
-      const target = requireTarget(context, document);
-      if (target.kind === "resume") return;
-      const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
-      const title = folderTitle(context.folders, folder, vscode.l10n.t("Launch Task: Options"));
-      const prompts = promptsOf(target.plan, document.getText());
-      const { plan, goes } = await askOptions(
-        { ...context, folder },
-        { title, plan: target.plan, prompts, canMove: false },
-      );
-      context.promptEditors.setTarget(document.uri, { ...target, plan });
-      if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
-    }),
-};
+export async function promptOptions(context: PromptContext, uri: unknown): Promise<void> {
+  const document = findDocument(uri);
+  const target = requireTarget(context, document);
+  if (target.kind === "resume") return;
+  const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
+  const title = folderTitle(context.folders, folder, vscode.l10n.t("Launch Task: Options"));
+  const prompts = promptsOf(target.plan, document.getText());
+  const { plan, goes } = await askOptions(
+    { ...context, folder },
+    { title, plan: target.plan, prompts, canMove: false },
+  );
+  context.promptEditors.setTarget(document.uri, { ...target, plan });
+  if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
+}
 
 /** Chooses whether the sections of a prompt editor are prompts of their own. */
-export const splitPrompt: Command = {
-  run: async ({ promptEditors }, uri, splits) => {
-    if (!(uri instanceof vscode.Uri)) return;
-    const target = promptEditors.target(uri);
-    if (target?.kind !== "launch") return;
-    promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
-  },
-};
-
-export const launchFromEditor: Command = {
-  async run(context) {
-    const editor = vscode.window.activeTextEditor;
-    const target = editor && context.promptEditors.target(editor.document.uri);
-    if (target) return handOver(context, editor.document, target);
-    const text = editor?.document.getText(editor.selection.isEmpty ? undefined : editor.selection) ?? "";
-    requireText(text);
-    return launchTextAsking(context, text);
-  },
-};
+export async function splitPrompt(
+  { promptEditors }: PromptContext,
+  uri: unknown,
+  splits: unknown,
+): Promise<void> {
+  if (!(uri instanceof vscode.Uri)) return;
+  const target = promptEditors.target(uri);
+  if (target?.kind !== "launch") return;
+  promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
+}
 
 /** The document is closed once its text was taken. */
 async function handOver(
-  context: CommandContext,
+  context: PromptContext,
   document: vscode.TextDocument,
   target: PromptTarget,
 ): Promise<void> {
@@ -97,7 +86,7 @@ async function handOver(
 }
 
 /** Undefined: the plan names none. */
-function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | undefined {
+function folderOfPlan({ folders }: PromptContext, plan: LaunchPlan): Folder | undefined {
   if (plan.folder === undefined) return undefined;
   const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
   if (folder) return folder;
@@ -106,7 +95,7 @@ function folderOfPlan({ folders }: CommandContext, plan: LaunchPlan): Folder | u
 
 /** Leaves in the editor what was not launched, unless it was changed meanwhile. */
 async function keepRest(
-  { promptEditors }: CommandContext,
+  { promptEditors }: PromptContext,
   document: vscode.TextDocument,
   text: string,
   plan: LaunchPlan,
@@ -138,7 +127,7 @@ function findDocument(uri: unknown): vscode.TextDocument {
   throw new Refusal("invalid-argument", sentence("Open the editor in which the prompt is written."));
 }
 
-function requireTarget({ promptEditors }: CommandContext, { uri }: vscode.TextDocument): PromptTarget {
+function requireTarget({ promptEditors }: PromptContext, { uri }: vscode.TextDocument): PromptTarget {
   const target = promptEditors.target(uri);
   if (target) return target;
   throw new Refusal(

@@ -16,15 +16,15 @@ import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { atWorkBelow } from "../tree/family.ts";
-import { readChanges } from "./changes.ts";
-import { isFromCode, type Command, type CommandContext } from "./command.ts";
-import { pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
+import type { ReviewContext } from "./command.ts";
+import { pickChange, pickChanges, readChanges, type ChangedBy } from "./pick-change.ts";
+import { pendingOf } from "./review.ts";
 
 /** Files that a question names before it stops. */
 const NAMED_FILES = 12;
 
 /** What reverting gives a program. */
-interface RevertResult {
+export interface RevertResult {
   /** Absolute paths. */
   readonly reverted: readonly string[];
   readonly refused: readonly {
@@ -37,67 +37,54 @@ interface RevertResult {
 
 type Planned = readonly { readonly change: FileChange; readonly plan: RevertPlan }[];
 
-export const revertChange: Command = {
-  isAboutTask: true,
-  async run(context, argument, path) {
-    const target = await pickChange(context, argument, path, vscode.l10n.t("Revert Change"));
-    if (!target) return undefined;
-    const { child, change } = target;
-    if (isFromCode([argument])) return toResult(context, target, await revert(context, target, [change]));
-    const [planned] = await planAll(context, target, [change]);
-    if (!planned) return undefined;
-    const { plan } = planned;
-    const name = basename(change.path);
-    if (plan.kind === "refused") {
-      await refuse(context, target, change, plan.reason);
-      return undefined;
-    }
-    if (plan.kind === "nothing") {
-      void vscode.window.showInformationMessage(
-        withoutLinks(vscode.l10n.t("Nothing is left in {0} of what the task changed.", name)),
-      );
-      return undefined;
-    }
-    if (
-      plan.kind === "delete" &&
-      !(await isAgreed(vscode.l10n.t('Delete {0}, which "{1}" created?', name, child.description)))
-    )
-      return undefined;
-    if (
-      plan.kind === "write" &&
-      plan.isMerged &&
-      !(await isAgreed(
-        vscode.l10n.t("{0} was changed since. Revert what the task changed and keep the rest?", name),
-      ))
-    )
-      return undefined;
-    return finish(context, target, [change]);
-  },
-};
+export async function revertChange(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChange(context, argument, vscode.l10n.t("Revert Change"));
+  if (!target) return;
+  const { child, change } = target;
+  const [planned] = await planAll(context, target, [change]);
+  if (!planned) return;
+  const { plan } = planned;
+  const name = basename(change.path);
+  if (plan.kind === "refused") return refuse(context, target, change, plan.reason);
+  if (plan.kind === "nothing") {
+    void vscode.window.showInformationMessage(
+      withoutLinks(vscode.l10n.t("Nothing is left in {0} of what the task changed.", name)),
+    );
+    return;
+  }
+  if (
+    plan.kind === "delete" &&
+    !(await isAgreed(vscode.l10n.t('Delete {0}, which "{1}" created?', name, child.description)))
+  )
+    return;
+  if (
+    plan.kind === "write" &&
+    plan.isMerged &&
+    !(await isAgreed(
+      vscode.l10n.t("{0} was changed since. Revert what the task changed and keep the rest?", name),
+    ))
+  )
+    return;
+  await finish(context, target, [change]);
+}
 
-export const revertAllChanges: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    const target = await pickChanges(context, argument, vscode.l10n.t("Revert All Changes"));
-    if (!target) return undefined;
-    const review = await context.review();
-    const pending = await review.pending(target.child.id, target.changes.files);
-    const files = pending.map(({ change }) => change);
-    if (isFromCode([argument])) return toResult(context, target, await revert(context, target, files));
-    if (files.length === 0) {
-      void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
-      return undefined;
-    }
-    const planned = await planAll(context, target, files);
-    return (await isAgreedToAll(context, target, planned)) ? finish(context, target, files) : undefined;
-  },
-};
+export async function revertAllChanges(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChanges(context, argument, vscode.l10n.t("Revert All Changes"));
+  if (!target) return;
+  const files = await pendingOf(context, target);
+  if (files.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
+    return;
+  }
+  const planned = await planAll(context, target, files);
+  if (await isAgreedToAll(context, target, planned)) await finish(context, target, files);
+}
 
-function isTaskAtWork({ known }: CommandContext, { child }: ChangedBy): boolean {
+function isTaskAtWork({ known }: ReviewContext, { child }: ChangedBy): boolean {
   return isAtWork(known.child(child.id) ?? child) || atWorkBelow(known, child.id).length > 0;
 }
 
-function planAll(context: CommandContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
+function planAll(context: ReviewContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
   const atWork = isTaskAtWork(context, target);
   return Promise.all(
     files.map(async (change) => ({
@@ -108,7 +95,7 @@ function planAll(context: CommandContext, target: ChangedBy, files: readonly Fil
 }
 
 async function revert(
-  context: CommandContext,
+  context: ReviewContext,
   target: ChangedBy,
   files: readonly FileChange[],
 ): Promise<Reverted> {
@@ -117,14 +104,31 @@ async function revert(
   return done;
 }
 
-/** Reverts what a person agreed to, by what is so now: while they were asked, others went on. */
-async function finish(
-  context: CommandContext,
+/** As a program asks for it: at once, as far as that harms nobody else's work. */
+export async function revertNow(
+  context: ReviewContext,
   target: ChangedBy,
   files: readonly FileChange[],
-): Promise<RevertResult | undefined> {
+): Promise<RevertResult> {
+  const { reverted, refused } = await revert(context, target, files);
+  return {
+    reverted: reverted.map(({ path }) => path),
+    refused: refused.map((each) => ({
+      path: each.path,
+      reason: each.reason,
+      message: reasonOf(context, target, each),
+    })),
+  };
+}
+
+/** Reverts what a person agreed to, by what is so now: while they were asked, others went on. */
+async function finish(
+  context: ReviewContext,
+  target: ChangedBy,
+  files: readonly FileChange[],
+): Promise<void> {
   const changes = await readChanges(context, target.child);
-  if (!changes) return undefined;
+  if (!changes) return;
   const now = { ...target, changes };
   const paths = new Set(files.map(({ path }) => path));
   const done = await revert(
@@ -133,11 +137,10 @@ async function finish(
     changes.files.filter(({ path }) => paths.has(path)),
   );
   tell(context, now, done).catch((error: unknown) => showError(error, context.logger));
-  return toResult(context, now, done);
 }
 
 async function tell(
-  context: CommandContext,
+  context: ReviewContext,
   target: ChangedBy,
   { reverted, refused }: Reverted,
 ): Promise<void> {
@@ -166,7 +169,7 @@ async function tell(
 }
 
 async function undoAll(
-  context: CommandContext,
+  context: ReviewContext,
   { child, changes }: ChangedBy,
   reverted: readonly RevertedFile[],
 ): Promise<void> {
@@ -185,7 +188,7 @@ async function undoAll(
 
 /** Says why a file is left alone, and leads to where a person can revert parts of it: the diff editor's own arrows. */
 async function refuse(
-  context: CommandContext,
+  context: ReviewContext,
   target: ChangedBy,
   { path, before }: FileChange,
   reason: RefusedFile["reason"],
@@ -208,7 +211,7 @@ async function isAgreed(question: string): Promise<boolean> {
   return (await vscode.window.showWarningMessage(withoutLinks(question), { modal: true }, agree)) === agree;
 }
 
-async function isAgreedToAll(context: CommandContext, target: ChangedBy, planned: Planned): Promise<boolean> {
+async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned: Planned): Promise<boolean> {
   const lines = (...kinds: readonly RevertPlan["kind"][]): readonly string[] =>
     planned
       .filter(({ plan }) => kinds.includes(plan.kind))
@@ -232,12 +235,7 @@ async function isAgreedToAll(context: CommandContext, target: ChangedBy, planned
   return (await vscode.window.showWarningMessage(withoutLinks(question), options, agree)) === agree;
 }
 
-function planLine(
-  context: CommandContext,
-  target: ChangedBy,
-  { path }: FileChange,
-  plan: RevertPlan,
-): string {
+function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {
   const file = vscode.workspace.asRelativePath(path);
   if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
   if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted, as the task created it", file);
@@ -251,21 +249,10 @@ function excerptOf(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
 }
 
-function reasonOf({ known }: CommandContext, { changes }: ChangedBy, refused: RefusedFile): string {
+function reasonOf({ known }: ReviewContext, { changes }: ChangedBy, refused: RefusedFile): string {
   const change = changes.files.find(({ path }) => path === refused.path);
   const names = change?.workedOnBy.map(
     (id) => known.child(id)?.description ?? known.session(id)?.title ?? id,
   );
   return refusalSentence(refused, names ?? []);
-}
-
-function toResult(context: CommandContext, target: ChangedBy, { reverted, refused }: Reverted): RevertResult {
-  return {
-    reverted: reverted.map(({ path }) => path),
-    refused: refused.map(({ path, reason, ...rest }) => ({
-      path,
-      reason,
-      message: reasonOf(context, target, { path, reason, ...rest }),
-    })),
-  };
 }

@@ -2,71 +2,67 @@ import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
 import { ChangeNode } from "../changes/changes-view.ts";
 import { presentFile } from "../changes/present-file.ts";
-import { showChange } from "../changes/show-changes.ts";
+import { showChange, showChanges as showInEditor } from "../changes/show-changes.ts";
 import { showError } from "../human-error.ts";
-import { isFromCode, type Command, type CommandContext } from "./command.ts";
-import { pickChange, pickChanges, type ChangedBy } from "./pick-change.ts";
+import type { CommandContext, ReviewContext } from "./command.ts";
+import { pickChange, pickChanges, readChanges, type ChangedBy } from "./pick-change.ts";
+import { pickConnected } from "./pick-task.ts";
 
-/** What accepting gives a program. */
-interface Accepted {
-  /** Absolute paths. */
-  readonly accepted: readonly string[];
+export async function showChanges(context: ReviewContext, argument: unknown): Promise<void> {
+  const title = vscode.l10n.t("Show Changes");
+  const child = (await pickConnected(context, argument, { title }))?.child;
+  const changes = child && (await readChanges(context, child));
+  if (!changes) return;
+  // The documents of the diff take their texts from there.
+  await (await context.review()).show(child, changes);
+  await showInEditor(child, changes);
 }
 
-export const openChange: Command = {
-  isAboutTask: true,
-  async run(_context, node) {
-    if (node instanceof ChangeNode) await showChange(node.title, node.taskID, node.change);
-  },
-};
+export async function openChange(_context: CommandContext, node: unknown): Promise<void> {
+  if (node instanceof ChangeNode) await showChange(node.title, node.taskID, node.change);
+}
 
-export const closeChanges: Command = {
-  run: async ({ review }) => (await review()).close(),
-};
+export async function closeChanges({ review }: ReviewContext): Promise<void> {
+  (await review()).close();
+}
 
-export const acceptChange: Command = {
-  isAboutTask: true,
-  async run(context, argument, path) {
-    const target = await pickChange(context, argument, path, vscode.l10n.t("Accept Change"));
-    return target && accept(context, target, [target.change]);
-  },
-};
+export async function acceptChange(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChange(context, argument, vscode.l10n.t("Accept Change"));
+  if (target) await accept(context, target, [target.change]);
+}
 
-export const acceptAllChanges: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    const target = await pickChanges(context, argument, vscode.l10n.t("Accept All Changes"));
-    if (!target) return undefined;
-    const review = await context.review();
-    const pending = await review.pending(target.child.id, target.changes.files);
-    const result = await accept(
-      context,
-      target,
-      pending.map(({ change }) => change),
-    );
-    if (!isFromCode([argument]))
-      tellAccepted(context, target, result).catch((error: unknown) => showError(error, context.logger));
-    return result;
-  },
-};
+export async function acceptAllChanges(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChanges(context, argument, vscode.l10n.t("Accept All Changes"));
+  if (!target) return;
+  const files = await pendingOf(context, target);
+  await accept(context, target, files);
+  tellAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
+}
 
 /** The files stay as they are; they leave the list. */
-async function accept(
-  context: CommandContext,
+export async function accept(
+  context: ReviewContext,
   { child, changes }: ChangedBy,
   files: readonly FileChange[],
-): Promise<Accepted> {
+): Promise<void> {
   const review = await context.review();
   const placed = files.map(async (change) => ({ change, present: await presentFile(change.path) }));
   review.accept(child.id, await Promise.all(placed));
   await review.update(child, changes);
-  return { accepted: files.map(({ path }) => path) };
+}
+
+/** What of a task's changes was neither accepted nor reverted yet. */
+export async function pendingOf(
+  { review }: ReviewContext,
+  { child, changes }: ChangedBy,
+): Promise<readonly FileChange[]> {
+  return (await (await review()).pending(child.id, changes.files)).map(({ change }) => change);
 }
 
 async function tellAccepted(
-  context: CommandContext,
+  context: ReviewContext,
   { child, changes }: ChangedBy,
-  { accepted }: Accepted,
+  accepted: readonly FileChange[],
 ): Promise<void> {
   if (accepted.length === 0) {
     void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
@@ -79,6 +75,9 @@ async function tellAccepted(
       : vscode.l10n.t("Accepted {0} changes. Their files stay as they are.", accepted.length);
   if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
   const review = await context.review();
-  review.unaccept(child.id, accepted);
+  review.unaccept(
+    child.id,
+    accepted.map(({ path }) => path),
+  );
   await review.show(child, changes);
 }

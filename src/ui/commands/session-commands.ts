@@ -11,79 +11,62 @@ import { folderTitle } from "../folders/folder-title.ts";
 import { requireFolder } from "../folders/require-folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { atWork } from "../tree/family.ts";
-import { isAgreed, type Command } from "./command.ts";
+import type { ServerContext, TaskContext } from "./command.ts";
 
-export const selectSession: Command = {
-  async run({ folders }, argument) {
-    const folder = await connectedFolder(folders);
-    const { known, session } = folder;
-    if (argument !== undefined) {
-      if (typeof argument !== "string" || !session.roots().some(({ id }) => id === argument))
-        throw new Refusal("unknown-session", "There is no session with this ID in this folder.");
-      session.select(argument);
-      return argument;
-    }
-    const follow = {
-      label: vscode.l10n.t("$(sync) Follow the conversation"),
-      description: vscode.l10n.t("the session that was written in last"),
-      id: undefined,
+export async function selectSession({ folders }: TaskContext): Promise<void> {
+  const folder = await connectedFolder(folders);
+  const { known, session } = folder;
+  const follow = {
+    label: vscode.l10n.t("$(sync) Follow the conversation"),
+    description: vscode.l10n.t("the session that was written in last"),
+    id: undefined,
+  };
+  const sessions = session.roots().map(({ id, title }) => {
+    const count = known.list(id).length;
+    return {
+      label: withoutIcons(title),
+      description: [
+        id === session.id ? vscode.l10n.t("active") : "",
+        count === 0 ? "" : count === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", count),
+      ]
+        .filter(Boolean)
+        .join(" · "),
+      id,
     };
-    const sessions = session.roots().map(({ id, title }) => {
-      const count = known.list(id).length;
-      return {
-        label: withoutIcons(title),
-        description: [
-          id === session.id ? vscode.l10n.t("active") : "",
-          count === 0 ? "" : count === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", count),
-        ]
-          .filter(Boolean)
-          .join(" · "),
-        id,
-      };
-    });
-    const picked = await vscode.window.showQuickPick([follow, ...sessions], {
-      title: folderTitle(folders, folder, vscode.l10n.t("Select Session")),
-      // A panel that opens late would take the list away.
-      ignoreFocusOut: true,
-      placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
-    });
-    if (!picked) return undefined;
-    session.select(picked.id);
-    return session.id;
-  },
-};
+  });
+  const picked = await vscode.window.showQuickPick([follow, ...sessions], {
+    title: folderTitle(folders, folder, vscode.l10n.t("Select Session")),
+    // A panel that opens late would take the list away.
+    ignoreFocusOut: true,
+    placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
+  });
+  if (picked) session.select(picked.id);
+}
 
-/** A program may name a task: then it is the task's folder, as far as that is known. */
-export const connect: Command = {
-  async run({ folders }, argument) {
-    const folder = typeof argument === "string" ? folders.of(argument) : undefined;
-    return (folder ?? requireFolder(folders)).connector.connectAsking();
-  },
-};
+/** The folder of the task whose panel asks for it, as far as that is known, else the current one. */
+export async function connect({ folders }: ServerContext, taskID: unknown): Promise<void> {
+  const folder = typeof taskID === "string" ? folders.of(taskID) : undefined;
+  await (folder ?? requireFolder(folders)).connector.connectAsking();
+}
 
-export const startServer = connect;
+export async function cancelConnecting({ folders }: ServerContext): Promise<void> {
+  await requireFolder(folders).connector.cancel();
+}
 
-export const cancelConnecting: Command = {
-  run: async ({ folders }) => requireFolder(folders).connector.cancel(),
-};
-
-export const stopServer: Command = {
-  async run({ folders, daemon }, argument) {
-    const folder = requireFolder(folders);
-    const { known, connector } = folder;
-    const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
-    if (running > 0 && !isAgreed(argument)) {
-      const stop = vscode.l10n.t("Stop the Server");
-      const question =
-        running === 1
-          ? vscode.l10n.t("One agent is still at work. It ends with the server.")
-          : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
-      if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return false;
-    }
-    await connector.stopServer();
-    return true;
-  },
-};
+export async function stopServer({ folders, daemon }: ServerContext): Promise<void> {
+  const folder = requireFolder(folders);
+  const { known, connector } = folder;
+  const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
+  if (running > 0) {
+    const stop = vscode.l10n.t("Stop the Server");
+    const question =
+      running === 1
+        ? vscode.l10n.t("One agent is still at work. It ends with the server.")
+        : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return;
+  }
+  await connector.stopServer();
+}
 
 /** How many tasks of other folders would end with the folder's server, as they use it too. */
 async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
@@ -94,20 +77,18 @@ async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "stat
   return others.flatMap(({ tasks }) => tasks).filter(({ queued }) => !queued).length;
 }
 
-export const refresh: Command = {
-  run: async ({ folders }) => requireFolder(folders).connector.refresh(),
-};
+export async function refresh({ folders }: ServerContext): Promise<void> {
+  await requireFolder(folders).connector.refresh();
+}
 
-export const showLog: Command = {
-  run: async (context) => context.showLog(),
-};
+export async function showLog(context: ServerContext): Promise<void> {
+  context.showLog();
+}
 
 /** What was logged while no window was connected, too. */
-export const showDaemonLog: Command = {
-  async run(context) {
-    const log = await (await context.daemon()).logFile();
-    if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
-    await vscode.window.showTextDocument(vscode.Uri.file(log));
-    await vscode.commands.executeCommand("cursorBottom");
-  },
-};
+export async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
+  const log = await (await daemon()).logFile();
+  if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
+  await vscode.window.showTextDocument(vscode.Uri.file(log));
+  await vscode.commands.executeCommand("cursorBottom");
+}

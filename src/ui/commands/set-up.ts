@@ -3,8 +3,9 @@ import { ConnectionError, type ConnectionFailure } from "../../engine/connection
 import { requireFolder } from "../folders/require-folder.ts";
 import { title, withoutIcons, withoutLinks } from "../plain-text.ts";
 import { translate } from "../translate.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { ServerContext } from "./command.ts";
 
+const WALKTHROUGH = "async-agents.opencode-async-agents#firstSteps";
 const DOCUMENTATION = "https://opencode.ai/docs/#install";
 /** How OpenCode's own documentation has it installed. */
 const INSTALL_COMMAND =
@@ -14,26 +15,25 @@ const INSTALL_COMMAND =
 /** How long a shell may take to ask for its first command. */
 const SHELL_START_MS = 2_000;
 
-/** Finds OpenCode and connects to it; where it is not found, helps to get it. Returns its path or its address. */
-export const setUp: Command = {
-  async run(context, argument) {
-    const { url } = context.settings.server();
-    if (argument !== undefined) return url ?? context.findExecutable();
-    const place = url ?? (await findAsking(context));
-    if (place === undefined) return undefined;
-    await context.folders.opened;
-    if (isReady()) await requireFolder(context.folders).connector.connectAsking();
-    void tell(context, place);
-    return place;
-  },
-};
+/** Finds OpenCode and connects to it; where it is not found, helps to get it. */
+export async function setUp(context: ServerContext): Promise<void> {
+  const place = context.settings.server().url ?? (await findAsking(context));
+  if (place === undefined) return;
+  if (isReady()) await requireFolder(context.folders).connector.connectAsking();
+  void tell(context, place);
+}
+
+export async function openWalkthrough({ firstSteps }: ServerContext): Promise<void> {
+  await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false);
+  firstSteps.shown();
+}
 
 /** Agents work on a folder, and on a trusted one alone. */
 function isReady(): boolean {
   return (vscode.workspace.workspaceFolders?.length ?? 0) > 0 && vscode.workspace.isTrusted;
 }
 
-async function tell({ folders }: CommandContext, place: string): Promise<void> {
+async function tell({ folders }: ServerContext, place: string): Promise<void> {
   const state = folders.current?.connector.state;
   if (state?.kind === "connected") {
     const launch = vscode.l10n.t("Launch Task…");
@@ -49,7 +49,7 @@ async function tell({ folders }: CommandContext, place: string): Promise<void> {
 }
 
 /** Undefined: the person left without it. */
-async function findAsking(context: CommandContext): Promise<string | undefined> {
+async function findAsking(context: ServerContext): Promise<string | undefined> {
   for (;;) {
     try {
       return await context.findExecutable();

@@ -1,28 +1,21 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
 import type { DaemonStatus } from "../../rpc/contract.ts";
 import { lossWords, sharers, stoppable, workWords, type FolderWork } from "../background-work.ts";
 import { showIfLong } from "../long-work.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
-import type { Command } from "./command.ts";
+import type { ServerContext } from "./command.ts";
 
-/** Ends work in folders of this user, in whichever windows they are open. Returns the paths of the folders. */
-export const stopBackgroundWork: Command = {
-  async run(context, argument) {
-    const daemon = await context.daemon();
-    // Else there is nothing to stop, and nobody is started to say so.
-    const status = (await daemon.isStarted()) ? await daemon.status() : { folders: [] };
-    const asks = argument === undefined;
-    const chosen = asks ? await choose(status) : named(argument, stoppable(status));
-    if (!chosen || chosen.length === 0) return [];
-    if (asks && !(await confirm(chosen))) return [];
-    const directories = chosen.map(({ directory }) => directory);
-    await showIfLong(vscode.l10n.t("Stopping background work"), daemon.stop(directories));
-    return directories;
-  },
-};
+/** Ends work in folders of this user, in whichever windows they are open. */
+export async function stopBackgroundWork(context: ServerContext): Promise<void> {
+  const daemon = await context.daemon();
+  // Else there is nothing to stop, and nobody is started to say so.
+  const chosen = await choose((await daemon.isStarted()) ? await daemon.status() : { folders: [] });
+  if (!chosen || chosen.length === 0 || !(await confirm(chosen))) return;
+  const directories = chosen.map(({ directory }) => directory);
+  await showIfLong(vscode.l10n.t("Stopping background work"), daemon.stop(directories));
+}
 
 /** Undefined: none, or there is nothing to choose from, which is said. */
 async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly FolderWork[] | undefined> {
@@ -54,15 +47,4 @@ async function confirm(chosen: readonly FolderWork[]): Promise<boolean> {
   const question = visible(vscode.l10n.t("Stop the work in {0}?", names));
   const detail = lossWords(chosen).map(translate).join("\n\n");
   return (await vscode.window.showWarningMessage(question, { modal: true, detail }, stop)) === stop;
-}
-
-/** What a program names by `{ folders: [path, …] }`; folders in which nothing works are passed over. */
-function named(argument: unknown, work: readonly FolderWork[]): readonly FolderWork[] {
-  const { folders } = argument as { readonly folders?: unknown };
-  if (!Array.isArray(folders) || !folders.every((path) => typeof path === "string"))
-    throw new Refusal(
-      "invalid-argument",
-      "The argument must be an object whose folders are a list of paths.",
-    );
-  return work.filter(({ directory }) => folders.includes(directory));
 }

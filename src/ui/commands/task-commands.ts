@@ -1,92 +1,253 @@
+import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
+import type { ProgramCall } from "../../engine/connection.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
+import { Refusal } from "../../engine/errors.ts";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { sentence } from "../../engine/sentence.ts";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import { isUntold } from "../../engine/task.ts";
+import type { Task } from "../../engine/task.ts";
+import { STATUS_WORDS } from "../../engine/transitions.ts";
+import { humanMessage, showError } from "../human-error.ts";
 import { showIfLong } from "../long-work.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { pickChild, pickTask, selectedChildren } from "./pick-task.ts";
-import { resumeAsking } from "./resume-flow.ts";
+import { title, withoutLinks } from "../plain-text.ts";
+import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
+import { isAnswered } from "../tree/child-state.ts";
+import { ancestors } from "../tree/family.ts";
+import { BatchNode } from "../tree/nodes.ts";
+import { askPrompt } from "./ask-prompt.ts";
+import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
+import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
 
-export const showOutput: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    const child = await pickChild(context, argument, {
-      title: vscode.l10n.t("Show Output"),
+/** Characters of a description that a message shows. */
+const NAME_LENGTH = 80;
+
+export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
+  const child = await pickChild(context, argument, { title: vscode.l10n.t("Show Output") });
+  if (child) context.panels.show(child.id);
+}
+
+export async function showSelected({ panels, clickedID }: CommandContext): Promise<void> {
+  const id = await clickedID();
+  if (id !== undefined) panels.show(id);
+}
+
+export async function openInTerminal(context: TaskContext, argument: unknown): Promise<void> {
+  const picked = await pickConnected(context, argument, { title: vscode.l10n.t("Open in Terminal") });
+  if (!picked) return;
+  const { child, folder } = picked;
+  const call = await folder.calls.attachCommand(child.id);
+  const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
+  const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
+  terminal.show();
+}
+
+function createTerminal(name: string, { executable, args, directory, env }: ProgramCall): vscode.Terminal {
+  return vscode.window.createTerminal({
+    name,
+    iconPath: new vscode.ThemeIcon("terminal"),
+    shellPath: executable,
+    shellArgs: [...args],
+    cwd: directory,
+    env: { ...env },
+    // What the editor would keep of it over a restart includes its environment.
+    isTransient: true,
+  });
+}
+
+/** Whether this terminal runs just that: one of a server that has moved since is of no use. */
+function isRunning({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
+  return (
+    exitStatus === undefined &&
+    "shellArgs" in creationOptions &&
+    isDeepStrictEqual(creationOptions.shellArgs, args)
+  );
+}
+
+export async function cancel(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const children = await pickChildren(context, argument, selection, {
+    title: vscode.l10n.t("Cancel Task"),
+    accepts: isAtWork,
+    none: vscode.l10n.t("No task is running."),
+  });
+  await forEach(context, vscode.l10n.t("Cancelling tasks"), children, (child) => stop(context, child));
+}
+
+export async function cancelBatch(context: TaskContext, argument: unknown): Promise<void> {
+  const batch = argument instanceof BatchNode ? argument : await pickInBatch(context, argument);
+  if (!batch) return;
+  const work = context.tasks.cancelBatch(batch.batchID, batch.parentSessionID);
+  await showIfLong(vscode.l10n.t("Cancelling the batch"), work);
+}
+
+async function pickInBatch(context: TaskContext, argument: unknown): Promise<Task | undefined> {
+  const child = await pickChild(context, argument, {
+    title: vscode.l10n.t("Cancel Batch"),
+    accepts: (each) => isTask(each) && isAtWork(each),
+    none: vscode.l10n.t("No task is running."),
+  });
+  return child && context.known.find(child.id);
+}
+
+export async function resume(context: PromptContext, argument: unknown): Promise<void> {
+  const child = await pickChild(context, argument, {
+    title: vscode.l10n.t("Resume Task"),
+    accepts: ({ status }) => status === "completed" || status === "idle",
+    none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
+  });
+  if (child) await resumeAsking(context, child);
+}
+
+/** Asks for a follow-up to a completed task and resumes it; a subagent of others is adopted with it. */
+export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
+  const { memory, promptEditors, tasks, logger } = context;
+  const { id, description, status } = child;
+  if (status !== "completed" && status !== "idle")
+    throw new Refusal(
+      "wrong-status",
+      sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
+    );
+  const draft = `resume ${id}`;
+  for (let problem: string | undefined; ;) {
+    const answer = await askPrompt(memory, {
+      title: isTask(child)
+        ? vscode.l10n.t("Resume: {0}", description)
+        : vscode.l10n.t("Adopt and Resume: {0}", description),
+      hint: isTask(child)
+        ? vscode.l10n.t("What is it to do next? It remembers its whole conversation.")
+        : vscode.l10n.t(
+            "What is it to do next? It becomes a task of yours, and remembers its whole conversation.",
+          ),
+      placeholder: vscode.l10n.t("For example: now mend what you found."),
+      draft,
+      problem,
     });
-    if (child) context.panels.show(child.id);
-    return child;
-  },
-};
+    if (!answer) return undefined;
+    if (answer.goes === "editor") {
+      await promptEditors.open({ kind: "resume", taskID: id, description }, answer.text || quotedSelection());
+      memory.dropDraft(draft, answer.text);
+      return undefined;
+    }
+    try {
+      const { text } = answer;
+      return await memory.send({ name: draft, text }, () => tasks.resume(id, text));
+    } catch (error) {
+      logger.error("The task was not resumed.", error);
+      problem = humanMessage(error);
+    }
+  }
+}
 
-export const showSelected: Command = {
-  run: async ({ panels, clickedID }) => {
-    const id = await clickedID();
-    if (id !== undefined) panels.show(id);
-    return id;
-  },
-};
+export async function retry(context: TaskContext, argument: unknown): Promise<Task | undefined> {
+  const task = await pickChild(context, argument, {
+    title: vscode.l10n.t("Retry Task"),
+    accepts: ({ status }) => status === "error" || status === "cancelled",
+    none: vscode.l10n.t("No task failed or was cancelled."),
+  });
+  return task && context.tasks.retry(task.id);
+}
 
-export const cancel: Command = {
-  isAboutTask: true,
-  async run(context, argument, selection) {
-    const selected = selectedChildren(context, argument, selection)?.filter(isAtWork);
-    if (selected && selected.length > 1)
-      return showIfLong(
-        vscode.l10n.t("Cancelling {0} tasks", selected.length),
-        Promise.all(selected.map((child) => stop(context, child))),
-      );
-    const child = await pickChild(context, selected?.[0] ?? argument, {
-      title: vscode.l10n.t("Cancel Task"),
-      accepts: isAtWork,
-      none: vscode.l10n.t("No task is running."),
-    });
-    return child && stop(context, child);
-  },
-};
+/** Lets the user answer what an agent waits for; nothing is ever allowed by itself. */
+export async function answer(context: FlowContext, argument: unknown): Promise<void> {
+  const { known } = context;
+  const reference = referenceOf(argument);
+  if (reference === undefined) return void (await answerOneOf(context, () => known.openRequests()));
+  const [oldest] = requestsBelow(context, findChild(context, reference).id);
+  if (oldest) await answerRequest(context, oldest);
+  else void vscode.window.showInformationMessage(vscode.l10n.t("This agent does not wait for you."));
+}
 
-export const resume: Command = {
-  isAboutTask: true,
-  async run(context, argument, prompt) {
-    const child = await pickChild(context, argument, {
-      title: vscode.l10n.t("Resume Task"),
-      accepts: ({ status }) => status === "completed" || status === "idle",
-      none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
-    });
-    if (!child) return undefined;
-    if (typeof prompt === "string") return context.tasks.resume(child.id, prompt);
-    return resumeAsking(context, child);
-  },
-};
+/** What waits for a person at this agent, or at one that works for it. */
+export function requestsBelow({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
+  const open = known.openRequests();
+  const own = open.filter(({ child }) => child.id === id);
+  return own.length > 0 ? own : open.filter(({ child }) => ancestors(known, child).includes(id));
+}
 
-export const retry: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    const task = await pickTask(context, argument, {
-      title: vscode.l10n.t("Retry Task"),
-      accepts: ({ status }) => status === "error" || status === "cancelled",
-      none: vscode.l10n.t("No task failed or was cancelled."),
-    });
-    return task && context.tasks.retry(task.id);
-  },
-};
+/** Makes tasks of what somebody else launched. */
+export async function adopt(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const children = await pickChildren(context, argument, selection, {
+    title: vscode.l10n.t("Adopt Subagent"),
+    accepts: (child) => !isTask(child),
+    none: vscode.l10n.t("There is nothing to adopt: every task of this session is yours already."),
+  });
+  const adopted = await forEach(context, vscode.l10n.t("Adopting subagents"), children, ({ id }) =>
+    context.tasks.adopt(id),
+  );
+  const [first, ...others] = adopted;
+  if (first)
+    void vscode.window.showInformationMessage(
+      others.length === 0
+        ? adoptedWords(first)
+        : vscode.l10n.t("{0} subagents are your tasks now.", adopted.length),
+    );
+}
 
-export const sendNotice: Command = {
-  isAboutTask: true,
-  async run(context, argument) {
-    const task = await pickTask(context, argument, {
-      title: vscode.l10n.t("Tell the Session Now"),
-      accepts: isUntold,
-      none: vscode.l10n.t("Every session was told how its tasks ended."),
-    });
-    return task && context.tasks.sendNotice(task.id);
-  },
-};
+/** What a person has of it. */
+function adoptedWords(task: Task): string {
+  const name = nameOf(task);
+  if (isAtWork(task)) return vscode.l10n.t('"{0}" is your task now, and goes on with its work.', name);
+  return task.status === "completed"
+    ? vscode.l10n.t('"{0}" is your task now. Resume it to go on.', name)
+    : vscode.l10n.t('"{0}" is your task now. Retry it as a new task, or fork it to go on.', name);
+}
+
+export async function copyTaskId(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const title = vscode.l10n.t("Copy Task ID");
+  const children = await pickChildren(context, argument, selection, { title });
+  if (children.length > 0) await vscode.env.clipboard.writeText(children.map(({ id }) => id).join("\n"));
+}
+
+/** Copies the final answers as Markdown, several ones under headings. */
+export async function copyResult(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const children = await pickChildren(context, argument, selection, {
+    title: vscode.l10n.t("Copy Result"),
+    accepts: isAnswered,
+    none: vscode.l10n.t("No task has answered yet."),
+  });
+  if (children.length === 0) return;
+  const results = await Promise.all(children.map((child) => readResult(context, child)));
+  const answers = children.flatMap(({ description }, index) => {
+    const result = results[index] ?? "";
+    return result === "" ? [] : [{ description, result }];
+  });
+  const [first, ...others] = answers;
+  if (!first) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no answer to copy."));
+    return;
+  }
+  await vscode.env.clipboard.writeText(
+    others.length === 0
+      ? first.result
+      : answers.map(({ description, result }) => `## ${oneLine(description)}\n\n${result}`).join("\n\n"),
+  );
+}
+
+/** That the result of a task was fetched is noted in its record; a subagent of others has none. */
+async function readResult({ known, tasks }: TaskContext, child: Child): Promise<string | undefined> {
+  return isTask(child) ? (await tasks.output(child.id)).result : known.lastAnswer(child.id);
+}
 
 /** Ends what a task or a subagent of others does, and what works below it. */
-export async function stop(
-  { known, tasks }: Pick<CommandContext, "known" | "tasks">,
-  child: Child,
-): Promise<Child | undefined> {
-  if (isTask(child)) return tasks.cancel(child.id);
-  await tasks.stopSubagent(child.id);
-  return known.child(child.id);
+export async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promise<void> {
+  await (isTask(child) ? tasks.cancel(child.id) : tasks.stopSubagent(child.id));
+}
+
+/** Does something with each at once, and shows the first failure. Resolves to what the others gave. */
+export async function forEach<T>(
+  { logger }: Pick<TaskContext, "logger">,
+  title: string,
+  children: readonly Child[],
+  run: (child: Child) => Promise<T>,
+): Promise<readonly T[]> {
+  const settled = await showIfLong(title, Promise.allSettled(children.map(run)));
+  const failed = settled.find((one) => one.status === "rejected");
+  if (failed) void showError(failed.reason, logger);
+  return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+}
+
+/** What a message calls a task. */
+export function nameOf({ description }: Child): string {
+  return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
 }

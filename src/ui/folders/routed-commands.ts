@@ -25,6 +25,5 @@ export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">
     restore: async (taskID) => at(taskID).restore(taskID),
     output: async (taskID, ...rest) => at(taskID).output(taskID, ...rest),
     answer: async (request, answer) => at(request.sessionID).answer(request, answer),
-    sendNotice: async (taskID) => at(taskID).sendNotice(taskID),
   };
 }

@@ -9,18 +9,17 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../../engine/server-model.ts";
-import type { CommandContext } from "../commands/command.ts";
+import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
-import { BACK } from "../quick-input.ts";
+import { BACK, pickOne, pickSome, write, type Answer, type StepButton } from "../quick-input.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
-import { pickOne, pickSome, write, type Step, type StepButton } from "./steps.ts";
 
 /** What answering takes. */
 export type FlowContext = Pick<
-  CommandContext,
+  PromptContext,
   "known" | "folders" | "tasks" | "memory" | "openText" | "logger"
 >;
 
@@ -60,7 +59,7 @@ export async function answerRequest(
   context: FlowContext,
   open: OpenRequest,
   canGoBack = false,
-): Promise<Step<RequestAnswer>> {
+): Promise<Answer<RequestAnswer>> {
   const { known, tasks, memory, logger } = context;
   const { request } = open;
   const drafts = readDrafts(memory, request);
@@ -187,7 +186,7 @@ function ask(
   { request, child }: OpenRequest,
   options: AskOptions,
   drafts: Drafts,
-): Promise<Step<RequestAnswer>> {
+): Promise<Answer<RequestAnswer>> {
   const who = asker(child);
   return request.type === "permission"
     ? askPermission(context, request, who, options, drafts)
@@ -200,7 +199,7 @@ async function askPermission(
   who: string,
   options: AskOptions,
   drafts: Drafts,
-): Promise<Step<RequestAnswer>> {
+): Promise<Answer<RequestAnswer>> {
   const { title, icon, subject } = requestWords(request);
   const input = await context.known.toolInput(request).catch(() => undefined);
   const reason = requestReason(request, subject, input);
@@ -242,7 +241,7 @@ async function askPermission(
       title: vscode.l10n.t("{0}: {1}", title, who),
       placeholder: vscode.l10n.t("Read what it asks for, then answer."),
       items,
-      active,
+      first: () => (active ? [active] : []),
       ...options,
     });
     if (!picked || picked === BACK) return picked;
@@ -279,7 +278,7 @@ async function askQuestions(
   who: string,
   options: AskOptions,
   drafts: Drafts,
-): Promise<Step<RequestAnswer>> {
+): Promise<Answer<RequestAnswer>> {
   const answers: (readonly string[])[] = [];
   for (let at = 0; at < questions.length;) {
     const question = questions[at];
@@ -307,7 +306,7 @@ async function askQuestion(
   { question, options, multiple, custom }: Question,
   draft: Drafts["answers"][number],
   step: { readonly title: string; readonly over: AbortSignal; readonly canGoBack: boolean },
-): Promise<Step<readonly string[] | "dismiss">> {
+): Promise<Answer<readonly string[] | "dismiss">> {
   const isOwnAlone = options.length === 0;
   const placeholder = visible(oneLine(question));
   const own = {
@@ -333,12 +332,8 @@ async function askQuestion(
     const chosen = items.filter(({ answer }) =>
       answer === undefined ? draft.own !== "" : draft.labels.includes(answer),
     );
-    const list = { ...step, placeholder, items, buttons };
-    const picked = isOwnAlone
-      ? [own]
-      : multiple
-        ? await pickSome({ ...list, chosen })
-        : await pickOne({ ...list, active: chosen[0] });
+    const list = { ...step, placeholder, items, buttons, first: () => chosen };
+    const picked = isOwnAlone ? [own] : multiple ? await pickSome(list) : await pickOne(list);
     if (picked === undefined || picked === BACK || picked === "dismiss") return picked;
     if (picked === "show") {
       await context.openText(`${step.title}.md`, question);

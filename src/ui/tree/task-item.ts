@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
-import { isUntold, type Phase, type Task } from "../../engine/task.ts";
+import type { Phase, Task } from "../../engine/task.ts";
 import { title } from "../plain-text.ts";
 import { enumerate } from "../translate.ts";
 import { isAnswered, stateOf, waitsForPerson, type ChildState } from "./child-state.ts";
@@ -121,7 +121,6 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
     ...(isInBatch ? ["batched"] : []),
-    ...(isUntold(child) ? ["untold"] : []),
     ...(child.isForked ? ["forked"] : []),
     // The status has this word too; here it says that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),

@@ -1,0 +1,115 @@
+import { Refusal } from "../../engine/errors.ts";
+import type { FileChange, PendingRequest, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
+import { shortID, type Task } from "../../engine/task.ts";
+import { requireFolder } from "../folders/require-folder.ts";
+import type { ReviewContext, TaskContext } from "./command.ts";
+import { readSubject, type SubjectKind } from "./editor-commands.ts";
+import { launchTask, type LaunchArguments } from "./launch.ts";
+import { changeAt, type ChangedBy } from "./pick-change.ts";
+import { findChild } from "./pick-task.ts";
+import { revertNow, type RevertResult } from "./revert.ts";
+import { accept, pendingOf } from "./review.ts";
+import { requestsBelow } from "./task-commands.ts";
+
+/*
+ * What programs do through the exported API: as the commands do it, but they are asked nothing, and what fails rejects.
+ */
+
+export { forkTask, launchTask } from "./launch.ts";
+
+export async function launchOn(
+  context: TaskContext,
+  kind: SubjectKind,
+  input: LaunchArguments,
+  given: readonly unknown[],
+): Promise<Task> {
+  return launchTask(context, input, await readSubject(context, kind, given));
+}
+
+/** Answers what a task waits for: the oldest request, unless another one is named. */
+export async function sendAnswer(
+  context: TaskContext,
+  taskID: string,
+  answer: RequestAnswer,
+  requestID?: string,
+): Promise<void> {
+  const { id } = findChild(context, taskID);
+  const chosen = requestsBelow(context, id).find(
+    ({ request }) => requestID === undefined || request.id === requestID,
+  );
+  if (!chosen) throw new Refusal("wrong-status", `Agent ${shortID(id)} does not wait for this answer now.`);
+  requireFitting(chosen.request, answer);
+  await context.tasks.answer(chosen.request, answer);
+}
+
+function requireFitting(request: PendingRequest, answer: RequestAnswer): void {
+  if (answer.type === "dismiss") return;
+  if (request.type === "permission" && answer.type === "permission") return;
+  if (request.type === "permission" || answer.type === "permission")
+    throw unfit(`The answer to a ${request.type} must be of that type, or "dismiss".`);
+  if (answer.answers.length !== request.questions.length)
+    throw unfit(`There must be one list for each of the ${request.questions.length} questions.`);
+  request.questions.forEach(({ question, options, multiple, custom }, at) => {
+    const labels = answer.answers[at] ?? [];
+    if (labels.length === 0 || (labels.length > 1 && !multiple))
+      throw unfit(`The question "${question}" takes ${multiple ? "at least one answer" : "one answer"}.`);
+    const unknown = labels.find((label) => !options.some((option) => option.label === label));
+    if (unknown !== undefined && !custom)
+      throw unfit(`The question "${question}" has no option "${unknown}".`);
+  });
+}
+
+function unfit(message: string): Refusal {
+  return new Refusal("invalid-argument", message);
+}
+
+export async function readChanges(context: ReviewContext, taskID: string): Promise<SessionChanges> {
+  return (await changedBy(context, taskID)).changes;
+}
+
+/** Resolves to the paths of what was accepted. */
+export async function acceptChanges(
+  context: ReviewContext,
+  taskID: string,
+  paths?: readonly string[],
+): Promise<readonly string[]> {
+  const target = await changedBy(context, taskID);
+  const files = await filesOf(context, target, paths);
+  await accept(context, target, files);
+  return files.map(({ path }) => path);
+}
+
+export async function revertChanges(
+  context: ReviewContext,
+  taskID: string,
+  paths?: readonly string[],
+): Promise<RevertResult> {
+  const target = await changedBy(context, taskID);
+  return revertNow(context, target, await filesOf(context, target, paths));
+}
+
+async function changedBy(context: ReviewContext, taskID: string): Promise<ChangedBy> {
+  const child = findChild(context, taskID);
+  return { child, changes: await (await context.review()).read(child) };
+}
+
+/** Those named; by default all that is left to review. */
+async function filesOf(
+  context: ReviewContext,
+  target: ChangedBy,
+  paths: readonly string[] | undefined,
+): Promise<readonly FileChange[]> {
+  return paths ? paths.map((path) => changeAt(target, path)) : pendingOf(context, target);
+}
+
+/** Resolves to the path of the file that is now as wanted; undefined: there is none. */
+export async function setAgentTools(
+  { folders }: TaskContext,
+  action: "install" | "remove",
+  scope: "project" | "user",
+): Promise<string | undefined> {
+  const calls = await requireFolder(folders).open();
+  const plan = await calls.planAgentTools(action, scope);
+  if (plan && plan.after !== plan.before) await calls.applyAgentTools(plan);
+  return plan?.path;
+}
