@@ -4,7 +4,7 @@ import { messageOf, ToldError } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
-import type { AgentServer, Clock, Logger } from "./ports.ts";
+import type { AgentServer, Clock, EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { english, sentence } from "./sentence.ts";
 import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
@@ -55,14 +55,23 @@ export class Notices implements Disposable {
   /** Notices that were sent and not seen stored, by their IDs; called when one is, or when that cannot be known. */
   private readonly sent = new Map<string, (isStored: boolean) => void>();
 
+  private readonly server: AgentServer;
+  private readonly clock: Clock;
+  private connected = false;
+
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
     private readonly catalog: Catalog,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    private readonly isConnected: () => boolean,
-  ) {}
+  ) {
+    this.server = ports.server;
+    this.clock = ports.clock;
+  }
+
+  /** The connection is (again) there and the registry up to date; {@link deliverPending} takes up what was left. */
+  connect(): void {
+    this.connected = true;
+  }
 
   /**
    * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
@@ -77,16 +86,16 @@ export class Notices implements Disposable {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
-      if (!this.isConnected() || !this.registry.holds(entry)) return;
+      if (!this.connected || !this.registry.holds(entry)) return;
       try {
         if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID, { answer });
         if (outcome) await this.registry.record(entry, { ...entry.record, notice: outcome });
-        else if (this.isConnected()) await this.registry.flush(entry);
+        else if (this.connected) await this.registry.flush(entry);
       } catch (error) {
-        this.logger.warn(
+        this.ports.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
         );
         await this.noteFailure(entry, messageOf(error));
@@ -96,7 +105,7 @@ export class Notices implements Disposable {
 
   /** Delivers the notice a moment later: with the session of a task that of its parent may be deleted as well. */
   deliverSoon(entry: Entry): void {
-    if (this.isConnected()) this.deliverIn(entry, FIRST_RETRY_MS);
+    if (this.connected) this.deliverIn(entry, FIRST_RETRY_MS);
   }
 
   /**
@@ -128,7 +137,7 @@ export class Notices implements Disposable {
   private async isMissing({ record }: Entry): Promise<boolean> {
     const { notice, parentSessionID } = record;
     if (notice.state !== "delivered" || this.clock.now() - notice.at > RECENT_MS) return false;
-    if (!this.isConnected() || !this.registry.session(parentSessionID)) return false;
+    if (!this.connected || !this.registry.session(parentSessionID)) return false;
     try {
       return !hasArrived(await this.server.message(parentSessionID, notice.messageID));
     } catch {
@@ -160,6 +169,7 @@ export class Notices implements Disposable {
   }
 
   disconnect(): void {
+    this.connected = false;
     for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
     this.held.clear();
@@ -324,8 +334,7 @@ export class Notices implements Disposable {
   private async noteFailure(entry: Entry, lastError: string): Promise<void> {
     const { notice } = entry.record;
     const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
-    if (this.isConnected())
-      this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
+    if (this.connected) this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
     if (notice.state !== "pending") return;
     // Kept in memory first: where the server is out of reach, storing it fails as well.
     await this.registry

@@ -1,18 +1,16 @@
 import type { Unstored } from "./arrival.ts";
 import type { CeilingUse } from "./ceiling.ts";
 import type { Refusal } from "./errors.ts";
-import { Emitter, type Event } from "./event.ts";
+import { Emitter, type Cancellation, type Event } from "./event.ts";
 import { findTask, noSuchTask, withTombstone, type Tombstone } from "./find-task.ts";
 import { Groups } from "./groups.ts";
-import type { AgentServer, Logger } from "./ports.ts";
+import type { AgentServer, Logger, TombstoneStore } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { AgentError, Session } from "./server-model.ts";
 import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
-import { descendants, Tree } from "./tree.ts";
-
-export type { Tombstone };
+import { descendants, Tree, type Family } from "./tree.ts";
 
 /** A task as the engine holds it. */
 export interface Entry {
@@ -25,10 +23,12 @@ export interface Entry {
   lastError: AgentError | undefined;
   /** Its prompt, from when this process hands it over until it is seen stored. */
   unstored: Unstored | undefined;
+  /** Present while the conversation of a fork is made ready: nothing runs in its session yet. */
+  building?: Cancellation | undefined;
   /** The ceiling that is nearly used, while the task is active. */
   ceiling?: CeilingUse | undefined;
   /** The retry of it that is under way. */
-  retrying?: Promise<Task> | undefined;
+  retrying?: Promise<Entry> | undefined;
   /** Commands and endings of one task, one at a time. */
   readonly serial: Serial;
 }
@@ -47,21 +47,17 @@ export interface UnreadableTask {
   readonly reason: Text;
 }
 
-/** Where what the server does not tell of tasks any more outlives the process. */
-export interface TombstoneStore {
-  load(): readonly Tombstone[];
-  save(tombstones: readonly Tombstone[]): void;
-  /** Tasks of which a parent is still to be notified, as last seen: their session may be deleted while nobody watches. */
-  loadUnsettled(): readonly TaskRecord[];
-  saveUnsettled(records: readonly TaskRecord[]): void;
-}
-
 /** Every session of the folder and the tasks among them, kept equal to the server's. */
 export class TaskRegistry {
-  private readonly tree = new Tree<Session>(({ parentID }) => parentID);
+  readonly sessionTree = new Tree<Session>(({ parentID }) => parentID);
+  readonly tasks: Family<Task> = {
+    get: (id) => this.task(id),
+    all: () => this.all().map((entry) => this.snapshot(entry)),
+    below: (parentID) => this.tasksOf(parentID).map((entry) => this.snapshot(entry)),
+  };
   private readonly entries = new Map<string, Entry>();
   /** Tasks by the parent that their records name. */
-  private readonly tasksOf = new Groups<string, Entry>();
+  private readonly byParent = new Groups<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
   private readonly snapshots = new WeakMap<Entry, Task>();
   private tombstones: readonly Tombstone[];
@@ -105,11 +101,11 @@ export class TaskRegistry {
   }
 
   session(id: string): Session | undefined {
-    return this.tree.get(id);
+    return this.sessionTree.get(id);
   }
 
   sessions(): readonly Session[] {
-    return this.tree.all();
+    return this.sessionTree.all();
   }
 
   entry(id: string): Entry | undefined {
@@ -147,24 +143,9 @@ export class TaskRegistry {
     return [...this.activeEntries];
   }
 
-  /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
-  childrenOf(parentSessionID: string): readonly Entry[] {
-    if (this.tree.get(parentSessionID)?.archived !== undefined) return [];
-    return [...this.tasksOf.of(parentSessionID)]
-      .filter(({ record }) => record.clearedAt === undefined)
-      .sort((a, b) => a.record.createdAt - b.record.createdAt);
-  }
-
-  /** The tasks of a batch, oldest first, of one parent if given; cleared ones are left out. */
-  batch(batchID: string, parentSessionID?: string): readonly Entry[] {
-    return this.all()
-      .filter(
-        ({ record }) =>
-          record.batchID === batchID &&
-          record.clearedAt === undefined &&
-          (parentSessionID === undefined || record.parentSessionID === parentSessionID),
-      )
-      .sort((a, b) => a.record.createdAt - b.record.createdAt);
+  /** The tasks whose records name this parent, cleared ones too. */
+  tasksOf(parentID: string): readonly Entry[] {
+    return [...this.byParent.of(parentID)];
   }
 
   /** The task of a parent whose present or last turn this call asked for. */
@@ -174,14 +155,9 @@ export class TaskRegistry {
     );
   }
 
-  /** All tasks of one parent that belong to a batch, cleared ones too. */
-  allOfBatch(parentSessionID: string, batchID: string): readonly Entry[] {
-    return [...this.tasksOf.of(parentSessionID)].filter(({ record }) => record.batchID === batchID);
-  }
-
   parentOf(sessionID: string): string | undefined {
     // A fork that the server could not link is below the parent in its record alone.
-    return this.tree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
+    return this.sessionTree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
   /** The IDs of the sessions above this one, nearest first. */
@@ -195,18 +171,12 @@ export class TaskRegistry {
 
   /** The sessions that the server links to this one as their parent. */
   linkedTo(parentID: string): readonly Session[] {
-    return this.tree.below(parentID);
+    return this.sessionTree.below(parentID);
   }
 
   /** Every session below another one, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
     return descendants(sessionID, (id) => this.sessionsBelow(id));
-  }
-
-  unreadable(parentSessionID: string): readonly UnreadableTask[] {
-    return this.linkedTo(parentSessionID).flatMap(({ id, title, task }) =>
-      task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
-    );
   }
 
   /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
@@ -239,7 +209,7 @@ export class TaskRegistry {
 
   /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
   adopt(session: Session): Entry | undefined {
-    this.tree.keep(session);
+    this.sessionTree.keep(session);
     const entry = this.adoptTask(session);
     this.sessionChanges.fire(session.id);
     return entry;
@@ -270,7 +240,7 @@ export class TaskRegistry {
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
-      this.tasksOf.add(record.parentSessionID, created);
+      this.byParent.add(record.parentSessionID, created);
       this.noteActivity(created);
       this.remember(record);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
@@ -297,7 +267,7 @@ export class TaskRegistry {
   forget(sessionID: string): Entry | undefined {
     const entry = this.entries.get(sessionID);
     if (entry && isActive(entry.record)) this.losses.fire(entry);
-    this.tree.forget(sessionID);
+    this.sessionTree.forget(sessionID);
     if (entry) {
       this.bury(entry.record);
       if (this.unsettled.has(sessionID)) this.lostEntries.set(sessionID, entry);
@@ -383,6 +353,11 @@ export class TaskRegistry {
     this.sessionChanges.dispose();
   }
 
+  /** What is remembered of tasks whose session is gone. */
+  buried(): readonly Tombstone[] {
+    return this.tombstones;
+  }
+
   /** Why there is no task of this ID: it never was, or its session is gone. */
   unknown(wanted: string, parentSessionID?: string): Refusal {
     return noSuchTask(this.tombstones, wanted, parentSessionID);
@@ -390,7 +365,7 @@ export class TaskRegistry {
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
   private sessionsBelow(parentID: string): readonly Session[] {
-    return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
+    return [...this.linkedTo(parentID), ...this.tasksOf(parentID).map(({ session }) => session)];
   }
 
   private bury(record: TaskRecord): void {
@@ -443,7 +418,7 @@ export class TaskRegistry {
 
   private drop(entry: Entry): void {
     this.entries.delete(entry.record.id);
-    this.tasksOf.delete(entry.record.parentSessionID, entry);
+    this.byParent.delete(entry.record.parentSessionID, entry);
     this.activeEntries.delete(entry);
     this.changes.fire({ id: entry.record.id, before: this.snapshot(entry), after: undefined });
   }

@@ -14,6 +14,7 @@ import {
 } from "./server-model.ts";
 import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
+import type { Family } from "./tree.ts";
 
 /** How often within the time after which silence counts as a stall it is looked for. */
 const LOOKS_PER_STALL = 4;
@@ -42,7 +43,7 @@ interface Held {
 }
 
 /** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
-export class Subagents implements Disposable {
+export class Subagents implements Family<Subagent>, Disposable {
   private readonly held = new Map<string, Held>();
   private readonly heldBelow = new Groups<string, Held>();
   private readonly subscription: Disposable;
@@ -72,8 +73,7 @@ export class Subagents implements Disposable {
     return [...this.held.values()].map(({ snapshot }) => snapshot);
   }
 
-  /** Those directly below a session, in no order. */
-  childrenOf(sessionID: string): readonly Subagent[] {
+  below(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
   }
 

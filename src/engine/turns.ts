@@ -1,7 +1,7 @@
 import { isOwnText, type HandOver, type Unstored } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
-import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
@@ -29,13 +29,6 @@ const LEFT_BEHIND_MS = 10_000;
 const HEARTBEAT_MS = 12_000;
 /** A task is asked for at least this often, however sure it seems that it is at work. */
 const VOUCHED_MS = 60_000;
-
-export interface TurnSettings {
-  /** Milliseconds between polls while a task is active. */
-  readonly pollInterval: number;
-  /** Milliseconds without a sign of life after which a task counts as stalled; 0: never. */
-  readonly stallWarning: number;
-}
 
 /** Why a turn ended that was cut off with its server. */
 export const INTERRUPTED = taskError(
@@ -90,16 +83,19 @@ export class TurnWatcher implements Disposable {
   private timer: Disposable | undefined;
   private connected = false;
 
+  private readonly server: AgentServer;
+  private readonly clock: Clock;
+
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    private readonly settings: () => TurnSettings,
     private readonly prompts: HandOver,
     /** Carries out what a turn's end means; called with the task's queue held. */
-    private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
-  ) {}
+    private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
+  ) {
+    this.server = ports.server;
+    this.clock = ports.clock;
+  }
 
   /** The server told something, if only that it is there. */
   hear(): void {
@@ -169,7 +165,7 @@ export class TurnWatcher implements Disposable {
   /** Sees to it that polling runs while a task is active, and only then. */
   watch(): void {
     if (this.timer && this.registry.active().length > 0) return;
-    this.schedule(this.settings().pollInterval);
+    this.schedule(this.ports.settings().pollInterval);
   }
 
   dispose(): void {
@@ -202,7 +198,8 @@ export class TurnWatcher implements Disposable {
   private noteStalls(entries: readonly Entry[]): void {
     const now = this.clock.now();
     for (const entry of entries)
-      if (entry.progress?.checkStall(now, this.settings().stallWarning)) this.registry.progressed(entry);
+      if (entry.progress?.checkStall(now, this.ports.settings().stallWarning))
+        this.registry.progressed(entry);
   }
 
   private async poll(entries: readonly Entry[]): Promise<void> {
@@ -211,7 +208,7 @@ export class TurnWatcher implements Disposable {
     try {
       statuses = await this.server.statuses();
     } catch (error) {
-      this.logger.warn(`Polling failed: ${messageOf(error)}`);
+      this.ports.logger.warn(`Polling failed: ${messageOf(error)}`);
       return;
     }
     for (const entry of entries) {
@@ -237,13 +234,14 @@ export class TurnWatcher implements Disposable {
         const turn = await currentTurn(this.server, record);
         const event = await this.interpret(entry, turn, source);
         // It may have been written meanwhile; then that record stands.
-        if (event && entry.record === record) await this.end(entry, event);
+        if (event && entry.record === record) await this.ending.end(entry, event);
       })
       .catch((error: unknown) => {
         this.queued.delete(entry);
         if (error instanceof ServerFailure && error.reason === "not-found")
           this.registry.forget(entry.record.id);
-        else this.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
+        else
+          this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
       });
   }
 
@@ -351,7 +349,9 @@ export class TurnWatcher implements Disposable {
         for (const part of parts) progress.onPart(part, now);
       this.registry.progressed(entry);
     } catch (error) {
-      this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
+      this.ports.logger.warn(
+        `The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`,
+      );
     }
   }
 }

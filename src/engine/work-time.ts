@@ -1,8 +1,8 @@
-import type { Disposable, Event } from "./event.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
 import { timeOf } from "./ids.ts";
-import type { Clock } from "./ports.ts";
+import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { PendingRequest } from "./server-model.ts";
+import type { Requests } from "./requests.ts";
 import { isActive, isQueued } from "./task.ts";
 
 /** The waiting of one turn, for a person or for a machine that slept, in milliseconds. */
@@ -22,16 +22,19 @@ interface Waiting {
 export class WorkTime implements Disposable {
   private readonly waits = new WeakMap<Entry, Waiting>();
   private readonly subscription: Disposable;
+  private readonly waitEnds: Emitter<{ readonly entry: Entry; readonly waited: number }>;
+  /** A wait is over; with all that the present turn waited, in milliseconds. */
+  readonly onDidWait: Event<{ readonly entry: Entry; readonly waited: number }>;
 
   constructor(
     private readonly registry: TaskRegistry,
+    private readonly requests: Requests,
     private readonly clock: Clock,
-    onDidChangeRequests: Event<void>,
-    private readonly openRequests: () => readonly PendingRequest[],
-    /** Called when a wait is over, with all that the present turn waited, in milliseconds. */
-    private readonly onWaited: (entry: Entry, waited: number) => void,
+    logger: Logger,
   ) {
-    this.subscription = onDidChangeRequests(() => this.noteWaits());
+    this.waitEnds = new Emitter((error) => logger.error("A listener to waiting tasks failed.", error));
+    this.onDidWait = this.waitEnds.event;
+    this.subscription = requests.onDidChange(() => this.noteWaits());
   }
 
   /** Milliseconds of work in all turns until `now`. */
@@ -57,12 +60,13 @@ export class WorkTime implements Disposable {
 
   dispose(): void {
     this.subscription.dispose();
+    this.waitEnds.dispose();
   }
 
   private noteWaits(): void {
     const now = this.clock.now();
     const begun = new Map<string, number>();
-    for (const { id, sessionID } of this.openRequests())
+    for (const { id, sessionID } of this.requests.ofWorking())
       for (const above of [sessionID, ...this.registry.above(sessionID)])
         begun.set(above, Math.min(begun.get(above) ?? now, timeOf(id, now)));
     for (const entry of this.registry.active()) {
@@ -77,7 +81,7 @@ export class WorkTime implements Disposable {
 
   private noteWaited(entry: Entry, turn: number, waited: number): void {
     this.waits.set(entry, { turn, total: waited, since: undefined });
-    this.onWaited(entry, waited);
+    this.waitEnds.fire({ entry, waited });
   }
 
   private waiting(entry: Entry): Waiting {
