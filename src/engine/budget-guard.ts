@@ -6,6 +6,7 @@ import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import type { RunningTurn } from "./running-turn.ts";
 import { isActive, shortID, type Task } from "./task.ts";
 import type { WorkTime } from "./work-time.ts";
 
@@ -20,7 +21,6 @@ const SLEPT_MS = 30_000;
 export class BudgetGuard implements Disposable {
   /** The ceilings near which a task or batch was found before. */
   private readonly found = new Set<string>();
-  private readonly stopping = new WeakSet<Entry>();
   private readonly subscriptions: readonly Disposable[];
   private readonly warnings: Emitter<Task>;
   /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
@@ -114,11 +114,13 @@ export class BudgetGuard implements Disposable {
 
   private compare(entry: Entry, use: CeilingUse | undefined, isNews: boolean): void {
     const near = use && isNearlyUsed(use) ? use : undefined;
-    const { ceiling: before } = entry;
-    entry.ceiling = near;
+    const { turn } = entry;
+    if (!turn) return;
+    const { ceiling: before } = turn;
+    turn.ceiling = near;
     if (!isShownAlike(before, near)) this.registry.progressed(entry);
     if (!near) return;
-    if (isUsedUp(near)) return this.end(entry, near);
+    if (isUsedUp(near)) return this.end(entry, turn, near);
     const { id, parentSessionID, batchID } = entry.record;
     const whose = near.scope === "task" ? id : `${parentSessionID}/${batchID}`;
     const key = `${whose} ${near.ceiling} ${near.limit}`;
@@ -127,9 +129,9 @@ export class BudgetGuard implements Disposable {
     if (isNews) this.warnings.fire(this.registry.snapshot(entry));
   }
 
-  private end(entry: Entry, use: CeilingUse): void {
-    if (!this.connected || this.stopping.has(entry)) return;
-    this.stopping.add(entry);
+  private end(entry: Entry, turn: RunningTurn, use: CeilingUse): void {
+    if (!this.connected || turn.isBeingStopped) return;
+    turn.isBeingStopped = true;
     this.ending
       .stopAtCeiling(entry, exceeded(use))
       .catch((error: unknown) => {
@@ -138,7 +140,7 @@ export class BudgetGuard implements Disposable {
         );
       })
       .finally(() => {
-        this.stopping.delete(entry);
+        turn.isBeingStopped = false;
         if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
       });
   }

@@ -169,8 +169,9 @@ export class Ending {
   ): Promise<Task> {
     const { server, clock } = this.ports;
     const wasActive = isActive(entry.record);
-    const wasBuilt = entry.building !== undefined;
-    entry.building?.cancel();
+    const prompt = entry.turn?.prompt;
+    const wasBuilt = prompt?.kind === "building";
+    if (wasBuilt) prompt.cancellation.cancel();
     return entry.serial.run(async () => {
       const { record } = entry;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
@@ -210,7 +211,7 @@ export class Ending {
   ): TaskRecord {
     const { record } = entry;
     const ended = transition(record, event);
-    const toolCalls = record.toolCalls + (entry.progress?.snapshot().toolCalls ?? 0);
+    const toolCalls = record.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
     const notice = this.noticeFor(ended, noticeID(ended.endedAt ?? ended.startedAt), by);
     return { ...ended, notice, toolCalls, worked: this.work.of(entry, ended.endedAt), queued: undefined };
   }

@@ -10,6 +10,7 @@ import { freshID } from "./ids.ts";
 import { ServerFailure, type EnginePorts, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
 import { isActive, isQueued, shortID, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
@@ -292,7 +293,7 @@ export class Launcher {
   private async handOverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
     const isThere = await isStored(this.parts.server, entry.record);
     // What this process has handed over it hands over again by itself.
-    if (isThere === false && isActive(entry.record) && !entry.unstored)
+    if (isThere === false && isActive(entry.record) && !sentPrompt(entry))
       await this.handOver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }

@@ -15,7 +15,6 @@ const RETRY_MS = 2_000;
 export class LaunchQueue implements Disposable {
   /** Slots of tasks whose session is being created. */
   private reserved = 0;
-  private readonly starting = new Set<Entry>();
   private retry: Disposable | undefined;
 
   private connected = false;
@@ -64,7 +63,7 @@ export class LaunchQueue implements Disposable {
   private waiting(): readonly Entry[] {
     return this.registry
       .active()
-      .filter((entry) => isQueued(entry.record) && !this.starting.has(entry))
+      .filter(({ turn }) => turn?.kind === "queued" && !turn.isStarting)
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
   }
 
@@ -72,19 +71,21 @@ export class LaunchQueue implements Disposable {
     const limit = this.ports.settings().maxConcurrentTasks;
     const working = this.registry
       .active()
-      .filter((entry) => !isQueued(entry.record) && !this.starting.has(entry)).length;
-    return limit === 0 || working + this.reserved + this.starting.size < limit;
+      .filter(({ turn }) => turn?.kind === "working" || turn?.isStarting).length;
+    return limit === 0 || working + this.reserved < limit;
   }
 
   private async start(entry: Entry): Promise<void> {
-    this.starting.add(entry);
+    const { turn } = entry;
+    if (turn?.kind !== "queued") return;
+    turn.isStarting = true;
     let isDecided = false;
     try {
       isDecided = await entry.serial.run(() => this.startNow(entry));
     } catch (error) {
       this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
     } finally {
-      this.starting.delete(entry);
+      turn.isStarting = false;
     }
     if (isDecided) this.pump();
     else this.pumpLater();

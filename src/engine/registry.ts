@@ -1,15 +1,13 @@
-import type { Unstored } from "./arrival.ts";
-import type { CeilingUse } from "./ceiling.ts";
 import type { Refusal } from "./errors.ts";
-import { Emitter, type Cancellation, type Event } from "./event.ts";
+import { Emitter, type Event } from "./event.ts";
 import { findTask, noSuchTask, withTombstone, type Tombstone } from "./find-task.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger, TombstoneStore } from "./ports.ts";
-import { ProgressTracker } from "./progress.ts";
+import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
-import type { AgentError, Session } from "./server-model.ts";
-import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
+import type { Session } from "./server-model.ts";
+import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
 
 /** A task as the engine holds it. */
@@ -17,16 +15,8 @@ export interface Entry {
   record: TaskRecord;
   /** Its session as last told by the server. */
   session: Session;
-  /** Present while the task is active. */
-  progress: ProgressTracker | undefined;
-  /** The server's last word on an error in this session since the turn began. */
-  lastError: AgentError | undefined;
-  /** Its prompt, from when this process hands it over until it is seen stored. */
-  unstored: Unstored | undefined;
-  /** Present while the conversation of a fork is made ready: nothing runs in its session yet. */
-  building?: Cancellation | undefined;
-  /** The ceiling that is nearly used, while the task is active. */
-  ceiling?: CeilingUse | undefined;
+  /** Undefined: it has ended. */
+  turn: RunningTurn | undefined;
   /** The retry of it that is under way. */
   retrying?: Promise<Entry> | undefined;
   /** Commands and endings of one task, one at a time. */
@@ -199,8 +189,8 @@ export class TaskRegistry {
       task = {
         ...entry.record,
         ...spent(entry),
-        progress: entry.progress?.snapshot(),
-        ceiling: entry.ceiling,
+        progress: entry.turn?.progress.snapshot(),
+        ceiling: entry.turn?.ceiling,
       };
       this.snapshots.set(entry, task);
     }
@@ -234,9 +224,7 @@ export class TaskRegistry {
       const created: Entry = {
         record,
         session,
-        progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
-        lastError: undefined,
-        unstored: undefined,
+        turn: turnOf(record, this.now()),
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
@@ -429,22 +417,10 @@ export class TaskRegistry {
   }
 
   private replace(entry: Entry, record: TaskRecord): void {
-    const began =
-      isActive(record) &&
-      (!isActive(entry.record) ||
-        isQueued(record) !== isQueued(entry.record) ||
-        record.promptMessageID !== entry.record.promptMessageID);
+    entry.turn = turnAfter(entry.turn, entry.record, record, this.now());
     entry.record = record;
     this.remember(record);
     if (this.entries.get(record.id) === entry) this.noteActivity(entry);
-    if (began) {
-      entry.progress = new ProgressTracker(this.now(), isQueued(record));
-      entry.lastError = undefined;
-    } else if (!isActive(record)) {
-      entry.unstored = undefined;
-      entry.progress = undefined;
-      entry.ceiling = undefined;
-    }
   }
 
   private change(entry: Entry, apply: () => void): void {

@@ -9,6 +9,7 @@ import { requirePrompt } from "./launcher.ts";
 import type { Notices } from "./notices.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import { isAtWork } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
@@ -98,7 +99,7 @@ export class Resume {
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
   private async handOverAgain(entry: Entry, text: string): Promise<void> {
     const { server, prompts, turns } = this.parts;
-    const mayBeLost = entry.record.status === "resumed" && !entry.unstored;
+    const mayBeLost = entry.record.status === "resumed" && !sentPrompt(entry);
     if (!mayBeLost || (await isStored(server, entry.record)) !== false) return;
     await prompts.give(entry, { text });
     turns.watch();

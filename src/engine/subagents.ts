@@ -141,9 +141,9 @@ export class Subagents implements Family<Subagent>, Disposable {
   /** What became a task goes on with the turn that was followed here. */
   private handOver({ session, progress, lastError }: Held): void {
     const entry = this.registry.entry(session.id);
-    if (!entry?.progress || !progress) return;
-    entry.progress = progress;
-    entry.lastError = lastError;
+    if (!entry?.turn || !progress) return;
+    entry.turn.progress = progress;
+    entry.turn.lastError = lastError;
     this.registry.progressed(entry);
   }
 

@@ -142,7 +142,8 @@ export class Synchronizer implements Disposable {
   ): void {
     const { registry, subagents, requests } = this.parts;
     const open = new Set(pending.map(({ id }) => id));
-    for (const entry of registry.active()) if (entry.progress?.keepRequests(open)) registry.progressed(entry);
+    for (const entry of registry.active())
+      if (entry.turn?.progress.keepRequests(open)) registry.progressed(entry);
     // Before the requests, as those of a turn that began or ended are forgotten.
     subagents.resync(statuses, open);
     requests.replace(pending);

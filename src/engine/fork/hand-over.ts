@@ -31,19 +31,19 @@ export class ForkHandOver {
   ) {}
 
   /**
-   * Never rejects: what fails ends the task. The task's queue is held meanwhile; its `building` can be cancelled. Where it
+   * Never rejects: what fails ends the task. The task's queue is held meanwhile; building can be cancelled. Where it
    * is under way already, that one counts.
    */
   async run(entry: Entry, input: ForkHandOverInput): Promise<void> {
-    if (entry.building) return;
+    if (entry.turn?.prompt.kind === "building") return;
     const cancellation = new Cancellation();
-    entry.building = cancellation;
+    if (entry.turn) entry.turn.prompt = { kind: "building", cancellation };
     try {
       await entry.serial.run(() => this.build(entry, input, cancellation));
     } catch (error) {
       this.ports.logger.warn(`Fork ${shortID(entry.record.id)} was left as it is: ${messageOf(error)}`);
     } finally {
-      entry.building = undefined;
+      endBuilding(entry);
     }
   }
 
@@ -57,7 +57,7 @@ export class ForkHandOver {
       if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.
-      entry.building = undefined;
+      endBuilding(entry);
       await this.prompts.give(entry, {
         text: input.prompt,
         preamble: prepared.preamble,
@@ -104,4 +104,8 @@ export class ForkHandOver {
       error: taskError("ForkFailed", what),
     });
   }
+}
+
+function endBuilding({ turn }: Entry): void {
+  if (turn?.prompt.kind === "building") turn.prompt = { kind: "unknown" };
 }
