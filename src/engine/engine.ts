@@ -94,7 +94,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 
   protected get tombstones(): readonly Tombstone[] {
-    return this.registry.buried();
+    return this.registry.memory.tombstones;
   }
 
   /** Every task that is at work now, of any session. */

@@ -1,6 +1,6 @@
 import type { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
-import { findTask, noSuchTask, withTombstone, type Tombstone } from "./find-task.ts";
+import { findTask, noSuchTask } from "./find-task.ts";
 import { Groups } from "./groups.ts";
 import type { AgentServer, Logger, TombstoneStore } from "./ports.ts";
 import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
@@ -8,6 +8,8 @@ import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
+import { isSettled, TaskMemory } from "./task-memory.ts";
+import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
 
 /** A task as the engine holds it. */
@@ -17,6 +19,8 @@ export interface Entry {
   session: Session;
   /** Undefined: it has ended. */
   turn: RunningTurn | undefined;
+  /** The task as it is now, once it was asked for. */
+  snapshot?: Task | undefined;
   /** The retry of it that is under way. */
   retrying?: Promise<Entry> | undefined;
   /** Commands and endings of one task, one at a time. */
@@ -49,12 +53,8 @@ export class TaskRegistry {
   /** Tasks by the parent that their records name. */
   private readonly byParent = new Groups<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
-  private readonly snapshots = new WeakMap<Entry, Task>();
-  private tombstones: readonly Tombstone[];
-  /** Tasks of which a parent is still to be notified, by their IDs. */
-  private readonly unsettled: Map<string, TaskRecord>;
-  private savingUnsettled: Promise<void> | undefined;
-  /** Those of them whose session is gone. */
+  readonly memory: TaskMemory;
+  /** Tasks whose session is gone and of which a parent is still to be notified. */
   private readonly lostEntries = new Map<string, Entry>();
   private readonly changes: Emitter<TaskChange>;
   private readonly losses: Emitter<Entry>;
@@ -74,19 +74,16 @@ export class TaskRegistry {
     private readonly server: AgentServer,
     private readonly logger: Logger,
     private readonly now: () => number,
-    private readonly tombstoneStore: TombstoneStore,
+    store: TombstoneStore,
   ) {
-    this.tombstones = [...tombstoneStore.load()];
-    this.unsettled = new Map(tombstoneStore.loadUnsettled().map((record) => [record.id, record]));
+    this.memory = new TaskMemory(store);
     this.losses = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
     this.onWillLose = this.losses.event;
     this.discards = new Emitter((error) => logger.error("A listener to discarded tasks failed.", error));
     this.onDidFindDiscarded = this.discards.event;
     this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
     this.onDidChange = this.changes.event;
-    this.sessionChanges = new Emitter((error) =>
-      logger.error("A listener to session changes failed.", error),
-    );
+    this.sessionChanges = new Emitter((error) => logger.error("A listener to sessions failed.", error));
     this.onDidChangeSession = this.sessionChanges.event;
   }
 
@@ -119,14 +116,12 @@ export class TaskRegistry {
 
   /** Tasks that an earlier process left unsettled and that the server did not tell of. */
   missing(): readonly TaskRecord[] {
-    return [...this.unsettled.values()].filter(
-      ({ id }) => !this.entries.has(id) && !this.lostEntries.has(id),
-    );
+    return this.memory.unsettled().filter(({ id }) => !this.knows(id));
   }
 
   /** Whether no task that is known is queued or at work, nor has a parent that is still to be notified. */
   isSettled(): boolean {
-    return ![...this.unsettled.keys()].some((id) => this.entries.has(id) || this.lostEntries.has(id));
+    return !this.memory.unsettled().some(({ id }) => this.knows(id));
   }
 
   active(): readonly Entry[] {
@@ -172,7 +167,7 @@ export class TaskRegistry {
   /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
   find(reference: string, parentSessionID?: string): Entry {
     const records = this.all().map(({ record }) => record);
-    const { id } = findTask(records, this.tombstones, reference, parentSessionID);
+    const { id } = findTask(records, this.memory.tombstones, reference, parentSessionID);
     return this.entries.get(id) as Entry;
   }
 
@@ -184,17 +179,13 @@ export class TaskRegistry {
 
   /** The task as it is now; the same object until something changes. */
   snapshot(entry: Entry): Task {
-    let task = this.snapshots.get(entry);
-    if (!task) {
-      task = {
-        ...entry.record,
-        ...spent(entry),
-        progress: entry.turn?.progress.snapshot(),
-        ceiling: entry.turn?.ceiling,
-      };
-      this.snapshots.set(entry, task);
-    }
-    return task;
+    entry.snapshot ??= {
+      ...entry.record,
+      ...spent(entry.session, entry.record.baseline),
+      progress: entry.turn?.progress.snapshot(),
+      ceiling: entry.turn?.ceiling,
+    };
+    return entry.snapshot;
   }
 
   /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
@@ -229,18 +220,18 @@ export class TaskRegistry {
       };
       this.entries.set(record.id, created);
       this.byParent.add(record.parentSessionID, created);
-      this.noteActivity(created);
+      if (created.turn) this.activeEntries.add(created);
       this.remember(record);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
       return created;
     }
     const newer = record.revision > entry.record.revision;
     const { cost, tokens } = entry.session;
-    const spent =
+    const hasSpent =
       session.cost !== cost ||
       session.tokens.output !== tokens.output ||
       session.tokens.input !== tokens.input;
-    if (!newer && !spent) {
+    if (!newer && !hasSpent) {
       entry.session = session;
       return entry;
     }
@@ -257,8 +248,8 @@ export class TaskRegistry {
     if (entry && isActive(entry.record)) this.losses.fire(entry);
     this.sessionTree.forget(sessionID);
     if (entry) {
-      this.bury(entry.record);
-      if (this.unsettled.has(sessionID)) this.lostEntries.set(sessionID, entry);
+      this.memory.bury(entry.record);
+      if (this.memory.isUnsettled(sessionID)) this.lostEntries.set(sessionID, entry);
       this.drop(entry);
     }
     this.sessionChanges.fire(sessionID);
@@ -273,7 +264,7 @@ export class TaskRegistry {
     this.discarded.add(promptMessageID);
     const entry = this.all().find(({ record }) => record.promptMessageID === promptMessageID);
     if (!entry) return;
-    if (this.unsettled.delete(entry.record.id)) this.saveUnsettled();
+    this.memory.forget(entry.record.id);
     this.drop(entry);
     this.discards.fire(entry.record.id);
   }
@@ -341,14 +332,9 @@ export class TaskRegistry {
     this.sessionChanges.dispose();
   }
 
-  /** What is remembered of tasks whose session is gone. */
-  buried(): readonly Tombstone[] {
-    return this.tombstones;
-  }
-
-  /** Why there is no task of this ID: it never was, or its session is gone. */
-  unknown(wanted: string, parentSessionID?: string): Refusal {
-    return noSuchTask(this.tombstones, wanted, parentSessionID);
+  /** Why there is no task of this ID. */
+  unknown(wanted: string): Refusal {
+    return noSuchTask(this.memory.tombstones, wanted);
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
@@ -356,30 +342,13 @@ export class TaskRegistry {
     return [...this.linkedTo(parentID), ...this.tasksOf(parentID).map(({ session }) => session)];
   }
 
-  private bury(record: TaskRecord): void {
-    this.tombstones = withTombstone(this.tombstones, record);
-    this.tombstoneStore.save(this.tombstones);
+  private knows(id: string): boolean {
+    return this.entries.has(id) || this.lostEntries.has(id);
   }
 
-  /** Keeps beyond the process what a parent is still to be notified of, and nothing else. */
   private remember(record: TaskRecord): void {
-    const isSettled = !isActive(record) && record.notice.state !== "pending";
-    if (isSettled) {
-      this.lostEntries.delete(record.id);
-      if (!this.unsettled.delete(record.id)) return;
-    } else {
-      if (this.unsettled.get(record.id)?.revision === record.revision) return;
-      this.unsettled.set(record.id, record);
-    }
-    this.saveUnsettled();
-  }
-
-  /** Once for all that changes at a time: a connect tells of thousands of tasks. */
-  private saveUnsettled(): void {
-    this.savingUnsettled ??= Promise.resolve().then(() => {
-      this.savingUnsettled = undefined;
-      this.tombstoneStore.saveUnsettled([...this.unsettled.values()]);
-    });
+    if (isSettled(record)) this.lostEntries.delete(record.id);
+    this.memory.remember(record);
   }
 
   private async store(entry: Entry, record: TaskRecord): Promise<void> {
@@ -411,39 +380,19 @@ export class TaskRegistry {
     this.changes.fire({ id: entry.record.id, before: this.snapshot(entry), after: undefined });
   }
 
-  private noteActivity(entry: Entry): void {
-    if (isActive(entry.record)) this.activeEntries.add(entry);
-    else this.activeEntries.delete(entry);
-  }
-
   private replace(entry: Entry, record: TaskRecord): void {
     entry.turn = turnAfter(entry.turn, entry.record, record, this.now());
     entry.record = record;
     this.remember(record);
-    if (this.entries.get(record.id) === entry) this.noteActivity(entry);
+    if (!entry.turn) this.activeEntries.delete(entry);
+    else if (this.entries.get(record.id) === entry) this.activeEntries.add(entry);
   }
 
   private change(entry: Entry, apply: () => void): void {
     const before = this.snapshot(entry);
     apply();
-    this.snapshots.delete(entry);
+    entry.snapshot = undefined;
     if (this.entries.get(entry.record.id) !== entry) return;
     this.changes.fire({ id: entry.record.id, before, after: this.snapshot(entry) });
   }
-}
-
-/** What the task itself took: its session may have begun with what another one took. */
-export function spent({ session, record: { baseline } }: Entry): Pick<Task, "cost" | "tokens"> {
-  const { cost, tokens } = session;
-  if (!baseline) return { cost, tokens };
-  return {
-    cost: cost - baseline.cost,
-    tokens: {
-      input: tokens.input - baseline.input,
-      output: tokens.output - baseline.output,
-      reasoning: tokens.reasoning - baseline.reasoning,
-      cacheRead: tokens.cacheRead - baseline.cacheRead,
-      cacheWrite: tokens.cacheWrite - baseline.cacheWrite,
-    },
-  };
 }
