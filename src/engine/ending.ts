@@ -57,7 +57,8 @@ export class Ending {
       if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
     }
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
-    const next = this.ended(entry, event, (endedAt) => noticeID(record, endedAt, finalMessageID), by);
+    const ended = transition(record, event);
+    const next = this.closed(entry, ended, noticeID(record, event.at, finalMessageID), by);
     const { notice } = next;
     // What the server's messages tell again after a crash is stored together with the notice's delivery.
     const storesFirst =
@@ -82,11 +83,8 @@ export class Ending {
     const { record } = entry;
     const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
     // When it was deleted an earlier process may have seen at another time; the notice is the same.
-    const id = noticeID(record, record.startedAt, SESSION_DELETED.name);
-    this.registry.keep(
-      entry,
-      this.ended(entry, event, () => id, undefined),
-    );
+    const messageID = noticeID(record, record.startedAt, SESSION_DELETED.name);
+    this.registry.keep(entry, this.closed(entry, transition(record, event), messageID));
   }
 
   /**
@@ -203,16 +201,10 @@ export class Ending {
     });
   }
 
-  private ended(
-    entry: Entry,
-    event: TaskEvent,
-    noticeID: (endedAt: number) => string,
-    by: Ender | undefined,
-  ): TaskRecord {
-    const { record } = entry;
-    const ended = transition(record, event);
-    const toolCalls = record.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
-    const notice = this.noticeFor(ended, noticeID(ended.endedAt ?? ended.startedAt), by);
+  /** The record of a task that ended, with what is known only now. */
+  private closed(entry: Entry, ended: TaskRecord, messageID: string, by?: Ender): TaskRecord {
+    const toolCalls = ended.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
+    const notice = this.noticeFor(ended, messageID, by);
     return { ...ended, notice, toolCalls, worked: this.work.of(entry, ended.endedAt), queued: undefined };
   }
 

@@ -217,7 +217,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     const entry = this.registry.find(taskID);
     const { id } = entry.record;
     if (block) {
-      await waitForEnd(this.registry, this.clock, [id], { timeout: blockingTime(timeout), signal });
+      await waitForEnd(this, this.clock, [id], { timeout: blockingTime(timeout), signal });
       if (!this.registry.entry(id)) throw this.registry.unknown(id);
     }
     const { status, finalMessageID } = entry.record;

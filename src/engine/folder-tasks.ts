@@ -103,21 +103,22 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return oldestFirst(tasks);
   }
 
+  /** Every session below another one, nearest first. A fork that the server could not link is so in its record alone. */
+  descendantsOf(sessionID: string): readonly S[] {
+    const tasksOf = (id: string): readonly S[] =>
+      this.tasks.below(id).flatMap((task) => this.session(task.id) ?? []);
+    return descendants(sessionID, (id) => [...this.sessionTree.below(id), ...tasksOf(id)]);
+  }
+
   /** What the tasks and everything below them took together. */
   totals(taskIDs: readonly string[]): Totals {
-    const source = {
-      session: (id: string) => this.session(id),
-      descendantsOf: (id: string) => descendants(id, (each) => this.sessionsBelow(each)),
-      task: (id: string) => this.get(id),
-    };
-    return totals(source, taskIDs, this.clock.now());
+    return totals(this, taskIDs, this.clock.now());
   }
 
   /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
   async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
     const ids = taskIDs.map((id) => this.find(id).id);
-    const source = { task: (id: string) => this.get(id), onDidChange: this.onDidChange };
-    await waitForEnd(source, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
+    await waitForEnd(this, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
@@ -128,12 +129,6 @@ export abstract class FolderTasks<S extends MirroredSession> {
 
   private isArchived(sessionID: string): boolean {
     return this.session(sessionID)?.archived !== undefined;
-  }
-
-  /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
-  private sessionsBelow(parentID: string): readonly S[] {
-    const tasks = this.tasks.below(parentID).flatMap(({ id }) => this.session(id) ?? []);
-    return [...this.sessionTree.below(parentID), ...tasks];
   }
 }
 

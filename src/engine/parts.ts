@@ -28,7 +28,7 @@ export function createParts(ports: EnginePorts) {
   const { server, clock, logger, settings } = ports;
   // What is known.
   const registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
-  const subagents = new Subagents(registry, server, clock, logger, () => settings().stallWarning);
+  const subagents = new Subagents(ports, registry);
   const requests = new Requests(registry, subagents, logger);
   const catalog = new Catalog(server);
   const work = new WorkTime(registry, requests, clock, logger);

@@ -45,7 +45,7 @@ export interface UnreadableTask {
 export class TaskRegistry {
   readonly sessionTree = new Tree<Session>(({ parentID }) => parentID);
   readonly tasks: Family<Task> = {
-    get: (id) => this.task(id),
+    get: (id) => this.get(id),
     all: () => this.all().map((entry) => this.snapshot(entry)),
     below: (parentID) => this.tasksOf(parentID).map((entry) => this.snapshot(entry)),
   };
@@ -172,7 +172,7 @@ export class TaskRegistry {
   }
 
   /** Undefined: no such task. */
-  task(id: string): Task | undefined {
+  get(id: string): Task | undefined {
     const entry = this.entries.get(id);
     return entry && this.snapshot(entry);
   }

@@ -71,7 +71,7 @@ export class Requests implements Disposable {
   }
 
   private isAtWork(sessionID: string): boolean {
-    const child = this.registry.task(sessionID) ?? this.subagents.get(sessionID);
+    const child = this.registry.get(sessionID) ?? this.subagents.get(sessionID);
     return child !== undefined && isAtWork(child);
   }
 }

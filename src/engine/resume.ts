@@ -57,7 +57,7 @@ export class Resume {
 
   /** Called with the task's queue held, as everything below. */
   private async begin(entry: Entry, prompt: string, call: AgentCall | undefined): Promise<void> {
-    const { server, clock, random, registry, budget, notices, turns } = this.parts;
+    const { server, clock, random, registry, budget, notices, prompts, turns } = this.parts;
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Refuses before anything is done.
@@ -72,7 +72,14 @@ export class Resume {
     // The notice of the end before would otherwise be lost with it.
     await notices.deliverNow(entry);
     const before = entry.record;
-    await this.handOver(entry, before, { ...transition(before, event), callID: call?.callID }, prompt);
+    const resumed = { ...transition(before, event), callID: call?.callID };
+    await registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
+    try {
+      await prompts.give(entry, { text: prompt });
+    } catch (error) {
+      await registry.record(entry, before).catch(() => undefined);
+      throw error;
+    }
     turns.watch();
   }
 
@@ -83,17 +90,6 @@ export class Resume {
     caller.requireMayLaunch(agent);
     const limits = caller.limits(agent, await server.permissions(id));
     if (limits.length > 0) await server.restrict(id, limits);
-  }
-
-  private async handOver(entry: Entry, before: TaskRecord, resumed: TaskRecord, text: string): Promise<void> {
-    const { registry, prompts } = this.parts;
-    await registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
-    try {
-      await prompts.give(entry, { text });
-    } catch (error) {
-      await registry.record(entry, before).catch(() => undefined);
-      throw error;
-    }
   }
 
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */

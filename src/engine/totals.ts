@@ -18,7 +18,7 @@ type Spender = Pick<Session, "id" | "cost" | "tokens">;
 export interface SpendingSource {
   session(id: string): Spender | undefined;
   descendantsOf(sessionID: string): readonly Spender[];
-  task(id: string): Task | undefined;
+  get(id: string): Task | undefined;
 }
 
 /** Sums over the tasks and their descendants; a session that is reached twice counts once. */
@@ -33,7 +33,7 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
   let [start, end] = [Infinity, 0];
   const tokens = noTokens();
   for (const session of sessions.values()) {
-    const task = source.task(session.id);
+    const task = source.get(session.id);
     // What a task took is not all that its session shows: that may have begun with what another one took.
     const taken = task ?? session;
     cost += taken.cost;
