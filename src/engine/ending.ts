@@ -32,7 +32,7 @@ export type Caller = TaskRecord["launchedBy"];
 /** Who ended a turn before its time; a ceiling does, too. */
 type Ender = Caller | "ceiling";
 
-export type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
+type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
 /** How tasks end: by themselves, by a command, at a ceiling, or with their session. Then nothing works on for them. */
 export class Ending {

@@ -59,10 +59,7 @@ interface Settled {
   readonly opening: ForkOpening | undefined;
 }
 
-export interface LauncherParts extends Pick<
-  EnginePorts,
-  "server" | "clock" | "logger" | "random" | "settings"
-> {
+interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
   readonly registry: TaskRegistry;
   readonly catalog: Catalog;
   readonly queue: LaunchQueue;

@@ -17,7 +17,7 @@ import { shortID, type Task, type TaskRecord } from "./task.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
 
-export interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random"> {
+interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random"> {
   readonly registry: TaskRegistry;
   readonly subagents: Subagents;
   readonly catalog: Catalog;

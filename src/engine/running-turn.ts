@@ -18,7 +18,7 @@ export interface SentPrompt {
 }
 
 /** Where the prompt of a turn is, as far as this process knows. */
-export type PromptState =
+type PromptState =
   /** Nobody handed it over yet, or an earlier process did. */
   | { readonly kind: "unknown" }
   /** The conversation of a fork is made ready first: nothing runs in its session yet. */
@@ -27,7 +27,7 @@ export type PromptState =
   | { readonly kind: "stored" };
 
 /** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
-export interface Suspicion {
+interface Suspicion {
   readonly mark: string;
   /** When it was seen first, in milliseconds since 1970. */
   readonly since: number;
@@ -49,7 +49,7 @@ interface Turn {
 }
 
 /** The task waits for a slot. */
-export interface QueuedTurn extends Turn {
+interface QueuedTurn extends Turn {
   readonly kind: "queued";
   /** It has a slot, and its prompt is being started. */
   isStarting: boolean;

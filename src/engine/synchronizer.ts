@@ -30,7 +30,7 @@ export interface RefusedSubagent {
   readonly depth: number;
 }
 
-export interface SynchronizerParts {
+interface SynchronizerParts {
   readonly server: AgentServer;
   readonly logger: Logger;
   readonly registry: TaskRegistry;

@@ -41,7 +41,7 @@ export interface ForkOpening {
   readonly prepared: PreparedFork | undefined;
 }
 
-export interface ForkPorts extends Pick<EnginePorts, "server" | "tokens" | "clock" | "random"> {
+interface ForkPorts extends Pick<EnginePorts, "server" | "tokens" | "clock" | "random"> {
   readonly settings: () => { readonly fork: ForkSettings };
 }
 
