@@ -168,9 +168,7 @@ export class Folder implements FolderService, Disposable {
     this.settings = settings;
     this.state.keepSettings(settings);
     this.tools.update();
-    this.engine
-      .settingsChanged()
-      .catch((error: unknown) => this.shared.logger.error("The settings could not be followed.", error));
+    this.engine.settingsChanged();
     if (serverOf(before) !== serverOf(settings)) void this.reconnect();
   }
 

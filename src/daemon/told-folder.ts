@@ -48,11 +48,11 @@ export class ToldFolder implements Disposable {
       }),
       engine.onDidChangeSubagent((change) => {
         const { id } = change;
-        const read = (): FolderChange => ({ type: "subagent", id, subagent: engine.subagent(id) });
+        const read = (): FolderChange => ({ type: "subagent", id, subagent: engine.subagents.get(id) });
         changes.note(`subagent ${id}`, read, urgencyOf(change));
       }),
       engine.onDidChangeRequests(() =>
-        changes.note("requests", () => ({ type: "requests", requests: engine.allRequests() }), "now"),
+        changes.note("requests", () => ({ type: "requests", requests: engine.requests }), "now"),
       ),
       engine.onDidWarn((task) => changes.noteEvent({ type: "ceiling-near", task })),
       engine.onDidRefuseSubagent((refused) => changes.noteEvent({ type: "subagent-refused", refused })),
@@ -69,8 +69,8 @@ export class ToldFolder implements Disposable {
       connection: connecting.state,
       sessions: engine.sessions().map(mirrored),
       tasks: engine.allTasks(),
-      subagents: engine.allSubagents(),
-      requests: engine.allRequests(),
+      subagents: engine.subagents.all(),
+      requests: engine.requests,
       tombstones: state.load(),
       latestSessionID: session.id,
     };

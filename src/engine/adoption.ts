@@ -1,44 +1,62 @@
 import { hasArrived } from "./arrival.ts";
+import type { BudgetUse } from "./budget-use.ts";
 import { Refusal } from "./errors.ts";
-import { freshID, type Random } from "./ids.ts";
+import { freshID } from "./ids.ts";
 import { isNotice } from "./notices.ts";
-import type { AgentServer, Clock } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Message, UserMessageInfo } from "./server-model.ts";
 import { sentence } from "./sentence.ts";
-import type { Subagent } from "./subagent.ts";
+import { Serial } from "./serial.ts";
+import { isAtWork, type Subagent } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { shortID, type TaskRecord } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { readTurn } from "./turn.ts";
-import { endOf, INTERRUPTED } from "./turns.ts";
+import { endOf, INTERRUPTED, type TurnWatcher } from "./turns.ts";
 
-export interface AdoptionPorts {
-  readonly server: AgentServer;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+type AdoptionPorts = Pick<EnginePorts, "server" | "clock" | "random">;
 
-/**
- * Gives a subagent of others the record that makes it a task: at work, or ended as its conversation says. Rejects with a
- * {@link Refusal} where there is none, or where it was not asked anything yet.
- */
-export async function adopt(
-  sessionID: string,
-  ports: AdoptionPorts,
-  registry: TaskRegistry,
-  subagents: Subagents,
-): Promise<Entry> {
-  const { server } = ports;
-  const subagent = subagents.get(sessionID);
-  if (!subagent) throw refusal(sessionID, registry, subagents);
-  // In this order: what ends in between looks at work, and is seen to end when it is followed.
-  const isAtWork = (await server.statuses()).has(sessionID);
-  const record = recordOf(subagent, await server.messages(sessionID), isAtWork, ports);
-  const stored = await server.saveRecord(record);
-  const entry = stored && registry.adopt(stored);
-  if (!entry) throw subagents.unknown(sessionID);
-  return entry;
+/** Makes tasks of the subagents of others, as a person asks for it. */
+export class Adoption {
+  private readonly serial = new Serial();
+
+  constructor(
+    private readonly ports: AdoptionPorts,
+    private readonly registry: TaskRegistry,
+    private readonly subagents: Subagents,
+    private readonly budget: BudgetUse,
+    private readonly turns: TurnWatcher,
+  ) {}
+
+  /**
+   * Gives a subagent the record that makes it a task: at work, or ended as its conversation says. One that is a task
+   * already stays what it is. Rejects with a {@link Refusal} where there is none, or where it was not asked anything yet.
+   */
+  adopt(sessionID: string): Promise<Entry> {
+    // One after the other: whoever comes second finds the task.
+    return this.serial.run(async () => {
+      const known = this.registry.entry(sessionID);
+      const subagent = this.subagents.get(sessionID);
+      if (subagent && isAtWork(subagent)) this.budget.requireRoomToAdopt(subagent);
+      if (known) return known;
+      const entry = await this.makeTask(sessionID, subagent);
+      this.turns.follow(entry);
+      return entry;
+    });
+  }
+
+  private async makeTask(sessionID: string, subagent: Subagent | undefined): Promise<Entry> {
+    const { server } = this.ports;
+    if (!subagent) throw refusal(sessionID, this.registry, this.subagents);
+    // In this order: what ends in between looks at work, and is seen to end when it is followed.
+    const isAtWork = (await server.statuses()).has(sessionID);
+    const record = recordOf(subagent, await server.messages(sessionID), isAtWork, this.ports);
+    const stored = await server.saveRecord(record);
+    const entry = stored && this.registry.adopt(stored);
+    if (!entry) throw this.subagents.unknown(sessionID);
+    return entry;
+  }
 }
 
 function recordOf(

@@ -1,20 +1,9 @@
 import { partID } from "./ids.ts";
 import { ServerFailure, type AgentServer, type Clock } from "./ports.ts";
 import type { Entry } from "./registry.ts";
+import type { SentPrompt } from "./running-turn.ts";
 import type { Message, Part, Prompt, PromptFile, PromptPart } from "./server-model.ts";
 import type { TaskRecord } from "./task.ts";
-
-/**
- * A prompt that this process handed over and has not seen stored: the server takes a prompt first, then stores its
- * message, and then its parts one by one, and may stop at any moment of that.
- */
-export interface Unstored {
-  readonly prompt: Prompt;
-  /** When it was last handed over, in milliseconds since 1970. */
-  readonly at: number;
-  /** The call failed without an answer, or the connection was lost since: it may have to be handed over again. */
-  readonly isDoubtful: boolean;
-}
 
 /** Whether all of a message is stored. The text that people read is sent as the last part, and so stored last. */
 export function hasArrived(message: Message | undefined): boolean {
@@ -77,20 +66,20 @@ export class HandOver {
   }
 
   /** Hands over once more what may not have arrived. */
-  async giveAgain(entry: Entry, { prompt }: Unstored): Promise<void> {
+  async giveAgain(entry: Entry, { prompt }: SentPrompt): Promise<void> {
     await this.send(entry, prompt);
   }
 
   private async send(entry: Entry, prompt: Prompt): Promise<void> {
-    const unstored = { prompt, at: this.clock.now(), isDoubtful: false };
-    entry.unstored = unstored;
+    const sent: SentPrompt = { kind: "sent", prompt, at: this.clock.now(), isDoubtful: false };
+    if (entry.turn) entry.turn.prompt = sent;
     try {
       await this.server.prompt(entry.record.id, prompt);
     } catch (error) {
       const isKnown = !(error instanceof ServerFailure && error.reason === "unreachable");
       // An event may have told meanwhile that the prompt is there.
-      if (entry.unstored === unstored)
-        entry.unstored = isKnown ? undefined : { ...unstored, isDoubtful: true };
+      if (entry.turn?.prompt === sent)
+        entry.turn.prompt = isKnown ? { kind: "unknown" } : { ...sent, isDoubtful: true };
       if (isKnown) throw error;
     }
   }

@@ -46,12 +46,14 @@ export class BatchIDs {
   }
 
   private current(parentSessionID: string): string {
-    const working = this.registry
-      .childrenOf(parentSessionID)
-      .findLast(
-        ({ record }) => record.launchedBy === "agent" && isGenerated(record.batchID) && isActive(record),
-      );
-    return working?.record.batchID ?? this.fresh();
+    const newest = this.registry
+      .tasksOf(parentSessionID)
+      .map(({ record }) => record)
+      .filter(({ launchedBy, batchID }) => launchedBy === "agent" && isGenerated(batchID))
+      .filter((record) => isActive(record) && record.clearedAt === undefined)
+      .sort((a, b) => a.createdAt - b.createdAt)
+      .at(-1);
+    return newest?.batchID ?? this.fresh();
   }
 
   private fresh(): string {

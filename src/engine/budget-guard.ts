@@ -1,25 +1,13 @@
-import {
-  batchIsFull,
-  exceeded,
-  hasMinutes,
-  hasNoRoom,
-  isOverAlready,
-  isNearlyUsed,
-  isUsedUp,
-  mostUsed,
-  mostUsedOf,
-  requireCeilings,
-  tokenSum,
-  type Taken,
-} from "./budget.ts";
-import { percentOf, type Budget, type CeilingUse } from "./ceiling.ts";
+import type { BudgetUse } from "./budget-use.ts";
+import { exceeded, hasMinutes, isAnySet, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
+import { percentOf, type CeilingUse } from "./ceiling.ts";
+import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
-import type { Disposable } from "./event.ts";
-import type { Clock, Logger } from "./ports.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { Subagent } from "./subagent.ts";
-import { isActive, shortID, type TaskError } from "./task.ts";
-import { totals } from "./totals.ts";
+import type { RunningTurn } from "./running-turn.ts";
+import { isActive, shortID, type Task } from "./task.ts";
 import type { WorkTime } from "./work-time.ts";
 
 /** How often it is looked whether time is up, in milliseconds. */
@@ -33,8 +21,10 @@ const SLEPT_MS = 30_000;
 export class BudgetGuard implements Disposable {
   /** The ceilings near which a task or batch was found before. */
   private readonly found = new Set<string>();
-  private readonly stopping = new WeakSet<Entry>();
-  private readonly subscription: Disposable;
+  private readonly subscriptions: readonly Disposable[];
+  private readonly warnings: Emitter<Task>;
+  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  readonly onDidWarn: Event<Task>;
   private timer: Disposable | undefined;
   /** When the timer is to fire. */
   private due: number | undefined;
@@ -42,17 +32,18 @@ export class BudgetGuard implements Disposable {
   private looksSoon = false;
 
   constructor(
+    private readonly ports: Pick<EnginePorts, "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
     private readonly work: WorkTime,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    private readonly budget: () => Budget,
-    private readonly isConnected: () => boolean,
-    /** Called with a task whose ceiling is nearly used: once for each ceiling, of a batch with one of its tasks. */
-    private readonly warn: (entry: Entry) => void,
-    private readonly stop: (entry: Entry, error: TaskError) => Promise<unknown>,
+    private readonly use: BudgetUse,
+    private readonly ending: Ending,
   ) {
-    this.subscription = registry.onDidChangeSession(() => this.lookSoon());
+    this.warnings = new Emitter((error) => ports.logger.error("A listener to warnings failed.", error));
+    this.onDidWarn = this.warnings.event;
+    this.subscriptions = [
+      registry.onDidChangeSession(() => this.lookSoon()),
+      work.onDidWait(({ entry, waited }) => void this.noteWaited(entry, waited)),
+    ];
   }
 
   /**
@@ -70,40 +61,10 @@ export class BudgetGuard implements Disposable {
     this.rest();
   }
 
-  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no ceiling can be read. */
-  requireRoom(parentSessionID: string, batchID: string): void {
-    const budget = this.budget();
-    requireCeilings(budget);
-    const use = this.useOfBatch(budget, parentSessionID, batchID);
-    if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
-  }
-
-  /** Throws a {@link Refusal} where a task has no room for another turn. */
-  requireRoomFor(entry: Entry): void {
-    requireCeilings(this.budget());
-    const use = this.useOf(entry);
-    if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
-  }
-
-  /** Throws a {@link Refusal} where a subagent at work would be stopped as soon as it is a task, in a batch of its own. */
-  requireRoomToAdopt({ id, startedAt }: Subagent): void {
-    const budget = this.budget();
-    const now = this.clock.now();
-    const { cost, tokens } = totals(this.registry, [id], now);
-    const taken = { cost, tokens: tokenSum(tokens), minutes: (now - startedAt) / 60_000 };
-    const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
-    if (use && isUsedUp(use)) throw isOverAlready(id, use);
-  }
-
-  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no ceiling was used up. */
-  reachedBy(entry: Entry, at: number): TaskError | undefined {
-    const use = this.useOf(entry, at);
-    return use && isUsedUp(use) ? exceeded(use) : undefined;
-  }
-
   dispose(): void {
     this.disconnect();
-    this.subscription.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
+    this.warnings.dispose();
   }
 
   /** Compares what is at work with the ceilings as they are now. */
@@ -114,14 +75,14 @@ export class BudgetGuard implements Disposable {
     this.rest();
     const active = this.registry.active();
     if (active.length === 0) return;
-    const budget = this.budget();
+    const { budget } = this.ports.settings();
     if (hasMinutes(budget)) this.lookIn(LOOK_MS);
     const batches = new Map<string, CeilingUse | undefined>();
     for (const entry of active) {
       const { parentSessionID, batchID } = entry.record;
       const key = `${parentSessionID}/${batchID}`;
-      if (!batches.has(key)) batches.set(key, this.useOfBatch(budget, parentSessionID, batchID));
-      this.compare(entry, mostUsedOf([this.useOfTask(budget, entry), batches.get(key)]), isNews);
+      if (!batches.has(key)) batches.set(key, this.use.ofBatch(budget, parentSessionID, batchID));
+      this.compare(entry, mostUsedOf([this.use.ofTask(budget, entry), batches.get(key)]), isNews);
     }
   }
 
@@ -134,8 +95,9 @@ export class BudgetGuard implements Disposable {
 
   private lookIn(delay: number): void {
     this.rest();
-    this.due = this.clock.now() + delay;
-    this.timer = this.clock.after(delay, () => this.look());
+    const { clock } = this.ports;
+    this.due = clock.now() + delay;
+    this.timer = clock.after(delay, () => this.look());
   }
 
   private rest(): void {
@@ -146,69 +108,56 @@ export class BudgetGuard implements Disposable {
 
   /** Timers stand still while the machine sleeps, and so does what works on it. */
   private noteSleep(): void {
-    const late = this.clock.now() - (this.due ?? Infinity);
+    const late = this.ports.clock.now() - (this.due ?? Infinity);
     if (late > SLEPT_MS) this.work.pause(late);
   }
 
   private compare(entry: Entry, use: CeilingUse | undefined, isNews: boolean): void {
     const near = use && isNearlyUsed(use) ? use : undefined;
-    const { ceiling: before } = entry;
-    entry.ceiling = near;
+    const { turn } = entry;
+    if (!turn) return;
+    const { ceiling: before } = turn;
+    turn.ceiling = near;
     if (!isShownAlike(before, near)) this.registry.progressed(entry);
     if (!near) return;
-    if (isUsedUp(near)) return this.end(entry, near);
+    if (isUsedUp(near)) return this.end(entry, turn, near);
     const { id, parentSessionID, batchID } = entry.record;
     const whose = near.scope === "task" ? id : `${parentSessionID}/${batchID}`;
     const key = `${whose} ${near.ceiling} ${near.limit}`;
     if (this.found.has(key)) return;
     this.found.add(key);
-    if (isNews) this.warn(entry);
+    if (isNews) this.warnings.fire(this.registry.snapshot(entry));
   }
 
-  private end(entry: Entry, use: CeilingUse): void {
-    if (!this.isConnected() || this.stopping.has(entry)) return;
-    this.stopping.add(entry);
-    this.stop(entry, exceeded(use))
+  private end(entry: Entry, turn: RunningTurn, use: CeilingUse): void {
+    if (!this.connected || turn.isBeingStopped) return;
+    turn.isBeingStopped = true;
+    this.ending
+      .stopAtCeiling(entry, exceeded(use))
       .catch((error: unknown) => {
-        this.logger.warn(
+        this.ports.logger.warn(
           `Task ${shortID(entry.record.id)} could not be stopped at its ceiling: ${messageOf(error)}`,
         );
       })
       .finally(() => {
-        this.stopping.delete(entry);
+        turn.isBeingStopped = false;
         if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
       });
   }
-
-  private useOf(entry: Entry, at?: number): CeilingUse | undefined {
-    const budget = this.budget();
-    const { parentSessionID, batchID } = entry.record;
-    return mostUsedOf([
-      this.useOfTask(budget, entry, at),
-      this.useOfBatch(budget, parentSessionID, batchID, at),
-    ]);
-  }
-
-  private useOfTask(budget: Budget, entry: Entry, at?: number): CeilingUse | undefined {
-    return mostUsed(budget, "task", () => this.taken([entry], at));
-  }
-
-  private useOfBatch(
-    budget: Budget,
-    parentSessionID: string,
-    batchID: string,
-    at?: number,
-  ): CeilingUse | undefined {
-    const tasks = (): readonly Entry[] => this.registry.allOfBatch(parentSessionID, batchID);
-    return mostUsed(budget, "batch", () => this.taken(tasks(), at));
-  }
-
-  /** What is below the tasks costs for them; how long it worked is not added to their own time. */
-  private taken(entries: readonly Entry[], at = this.clock.now()): Taken {
-    const ids = entries.map(({ record }) => record.id);
-    const { cost, tokens } = totals(this.registry, ids, at);
-    const worked = entries.reduce((sum, entry) => sum + this.work.of(entry, at), 0);
-    return { cost, tokens: tokenSum(tokens), minutes: worked / 60_000 };
+  /** Where there are ceilings, an engine that is started later is not to take the wait for work. */
+  private async noteWaited(entry: Entry, waited: number): Promise<void> {
+    const { logger, settings } = this.ports;
+    if (!isAnySet(settings().budget) || !this.connected) return;
+    const { id, startedAt } = entry.record;
+    try {
+      await entry.serial.run(async () => {
+        const { record } = entry;
+        if (isActive(record) && record.startedAt === startedAt)
+          await this.registry.save(entry, { ...record, waited });
+      });
+    } catch (error) {
+      logger.warn(`How long task ${shortID(id)} waited was not stored: ${messageOf(error)}`);
+    }
   }
 }
 

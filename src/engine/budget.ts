@@ -43,6 +43,11 @@ export function mostUsedOf(uses: readonly (CeilingUse | undefined)[]): CeilingUs
   return most;
 }
 
+/** Whether anything was written down as a ceiling. */
+export function isAnySet(budget: Budget): boolean {
+  return Object.values(budget).some((value) => (value ?? undefined) !== undefined);
+}
+
 /** Whether time alone brings work nearer to a ceiling. */
 export function hasMinutes(budget: Budget): boolean {
   return isCeiling(budget.taskMinutes) || isCeiling(budget.batchMinutes);

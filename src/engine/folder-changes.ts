@@ -1,8 +1,8 @@
 import type { ConnectionState } from "./connection.ts";
-import type { RefusedSubagent } from "./engine.ts";
 import type { Tombstone } from "./find-task.ts";
 import type { PendingRequest, Session } from "./server-model.ts";
 import type { Subagent } from "./subagent.ts";
+import type { RefusedSubagent } from "./synchronizer.ts";
 import type { RecordReading, Task } from "./task.ts";
 
 /** A session without its record: the task tells that. */

@@ -1,17 +1,22 @@
 import { readCallingAgent } from "./agent-permissions.ts";
-import { isStored, type HandOver } from "./arrival.ts";
+import { hasArrived, isStored, type HandOver } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
+import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest } from "./fork/builder.ts";
 import type { ForkHandOver } from "./fork/hand-over.ts";
-import { freshID, type Random } from "./ids.ts";
-import { ServerFailure, type AgentServer, type Clock, type Logger, type NewSession } from "./ports.ts";
+import { freshID } from "./ids.ts";
+import { ServerFailure, type EnginePorts, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
-import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
+import { isActive, isQueued, shortID, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
+import { STATUS_WORDS } from "./transitions.ts";
+import { answerText } from "./turn.ts";
+import type { TurnWatcher } from "./turns.ts";
 
 /** Longest description kept, and longest one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
@@ -54,38 +59,28 @@ interface Settled {
   readonly opening: ForkOpening | undefined;
 }
 
-export interface LauncherPorts {
-  readonly server: AgentServer;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly random: Random;
-  readonly settings: () => {
-    readonly defaultAgent?: string | undefined;
-    readonly defaultModel?: ModelRef | undefined;
-    readonly maxDepth: number;
-  };
+interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
+  readonly registry: TaskRegistry;
+  readonly catalog: Catalog;
+  readonly queue: LaunchQueue;
+  readonly forks: ForkBuilder;
+  readonly prompts: HandOver;
+  readonly forkHandOver: ForkHandOver;
+  readonly budget: BudgetUse;
+  readonly turns: TurnWatcher;
 }
 
 /** Makes tasks: checks what is wanted, creates the session with its record, and hands the prompt over. */
 export class Launcher {
+  private readonly registry: TaskRegistry;
   private readonly batches: BatchIDs;
   /** Launches under way that a call asked for, by parent and call: their tasks may not be in the registry yet. */
   private readonly launching = new Map<string, Promise<Entry>>();
 
-  constructor(
-    private readonly ports: LauncherPorts,
-    private readonly registry: TaskRegistry,
-    private readonly catalog: Catalog,
-    private readonly queue: LaunchQueue,
-    private readonly forks: () => Promise<ForkBuilder>,
-    private readonly prompts: HandOver,
-    private readonly forkHandOver: ForkHandOver,
-    /** Rejects with a {@link Refusal} where nothing more may begin in a batch. */
-    private readonly requireRoom: (parentSessionID: string, batchID: string) => Promise<void>,
-    /** Called when a launch took or gave back its slot. */
-    private readonly onSettled: () => void,
-  ) {
-    this.batches = new BatchIDs(registry, ports.clock, ports.random);
+  constructor(private readonly parts: LauncherParts) {
+    const { registry, clock, random } = parts;
+    this.registry = registry;
+    this.batches = new BatchIDs(registry, clock, random);
   }
 
   /**
@@ -109,8 +104,52 @@ export class Launcher {
     }
   }
 
+  /**
+   * Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. A call made while
+   * another one is under way gives the same new task.
+   */
+  retry(entry: Entry): Promise<Entry> {
+    entry.retrying ??= this.launchAgain(entry.record).finally(() => (entry.retrying = undefined));
+    return entry.retrying;
+  }
+
+  private async launchAgain(record: TaskRecord): Promise<Entry> {
+    const { id, status, promptMessageID } = record;
+    if (status !== "error" && status !== "cancelled")
+      throw new Refusal(
+        "wrong-status",
+        sentence(
+          "Only tasks that failed or were cancelled can be retried: task {0} has the status {1}.",
+          shortID(id),
+          STATUS_WORDS[status],
+        ),
+      );
+    const message = await this.parts.server.message(id, promptMessageID);
+    if (!message || !hasArrived(message))
+      throw new Refusal(
+        "session-gone",
+        sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(id)),
+      );
+    const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
+    const { forkedFrom, forkOptions } = record;
+    const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
+    return this.launch({
+      prompt: answerText(message),
+      files: message.parts.filter((part) => part.type === "file"),
+      description,
+      agent,
+      model,
+      parentSessionID,
+      parentMessageID,
+      launchedBy,
+      batchID,
+      permitted: [agent],
+      fork,
+    });
+  }
+
   private async launchNew(input: LaunchInput): Promise<Entry> {
-    const { settings } = this.ports;
+    const { settings, catalog, forks, budget, queue } = this.parts;
     const { defaultAgent, defaultModel, maxDepth } = settings();
     const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
@@ -128,18 +167,18 @@ export class Launcher {
       );
     const model = input.model ?? defaultModel;
     const { agent, limits } = await this.chooseAgent(input, defaultAgent);
-    if (model) await this.catalog.checkModel(model);
-    const opening = input.fork && (await (await this.forks()).open(input.fork, input.prompt));
+    if (model) await catalog.checkModel(model);
+    const opening = input.fork && (await forks.open(input.fork, input.prompt));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
     const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);
     try {
-      await this.requireRoom(input.parentSessionID, batch.id);
+      budget.requireRoom(input.parentSessionID, batch.id);
     } catch (error) {
       batch.leave();
       throw error;
     }
-    const startsNow = this.queue.reserve();
+    const startsNow = queue.reserve();
     const permission = depth + 1 < maxDepth ? limits : [...limits, NO_AGENT_TOOLS];
     const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, permission, opening };
     let entry: Entry;
@@ -147,8 +186,8 @@ export class Launcher {
       entry = await this.createTask(input, settled);
     } finally {
       batch.leave();
-      if (startsNow) this.queue.release();
-      this.onSettled();
+      if (startsNow) queue.release();
+      this.followUp();
     }
     await this.handOver(entry, input, startsNow, opening);
     return entry;
@@ -159,20 +198,21 @@ export class Launcher {
     input: LaunchInput,
     defaultAgent: string | undefined,
   ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
+    const { server, catalog } = this.parts;
     const { parentSessionID, parentMessageID, launchedBy, permitted } = input;
     if (launchedBy === "person") {
-      const { name } = await this.catalog.agent(input.agent ?? defaultAgent, launchedBy);
+      const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
       return { agent: name, limits: [] };
     }
     const call = { sessionID: parentSessionID, messageID: parentMessageID, permitted };
-    const caller = await readCallingAgent(call, this.ports.server, this.catalog);
-    const { name } = await this.catalog.agent(input.agent ?? defaultAgent, launchedBy);
+    const caller = await readCallingAgent(call, server, catalog);
+    const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
     caller.requireMayLaunch(name);
     return { agent: name, limits: caller.limits(name) };
   }
 
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {
-    const { server, clock, random } = this.ports;
+    const { server, clock, random } = this.parts;
     const { agent, model, parentMessageID, batchID, startsNow, permission, opening } = settled;
     const { parentSessionID, launchedBy, callID, fork } = input;
     const description = describe(input);
@@ -222,7 +262,7 @@ export class Launcher {
 
   /** Removes the session of a launch that came to nothing. Where that fails it is found again at the next connect. */
   async remove(sessionID: string): Promise<void> {
-    const { server, logger } = this.ports;
+    const { server, logger } = this.parts;
     try {
       await server.abort(sessionID);
       await server.deleteSession(sessionID);
@@ -236,7 +276,7 @@ export class Launcher {
     try {
       return await create();
     } catch (error) {
-      const sessions = await this.ports.server.sessions().catch(() => []);
+      const sessions = await this.parts.server.sessions().catch(() => []);
       const created = sessions.find(
         ({ task }) => task.kind === "task" && task.record.promptMessageID === promptMessageID,
       );
@@ -248,9 +288,9 @@ export class Launcher {
 
   /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
   private async handOverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
-    const isThere = await isStored(this.ports.server, entry.record);
+    const isThere = await isStored(this.parts.server, entry.record);
     // What this process has handed over it hands over again by itself.
-    if (isThere === false && isActive(entry.record) && !entry.unstored)
+    if (isThere === false && isActive(entry.record) && !sentPrompt(entry))
       await this.handOver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }
@@ -263,9 +303,9 @@ export class Launcher {
     opening: ForkOpening | undefined,
   ): Promise<void> {
     const handOver = fork
-      ? this.forkHandOver.run(entry, { request: fork, opening, prompt, files, startsNow })
+      ? this.parts.forkHandOver.run(entry, { request: fork, opening, prompt, files, startsNow })
       : this.handOverPrompt(entry, prompt, files, startsNow);
-    const settled = handOver.finally(() => this.onSettled());
+    const settled = handOver.finally(() => this.followUp());
     if (!fork) await settled;
   }
 
@@ -279,7 +319,7 @@ export class Launcher {
     const { promptMessageID } = entry.record;
     return entry.serial.run(async () => {
       try {
-        await this.prompts.give(entry, { text, files, noReply: !startsNow });
+        await this.parts.prompts.give(entry, { text, files, noReply: !startsNow });
       } catch (error) {
         // A task that never got its prompt would only mislead.
         this.registry.discard(promptMessageID);
@@ -288,8 +328,14 @@ export class Launcher {
     });
   }
 
+  /** A launch took its slot, or gave it back. */
+  private followUp(): void {
+    this.parts.turns.watch();
+    this.parts.queue.pump();
+  }
+
   private async newestMessageID(sessionID: string): Promise<string | undefined> {
-    const [newest] = await this.ports.server.messages(sessionID, 1);
+    const [newest] = await this.parts.server.messages(sessionID, 1);
     return newest?.info.id;
   }
 }

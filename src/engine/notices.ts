@@ -2,15 +2,16 @@ import { hasArrived, isOwnText, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
 import { messageOf, ToldError } from "./errors.ts";
 import type { Disposable } from "./event.ts";
+import { Groups } from "./groups.ts";
 import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
-import type { AgentServer, Clock, Logger } from "./ports.ts";
+import type { AgentServer, Clock, EnginePorts } from "./ports.ts";
+import { endsWait, isDelegated, isWaitingFor, receivedThrough } from "./received-result.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { english, sentence } from "./sentence.ts";
-import type { Message, Part, Prompt, ServerEvent, ToolPart, ToolState } from "./server-model.ts";
+import type { Message, Prompt, ServerEvent } from "./server-model.ts";
 import { isActive, isStopped, shortID, type NoticeState, type TaskRecord } from "./task.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
-import { INTERRUPTED } from "./turns.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -22,20 +23,6 @@ const NOT_STORED = sentence("The server took the notification and did not store 
 
 /** The key that marks a message part as ours, with the ID of the task it tells of. */
 export const NOTICE_MARK = "asyncagentsNotice";
-
-/** The key that marks a tool call as the one through which its caller received how a task ended; see {@link ReceivedResult}. */
-export const RESULT_MARK = "asyncagentsResult";
-
-/** The end that a caller received: the task, and when it ended (milliseconds since 1970). */
-export interface ReceivedResult {
-  readonly taskID: string;
-  readonly endedAt: number;
-}
-
-/** The tool through which an agent waits for a task. */
-const OUTPUT_TOOL = "asyncagents_output";
-/** OpenCode's own tool, which launches a subagent and waits for it: such a one can have been adopted meanwhile. */
-const SUBAGENT_TOOL = "task";
 
 /** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
 export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
@@ -51,18 +38,27 @@ export function isNotice(message: Message): boolean {
 export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
   /** Tasks whose notice waits for what the parent does now, by the parent's session ID. */
-  private readonly held = new Map<string, Set<Entry>>();
+  private held = new Groups<string, Entry>();
   /** Notices that were sent and not seen stored, by their IDs; called when one is, or when that cannot be known. */
   private readonly sent = new Map<string, (isStored: boolean) => void>();
 
+  private readonly server: AgentServer;
+  private readonly clock: Clock;
+  private connected = false;
+
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
     private readonly catalog: Catalog,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    private readonly isConnected: () => boolean,
-  ) {}
+  ) {
+    this.server = ports.server;
+    this.clock = ports.clock;
+  }
+
+  /** The connection is (again) there and the registry up to date; {@link deliverPending} takes up what was left. */
+  connect(): void {
+    this.connected = true;
+  }
 
   /**
    * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
@@ -77,16 +73,16 @@ export class Notices implements Disposable {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
-      if (!this.isConnected() || !this.registry.holds(entry)) return;
+      if (!this.connected || !this.registry.holds(entry)) return;
       try {
         if (storesFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID, { answer });
         if (outcome) await this.registry.record(entry, { ...entry.record, notice: outcome });
-        else if (this.isConnected()) await this.registry.flush(entry);
+        else if (this.connected) await this.registry.flush(entry);
       } catch (error) {
-        this.logger.warn(
+        this.ports.logger.warn(
           `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
         );
         await this.noteFailure(entry, messageOf(error));
@@ -96,7 +92,7 @@ export class Notices implements Disposable {
 
   /** Delivers the notice a moment later: with the session of a task that of its parent may be deleted as well. */
   deliverSoon(entry: Entry): void {
-    if (this.isConnected()) this.deliverIn(entry, FIRST_RETRY_MS);
+    if (this.connected) this.deliverIn(entry, FIRST_RETRY_MS);
   }
 
   /**
@@ -107,7 +103,7 @@ export class Notices implements Disposable {
     await this.registry.flush(entry);
     const { notice } = entry.record;
     if (notice.state !== "pending") return;
-    this.held.get(entry.record.parentSessionID)?.delete(entry);
+    this.held.delete(entry.record.parentSessionID, entry);
     const outcome = await this.tell(entry, notice.messageID, { waits: false });
     if (!outcome) throw new ToldError(NOT_STORED);
     await this.registry.record(entry, { ...entry.record, notice: outcome });
@@ -128,7 +124,7 @@ export class Notices implements Disposable {
   private async isMissing({ record }: Entry): Promise<boolean> {
     const { notice, parentSessionID } = record;
     if (notice.state !== "delivered" || this.clock.now() - notice.at > RECENT_MS) return false;
-    if (!this.isConnected() || !this.registry.session(parentSessionID)) return false;
+    if (!this.connected || !this.registry.session(parentSessionID)) return false;
     try {
       return !hasArrived(await this.server.message(parentSessionID, notice.messageID));
     } catch {
@@ -150,19 +146,21 @@ export class Notices implements Disposable {
     const parentID =
       event.type === "session-status" && event.status.type === "idle"
         ? event.sessionID
-        : event.type === "part-changed" && isWaitingCall(event.part) && !isOpen(event.part)
+        : event.type === "part-changed" && endsWait(event.part)
           ? event.part.sessionID
           : undefined;
     if (parentID === undefined) return;
-    const waiting = this.held.get(parentID);
-    this.held.delete(parentID);
-    for (const entry of waiting ?? []) void this.deliver(entry);
+    for (const entry of [...this.held.of(parentID)]) {
+      this.held.delete(parentID, entry);
+      void this.deliver(entry);
+    }
   }
 
   disconnect(): void {
+    this.connected = false;
     for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
-    this.held.clear();
+    this.held = new Groups();
     for (const settle of [...this.sent.values()]) settle(false);
   }
 
@@ -177,22 +175,16 @@ export class Notices implements Disposable {
     { waits = true, answer }: { waits?: boolean; answer?: string | undefined } = {},
   ): Promise<NoticeState | undefined> {
     // Held before looking: what it would wait for may happen while the answers are on their way.
-    const waiting = waits ? this.hold(entry) : undefined;
+    const { parentSessionID } = entry.record;
+    if (waits) this.held.add(parentSessionID, entry);
     let isHeld = false;
     try {
       const outcome = await this.tellNow(entry, messageID, waits, answer);
       isHeld = outcome === undefined;
       return outcome;
     } finally {
-      if (!isHeld) waiting?.delete(entry);
+      if (waits && !isHeld) this.held.delete(parentSessionID, entry);
     }
-  }
-
-  private hold(entry: Entry): Set<Entry> {
-    const { parentSessionID } = entry.record;
-    const waiting = this.held.get(parentSessionID) ?? new Set();
-    this.held.set(parentSessionID, waiting.add(entry));
-    return waiting;
   }
 
   private async tellNow(
@@ -324,85 +316,13 @@ export class Notices implements Disposable {
   private async noteFailure(entry: Entry, lastError: string): Promise<void> {
     const { notice } = entry.record;
     const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
-    if (this.isConnected())
-      this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
+    if (this.connected) this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
     if (notice.state !== "pending") return;
     // Kept in memory first: where the server is out of reach, storing it fails as well.
     await this.registry
       .record(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
-}
-
-/** A call through which an agent waits for the end of something. */
-function isWaitingCall(part: Part): part is ToolPart {
-  return part.type === "tool" && (part.tool === OUTPUT_TOOL || part.tool === SUBAGENT_TOOL);
-}
-
-function isOpen({ state }: ToolPart): boolean {
-  return state.status === "pending" || state.status === "running";
-}
-
-function calls(messages: readonly Message[], tool: string): readonly ToolPart[] {
-  return messages
-    .flatMap(({ parts }) => parts)
-    .filter((part) => part.type === "tool")
-    .filter((part) => part.tool === tool);
-}
-
-/** That nobody need tell the parent, if the conversation holds a call that came back with this end of the task. */
-function receivedThrough(conversation: readonly Message[], record: TaskRecord): NoticeState | undefined {
-  const tool = calls(conversation, OUTPUT_TOOL).some(({ state }) => hasResult(state, record))
-    ? OUTPUT_TOOL
-    : calls(conversation, SUBAGENT_TOOL).some(({ state }) => hasOutcome(state, record))
-      ? SUBAGENT_TOOL
-      : undefined;
-  return tool === undefined
-    ? undefined
-    : {
-        state: "skipped",
-        reason: english(
-          tool === OUTPUT_TOOL
-            ? sentence("The parent received the result through asyncagents_output.")
-            : sentence("The parent received the result through OpenCode's own tool task."),
-        ),
-      };
-}
-
-function hasResult(state: ToolState, { id, endedAt }: TaskRecord): boolean {
-  const mark = state.status === "completed" ? state.metadata?.[RESULT_MARK] : undefined;
-  const received = (mark ?? {}) as Partial<ReceivedResult>;
-  return received.taskID === id && received.endedAt === endedAt;
-}
-
-/** Whether OpenCode's own tool waited for this turn: it comes back with an answer, or with the error that ended it. */
-function hasOutcome(state: ToolState, { id, startedAt, endedAt = 0 }: TaskRecord): boolean {
-  if (state.status !== "completed" && state.status !== "error") return false;
-  if (state.metadata?.["sessionId"] !== id || startedAt < state.start || startedAt > state.end) return false;
-  // One that only launches is back at once, and knows nothing of the end.
-  return state.status === "error" || endedAt <= state.end;
-}
-
-/** Whether a call waits that may come back with the end of this task: of one that just begins it is not known yet. */
-function isWaitingFor(conversation: readonly Message[], { id }: TaskRecord): boolean {
-  const last = conversation.findLast(({ info }) => info.role === "assistant");
-  return calls(last ? [last] : [], OUTPUT_TOOL).some(({ state }) => {
-    if (state.status === "pending") return true;
-    // Models write an ID as the list shows it, with a mark behind it.
-    const [reference = ""] = String(state.input["task_id"]).match(/\w+/) ?? [];
-    return (
-      state.status === "running" && reference !== "" && (id.startsWith(reference) || id.endsWith(reference))
-    );
-  });
-}
-
-/** Whether the call of OpenCode's own tool still waits that launched this task; those of a server that died stay open for ever. */
-function isDelegated(conversation: readonly Message[], { id, error }: TaskRecord): boolean {
-  if (error?.name === INTERRUPTED.name) return false;
-  const last = conversation.findLast(({ info }) => info.role === "assistant");
-  return calls(last ? [last] : [], SUBAGENT_TOOL).some(
-    ({ state }) => state.status === "running" && state.metadata?.["sessionId"] === id,
-  );
 }
 
 /** How many of the siblings were launched since none of them last ran, up to and with this one. */

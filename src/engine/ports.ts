@@ -1,5 +1,7 @@
 import { ToldError } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
+import type { Tombstone } from "./find-task.ts";
+import type { Random } from "./ids.ts";
 import type { Text } from "./sentence.ts";
 import type {
   AgentInfo,
@@ -14,7 +16,21 @@ import type {
   SessionChanges,
   SessionStatus,
 } from "./server-model.ts";
+import type { EngineSettings } from "./settings.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft } from "./task.ts";
+import type { TokenCounter } from "./token-counter.ts";
+
+/** All that the engine needs of the world. */
+export interface EnginePorts {
+  readonly server: AgentServer;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: Random;
+  readonly tombstones: TombstoneStore;
+  readonly tokens: TokenCounter;
+  /** Read at each use, so that a change takes effect at once. */
+  readonly settings: () => EngineSettings;
+}
 
 /** What the engine asks of a new session. */
 export interface NewSession {
@@ -94,6 +110,15 @@ export interface Logger {
   info(message: string): void;
   warn(message: string): void;
   error(message: string, error?: unknown): void;
+}
+
+/** Where what the server does not tell of tasks any more outlives the process. */
+export interface TombstoneStore {
+  load(): readonly Tombstone[];
+  save(tombstones: readonly Tombstone[]): void;
+  /** Tasks of which a parent is still to be notified, as last seen: their session may be deleted while nobody watches. */
+  loadUnsettled(): readonly TaskRecord[];
+  saveUnsettled(records: readonly TaskRecord[]): void;
 }
 
 /** A call that the server did not carry out. */

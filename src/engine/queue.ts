@@ -1,7 +1,7 @@
 import { hasArrived } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
-import type { AgentServer, Clock, Logger } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isActive, isQueued, shortID } from "./task.ts";
 
@@ -12,19 +12,16 @@ const RETRY_MS = 2_000;
  * Lets no more tasks work at once than the setting allows; the others wait in the order of their launch. What waits is
  * stored on the server, prompt included, so the queue survives every process.
  */
-export class LaunchQueue {
+export class LaunchQueue implements Disposable {
   /** Slots of tasks whose session is being created. */
   private reserved = 0;
-  private readonly starting = new Set<Entry>();
   private retry: Disposable | undefined;
 
+  private connected = false;
+
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    /** How many tasks may work at once; 0: any number. */
-    private readonly limit: () => number,
   ) {}
 
   /** Takes a slot for a task that is about to be launched. False: none is free, the task has to wait. */
@@ -39,44 +36,56 @@ export class LaunchQueue {
     this.reserved--;
   }
 
+  /** The connection is (again) there: {@link pump} works from here on. */
+  connect(): void {
+    this.connected = true;
+  }
+
   /** Starts those that waited longest while there are free slots. */
   pump(): void {
+    if (!this.connected) return;
     for (const entry of this.waiting()) {
       if (!this.hasFreeSlot()) return;
       void this.start(entry);
     }
   }
 
-  /** Nothing is tried again until the next {@link pump}. */
-  rest(): void {
+  disconnect(): void {
+    this.connected = false;
     this.retry?.dispose();
     this.retry = undefined;
+  }
+
+  dispose(): void {
+    this.disconnect();
   }
 
   private waiting(): readonly Entry[] {
     return this.registry
       .active()
-      .filter((entry) => isQueued(entry.record) && !this.starting.has(entry))
+      .filter(({ turn }) => turn?.kind === "queued" && !turn.isStarting)
       .sort((a, b) => a.record.createdAt - b.record.createdAt);
   }
 
   private hasFreeSlot(): boolean {
-    const limit = this.limit();
+    const limit = this.ports.settings().maxConcurrentTasks;
     const working = this.registry
       .active()
-      .filter((entry) => !isQueued(entry.record) && !this.starting.has(entry)).length;
-    return limit === 0 || working + this.reserved + this.starting.size < limit;
+      .filter(({ turn }) => turn?.kind === "working" || turn?.isStarting).length;
+    return limit === 0 || working + this.reserved < limit;
   }
 
   private async start(entry: Entry): Promise<void> {
-    this.starting.add(entry);
+    const { turn } = entry;
+    if (turn?.kind !== "queued") return;
+    turn.isStarting = true;
     let isDecided = false;
     try {
       isDecided = await entry.serial.run(() => this.startNow(entry));
     } catch (error) {
-      this.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
+      this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
     } finally {
-      this.starting.delete(entry);
+      turn.isStarting = false;
     }
     if (isDecided) this.pump();
     else this.pumpLater();
@@ -84,7 +93,8 @@ export class LaunchQueue {
 
   /** One that is not ready keeps its place; asking again at once would only spin. */
   private pumpLater(): void {
-    this.retry ??= this.clock.after(RETRY_MS, () => {
+    if (!this.connected) return;
+    this.retry ??= this.ports.clock.after(RETRY_MS, () => {
       this.retry = undefined;
       this.pump();
     });
@@ -96,10 +106,10 @@ export class LaunchQueue {
     if (!isActive(record) || !isQueued(record)) return true;
     const { id, agent, model, promptMessageID: messageID } = record;
     // A task is seen as soon as its session exists, a moment before the server has stored its prompt.
-    if (!hasArrived(await this.server.message(id, messageID))) return false;
+    if (!hasArrived(await this.ports.server.message(id, messageID))) return false;
     // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
-    await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.clock.now() });
-    await this.server.prompt(id, { messageID, agent, model, parts: [] });
+    await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.ports.clock.now() });
+    await this.ports.server.prompt(id, { messageID, agent, model, parts: [] });
     return true;
   }
 }

@@ -1,17 +1,16 @@
 import type { ConnectionState } from "./connection.ts";
-import type { OpenRequest, RefusedSubagent } from "./engine.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
-import { findTask, noSuchBatch, withTombstone, type Tombstone } from "./find-task.ts";
+import { withTombstone, type Tombstone } from "./find-task.ts";
 import type { FolderChange, FolderSnapshot, MirroredSession } from "./folder-changes.ts";
+import { FolderTasks } from "./folder-tasks.ts";
 import type { Clock, Logger } from "./ports.ts";
-import type { TaskChange, UnreadableTask } from "./registry.ts";
+import type { TaskChange } from "./registry.ts";
 import { isSame } from "./same.ts";
 import type { PendingRequest } from "./server-model.ts";
-import { isAtWork, type Child, type Subagent, type SubagentChange } from "./subagent.ts";
+import type { Child, Subagent, SubagentChange } from "./subagent.ts";
+import type { RefusedSubagent } from "./synchronizer.ts";
 import { isActive, type Task } from "./task.ts";
-import { totals, type Totals } from "./totals.ts";
-import { descendants, Tree } from "./tree.ts";
-import { waitForEnd, waitingTime, type WaitOptions } from "./waiting.ts";
+import { Tree } from "./tree.ts";
 
 /** Before and after; undefined where it was not, or is no more. */
 interface Difference<T> {
@@ -24,17 +23,18 @@ interface Difference<T> {
  * What is known of a folder's tasks where no engine is: fed with what an engine elsewhere tells, it answers as that one
  * would. Listeners are told of changes once all that came with them is known.
  */
-export class ReadModel implements Disposable {
-  private sessionTree = sessionTree();
-  private tasks = childTree<Task>();
-  private subagents = childTree<Subagent>();
+export class ReadModel extends FolderTasks<MirroredSession> implements Disposable {
+  protected sessionTree = sessionTree();
+  protected tasks = childTree<Task>();
+  protected subagents = childTree<Subagent>();
   private activeIDs = new Set<string>();
-  private requests: readonly PendingRequest[] = [];
-  private tombstones: readonly Tombstone[] = [];
+  protected requests: readonly PendingRequest[] = [];
+  protected tombstones: readonly Tombstone[] = [];
   /** Sessions from before the last `reset` of which it did not tell, as they were not read anew yet. */
   private readonly unconfirmed = new Set<string>();
   private state: ConnectionState = { kind: "disconnected" };
   private latest: string | undefined;
+  private readonly emitters: Disposable[] = [];
   private readonly changes: Emitter<TaskChange>;
   private readonly sessionChanges: Emitter<string>;
   private readonly subagentChanges: Emitter<SubagentChange>;
@@ -56,12 +56,13 @@ export class ReadModel implements Disposable {
   readonly onDidChangeConnection: Event<ConnectionState>;
   readonly onDidChangeLatest: Event<string | undefined>;
 
-  constructor(
-    private readonly clock: Clock,
-    logger: Logger,
-  ) {
-    const emitter = <T>(): Emitter<T> =>
-      new Emitter((error) => logger.error("A listener to the tasks failed.", error));
+  constructor(clock: Clock, logger: Logger) {
+    super(clock);
+    const emitter = <T>(): Emitter<T> => {
+      const made = new Emitter<T>((error) => logger.error("A listener to the tasks failed.", error));
+      this.emitters.push(made);
+      return made;
+    };
     this.onDidChange = (this.changes = emitter<TaskChange>()).event;
     this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
@@ -87,121 +88,13 @@ export class ReadModel implements Disposable {
     return this.latest;
   }
 
-  /** The tasks of a session, oldest first, without those cleared or whose parent was archived. */
-  list(parentSessionID: string): readonly Task[] {
-    if (this.isArchived(parentSessionID)) return [];
-    return oldestFirst(this.tasks.below(parentSessionID).filter(isListed));
-  }
-
-  /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
-  children(sessionID: string): readonly Child[] {
-    const tasks = this.list(sessionID);
-    if (this.isArchived(sessionID)) return tasks;
-    const subagents = this.subagents.below(sessionID);
-    return subagents.length === 0 ? tasks : oldestFirst<Child>([...tasks, ...subagents]);
-  }
-
-  /** The task or subagent that this session is; undefined: neither. */
-  child(sessionID: string): Child | undefined {
-    return this.tasks.get(sessionID) ?? this.subagents.get(sessionID);
-  }
-
-  /** Undefined: no such task. */
-  get(taskID: string): Task | undefined {
-    return this.tasks.get(taskID);
-  }
-
-  /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
-  find(reference: string, parentSessionID?: string): Task {
-    return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
-  }
-
-  /** Every task of the folder, cleared ones too. */
-  allTasks(): readonly Task[] {
-    return this.tasks.all();
-  }
-
-  session(sessionID: string): MirroredSession | undefined {
-    return this.sessionTree.get(sessionID);
-  }
-
-  sessions(): readonly MirroredSession[] {
-    return this.sessionTree.all();
-  }
-
   /** Every task that is at work now, of any session, in no order. */
   active(): readonly Task[] {
     return [...this.activeIDs].flatMap((id) => this.tasks.get(id) ?? []);
   }
 
-  /** Everything that waits for a person now, in any session of the folder, the oldest first. */
-  openRequests(): readonly OpenRequest[] {
-    return this.requests.flatMap((request) => {
-      const child = this.child(request.sessionID);
-      return child && isAtWork(child) ? [{ request, child }] : [];
-    });
-  }
-
-  /** The permissions and questions that a task or subagent waits for, the oldest first. */
-  pendingRequests(id: string): readonly PendingRequest[] {
-    const child = this.subagents.get(id) ?? this.find(id);
-    return isAtWork(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
-  }
-
-  /** Sessions of a parent whose task record cannot be used. */
-  unreadable(parentSessionID: string): readonly UnreadableTask[] {
-    return this.sessionTree
-      .below(parentSessionID)
-      .flatMap(({ id, title, task }) =>
-        task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
-      );
-  }
-
-  /** The tasks of a batch, oldest first, of one parent if given. Throws a `Refusal` where there are none. */
-  batch(batchID: string, parentSessionID?: string): readonly Task[] {
-    const wanted = batchID.trim();
-    const tasks = this.tasks
-      .all()
-      .filter(
-        (task) =>
-          task.batchID === wanted &&
-          isListed(task) &&
-          (parentSessionID === undefined || task.parentSessionID === parentSessionID),
-      );
-    if (tasks.length === 0) throw noSuchBatch(batchID);
-    return oldestFirst(tasks);
-  }
-
-  /** What the tasks and everything below them took together. */
-  totals(taskIDs: readonly string[]): Totals {
-    const source = {
-      session: (id: string) => this.sessionTree.get(id),
-      descendantsOf: (id: string) => descendants(id, (each) => this.sessionsBelow(each)),
-      task: (id: string) => this.tasks.get(id),
-    };
-    return totals(source, taskIDs, this.clock.now());
-  }
-
-  /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
-  async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
-    const ids = taskIDs.map((id) => this.find(id).id);
-    const source = { task: (id: string) => this.get(id), onDidChange: this.onDidChange };
-    await waitForEnd(source, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
-    return ids.flatMap((id) => this.get(id) ?? []);
-  }
-
   dispose(): void {
-    for (const each of [
-      this.changes,
-      this.sessionChanges,
-      this.subagentChanges,
-      this.requestChanges,
-      this.warnings,
-      this.refusals,
-      this.connectionChanges,
-      this.latestChanges,
-    ])
-      each.dispose();
+    for (const each of this.emitters) each.dispose();
   }
 
   /** Takes in one change, and returns what tells of it. */
@@ -304,16 +197,6 @@ export class ReadModel implements Disposable {
       ...this.takeSubagent(id, undefined),
     ]);
   }
-
-  private isArchived(sessionID: string): boolean {
-    return this.sessionTree.get(sessionID)?.archived !== undefined;
-  }
-
-  /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
-  private sessionsBelow(parentID: string): readonly MirroredSession[] {
-    const tasks = this.tasks.below(parentID).flatMap(({ id }) => this.sessionTree.get(id) ?? []);
-    return [...this.sessionTree.below(parentID), ...tasks];
-  }
 }
 
 function sessionTree(): Tree<MirroredSession> {
@@ -349,12 +232,4 @@ function difference<T extends { readonly id: string }>(
     else tree.keep(known);
   }
   return { tree, differences };
-}
-
-function isListed({ clearedAt }: Task): boolean {
-  return clearedAt === undefined;
-}
-
-function oldestFirst<T extends { readonly createdAt: number }>(children: readonly T[]): readonly T[] {
-  return [...children].sort((a, b) => a.createdAt - b.createdAt);
 }

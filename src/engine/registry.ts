@@ -1,34 +1,28 @@
-import type { Unstored } from "./arrival.ts";
-import type { CeilingUse } from "./ceiling.ts";
 import type { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
-import { findTask, noSuchTask, withTombstone, type Tombstone } from "./find-task.ts";
+import { findTask, noSuchTask } from "./find-task.ts";
 import { Groups } from "./groups.ts";
-import type { AgentServer, Logger } from "./ports.ts";
-import { ProgressTracker } from "./progress.ts";
+import type { AgentServer, Logger, TombstoneStore } from "./ports.ts";
+import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
-import type { AgentError, Session } from "./server-model.ts";
-import { isActive, isQueued, shortID, type Task, type TaskRecord } from "./task.ts";
-import { descendants, Tree } from "./tree.ts";
-
-export type { Tombstone };
+import type { Session } from "./server-model.ts";
+import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
+import { isSettled, TaskMemory } from "./task-memory.ts";
+import { spent } from "./totals.ts";
+import { descendants, Tree, type Family } from "./tree.ts";
 
 /** A task as the engine holds it. */
 export interface Entry {
   record: TaskRecord;
   /** Its session as last told by the server. */
   session: Session;
-  /** Present while the task is active. */
-  progress: ProgressTracker | undefined;
-  /** The server's last word on an error in this session since the turn began. */
-  lastError: AgentError | undefined;
-  /** Its prompt, from when this process hands it over until it is seen stored. */
-  unstored: Unstored | undefined;
-  /** The ceiling that is nearly used, while the task is active. */
-  ceiling?: CeilingUse | undefined;
+  /** Undefined: it has ended. */
+  turn: RunningTurn | undefined;
+  /** The task as it is now, once it was asked for. */
+  snapshot?: Task | undefined;
   /** The retry of it that is under way. */
-  retrying?: Promise<Task> | undefined;
+  retrying?: Promise<Entry> | undefined;
   /** Commands and endings of one task, one at a time. */
   readonly serial: Serial;
 }
@@ -47,28 +41,20 @@ export interface UnreadableTask {
   readonly reason: Text;
 }
 
-/** Where what the server does not tell of tasks any more outlives the process. */
-export interface TombstoneStore {
-  load(): readonly Tombstone[];
-  save(tombstones: readonly Tombstone[]): void;
-  /** Tasks of which a parent is still to be notified, as last seen: their session may be deleted while nobody watches. */
-  loadUnsettled(): readonly TaskRecord[];
-  saveUnsettled(records: readonly TaskRecord[]): void;
-}
-
 /** Every session of the folder and the tasks among them, kept equal to the server's. */
 export class TaskRegistry {
-  private readonly tree = new Tree<Session>(({ parentID }) => parentID);
+  readonly sessionTree = new Tree<Session>(({ parentID }) => parentID);
+  readonly tasks: Family<Task> = {
+    get: (id) => this.get(id),
+    all: () => this.all().map((entry) => this.snapshot(entry)),
+    below: (parentID) => this.tasksOf(parentID).map((entry) => this.snapshot(entry)),
+  };
   private readonly entries = new Map<string, Entry>();
   /** Tasks by the parent that their records name. */
-  private readonly tasksOf = new Groups<string, Entry>();
+  private readonly byParent = new Groups<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
-  private readonly snapshots = new WeakMap<Entry, Task>();
-  private tombstones: readonly Tombstone[];
-  /** Tasks of which a parent is still to be notified, by their IDs. */
-  private readonly unsettled: Map<string, TaskRecord>;
-  private savingUnsettled: Promise<void> | undefined;
-  /** Those of them whose session is gone. */
+  readonly memory: TaskMemory;
+  /** Tasks whose session is gone and of which a parent is still to be notified. */
   private readonly lostEntries = new Map<string, Entry>();
   private readonly changes: Emitter<TaskChange>;
   private readonly losses: Emitter<Entry>;
@@ -88,28 +74,25 @@ export class TaskRegistry {
     private readonly server: AgentServer,
     private readonly logger: Logger,
     private readonly now: () => number,
-    private readonly tombstoneStore: TombstoneStore,
+    store: TombstoneStore,
   ) {
-    this.tombstones = [...tombstoneStore.load()];
-    this.unsettled = new Map(tombstoneStore.loadUnsettled().map((record) => [record.id, record]));
+    this.memory = new TaskMemory(store);
     this.losses = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
     this.onWillLose = this.losses.event;
     this.discards = new Emitter((error) => logger.error("A listener to discarded tasks failed.", error));
     this.onDidFindDiscarded = this.discards.event;
     this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
     this.onDidChange = this.changes.event;
-    this.sessionChanges = new Emitter((error) =>
-      logger.error("A listener to session changes failed.", error),
-    );
+    this.sessionChanges = new Emitter((error) => logger.error("A listener to sessions failed.", error));
     this.onDidChangeSession = this.sessionChanges.event;
   }
 
   session(id: string): Session | undefined {
-    return this.tree.get(id);
+    return this.sessionTree.get(id);
   }
 
   sessions(): readonly Session[] {
-    return this.tree.all();
+    return this.sessionTree.all();
   }
 
   entry(id: string): Entry | undefined {
@@ -133,38 +116,21 @@ export class TaskRegistry {
 
   /** Tasks that an earlier process left unsettled and that the server did not tell of. */
   missing(): readonly TaskRecord[] {
-    return [...this.unsettled.values()].filter(
-      ({ id }) => !this.entries.has(id) && !this.lostEntries.has(id),
-    );
+    return this.memory.unsettled().filter(({ id }) => !this.knows(id));
   }
 
   /** Whether no task that is known is queued or at work, nor has a parent that is still to be notified. */
   isSettled(): boolean {
-    return ![...this.unsettled.keys()].some((id) => this.entries.has(id) || this.lostEntries.has(id));
+    return !this.memory.unsettled().some(({ id }) => this.knows(id));
   }
 
   active(): readonly Entry[] {
     return [...this.activeEntries];
   }
 
-  /** The tasks of one parent session, oldest first, without those cleared or whose parent was archived. */
-  childrenOf(parentSessionID: string): readonly Entry[] {
-    if (this.tree.get(parentSessionID)?.archived !== undefined) return [];
-    return [...this.tasksOf.of(parentSessionID)]
-      .filter(({ record }) => record.clearedAt === undefined)
-      .sort((a, b) => a.record.createdAt - b.record.createdAt);
-  }
-
-  /** The tasks of a batch, oldest first, of one parent if given; cleared ones are left out. */
-  batch(batchID: string, parentSessionID?: string): readonly Entry[] {
-    return this.all()
-      .filter(
-        ({ record }) =>
-          record.batchID === batchID &&
-          record.clearedAt === undefined &&
-          (parentSessionID === undefined || record.parentSessionID === parentSessionID),
-      )
-      .sort((a, b) => a.record.createdAt - b.record.createdAt);
+  /** The tasks whose records name this parent, cleared ones too. */
+  tasksOf(parentID: string): readonly Entry[] {
+    return [...this.byParent.of(parentID)];
   }
 
   /** The task of a parent whose present or last turn this call asked for. */
@@ -174,14 +140,9 @@ export class TaskRegistry {
     );
   }
 
-  /** All tasks of one parent that belong to a batch, cleared ones too. */
-  allOfBatch(parentSessionID: string, batchID: string): readonly Entry[] {
-    return [...this.tasksOf.of(parentSessionID)].filter(({ record }) => record.batchID === batchID);
-  }
-
   parentOf(sessionID: string): string | undefined {
     // A fork that the server could not link is below the parent in its record alone.
-    return this.tree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
+    return this.sessionTree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
   /** The IDs of the sessions above this one, nearest first. */
@@ -195,7 +156,7 @@ export class TaskRegistry {
 
   /** The sessions that the server links to this one as their parent. */
   linkedTo(parentID: string): readonly Session[] {
-    return this.tree.below(parentID);
+    return this.sessionTree.below(parentID);
   }
 
   /** Every session below another one, nearest first. */
@@ -203,43 +164,33 @@ export class TaskRegistry {
     return descendants(sessionID, (id) => this.sessionsBelow(id));
   }
 
-  unreadable(parentSessionID: string): readonly UnreadableTask[] {
-    return this.linkedTo(parentSessionID).flatMap(({ id, title, task }) =>
-      task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
-    );
-  }
-
   /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
   find(reference: string, parentSessionID?: string): Entry {
     const records = this.all().map(({ record }) => record);
-    const { id } = findTask(records, this.tombstones, reference, parentSessionID);
+    const { id } = findTask(records, this.memory.tombstones, reference, parentSessionID);
     return this.entries.get(id) as Entry;
   }
 
   /** Undefined: no such task. */
-  task(id: string): Task | undefined {
+  get(id: string): Task | undefined {
     const entry = this.entries.get(id);
     return entry && this.snapshot(entry);
   }
 
   /** The task as it is now; the same object until something changes. */
   snapshot(entry: Entry): Task {
-    let task = this.snapshots.get(entry);
-    if (!task) {
-      task = {
-        ...entry.record,
-        ...spent(entry),
-        progress: entry.progress?.snapshot(),
-        ceiling: entry.ceiling,
-      };
-      this.snapshots.set(entry, task);
-    }
-    return task;
+    entry.snapshot ??= {
+      ...entry.record,
+      ...spent(entry.session, entry.record.baseline),
+      progress: entry.turn?.progress.snapshot(),
+      ceiling: entry.turn?.ceiling,
+    };
+    return entry.snapshot;
   }
 
   /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
   adopt(session: Session): Entry | undefined {
-    this.tree.keep(session);
+    this.sessionTree.keep(session);
     const entry = this.adoptTask(session);
     this.sessionChanges.fire(session.id);
     return entry;
@@ -264,25 +215,23 @@ export class TaskRegistry {
       const created: Entry = {
         record,
         session,
-        progress: isActive(record) ? new ProgressTracker(this.now(), isQueued(record)) : undefined,
-        lastError: undefined,
-        unstored: undefined,
+        turn: turnOf(record, this.now()),
         serial: new Serial(),
       };
       this.entries.set(record.id, created);
-      this.tasksOf.add(record.parentSessionID, created);
-      this.noteActivity(created);
+      this.byParent.add(record.parentSessionID, created);
+      if (created.turn) this.activeEntries.add(created);
       this.remember(record);
       this.changes.fire({ id: record.id, before: undefined, after: this.snapshot(created) });
       return created;
     }
     const newer = record.revision > entry.record.revision;
     const { cost, tokens } = entry.session;
-    const spent =
+    const hasSpent =
       session.cost !== cost ||
       session.tokens.output !== tokens.output ||
       session.tokens.input !== tokens.input;
-    if (!newer && !spent) {
+    if (!newer && !hasSpent) {
       entry.session = session;
       return entry;
     }
@@ -297,10 +246,10 @@ export class TaskRegistry {
   forget(sessionID: string): Entry | undefined {
     const entry = this.entries.get(sessionID);
     if (entry && isActive(entry.record)) this.losses.fire(entry);
-    this.tree.forget(sessionID);
+    this.sessionTree.forget(sessionID);
     if (entry) {
-      this.bury(entry.record);
-      if (this.unsettled.has(sessionID)) this.lostEntries.set(sessionID, entry);
+      this.memory.bury(entry.record);
+      if (this.memory.isUnsettled(sessionID)) this.lostEntries.set(sessionID, entry);
       this.drop(entry);
     }
     this.sessionChanges.fire(sessionID);
@@ -315,7 +264,7 @@ export class TaskRegistry {
     this.discarded.add(promptMessageID);
     const entry = this.all().find(({ record }) => record.promptMessageID === promptMessageID);
     if (!entry) return;
-    if (this.unsettled.delete(entry.record.id)) this.saveUnsettled();
+    this.memory.forget(entry.record.id);
     this.drop(entry);
     this.discards.fire(entry.record.id);
   }
@@ -383,40 +332,23 @@ export class TaskRegistry {
     this.sessionChanges.dispose();
   }
 
-  /** Why there is no task of this ID: it never was, or its session is gone. */
-  unknown(wanted: string, parentSessionID?: string): Refusal {
-    return noSuchTask(this.tombstones, wanted, parentSessionID);
+  /** Why there is no task of this ID. */
+  unknown(wanted: string): Refusal {
+    return noSuchTask(this.memory.tombstones, wanted);
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
   private sessionsBelow(parentID: string): readonly Session[] {
-    return [...this.linkedTo(parentID), ...[...this.tasksOf.of(parentID)].map(({ session }) => session)];
+    return [...this.linkedTo(parentID), ...this.tasksOf(parentID).map(({ session }) => session)];
   }
 
-  private bury(record: TaskRecord): void {
-    this.tombstones = withTombstone(this.tombstones, record);
-    this.tombstoneStore.save(this.tombstones);
+  private knows(id: string): boolean {
+    return this.entries.has(id) || this.lostEntries.has(id);
   }
 
-  /** Keeps beyond the process what a parent is still to be notified of, and nothing else. */
   private remember(record: TaskRecord): void {
-    const isSettled = !isActive(record) && record.notice.state !== "pending";
-    if (isSettled) {
-      this.lostEntries.delete(record.id);
-      if (!this.unsettled.delete(record.id)) return;
-    } else {
-      if (this.unsettled.get(record.id)?.revision === record.revision) return;
-      this.unsettled.set(record.id, record);
-    }
-    this.saveUnsettled();
-  }
-
-  /** Once for all that changes at a time: a connect tells of thousands of tasks. */
-  private saveUnsettled(): void {
-    this.savingUnsettled ??= Promise.resolve().then(() => {
-      this.savingUnsettled = undefined;
-      this.tombstoneStore.saveUnsettled([...this.unsettled.values()]);
-    });
+    if (isSettled(record)) this.lostEntries.delete(record.id);
+    this.memory.remember(record);
   }
 
   private async store(entry: Entry, record: TaskRecord): Promise<void> {
@@ -443,56 +375,24 @@ export class TaskRegistry {
 
   private drop(entry: Entry): void {
     this.entries.delete(entry.record.id);
-    this.tasksOf.delete(entry.record.parentSessionID, entry);
+    this.byParent.delete(entry.record.parentSessionID, entry);
     this.activeEntries.delete(entry);
     this.changes.fire({ id: entry.record.id, before: this.snapshot(entry), after: undefined });
   }
 
-  private noteActivity(entry: Entry): void {
-    if (isActive(entry.record)) this.activeEntries.add(entry);
-    else this.activeEntries.delete(entry);
-  }
-
   private replace(entry: Entry, record: TaskRecord): void {
-    const began =
-      isActive(record) &&
-      (!isActive(entry.record) ||
-        isQueued(record) !== isQueued(entry.record) ||
-        record.promptMessageID !== entry.record.promptMessageID);
+    entry.turn = turnAfter(entry.turn, entry.record, record, this.now());
     entry.record = record;
     this.remember(record);
-    if (this.entries.get(record.id) === entry) this.noteActivity(entry);
-    if (began) {
-      entry.progress = new ProgressTracker(this.now(), isQueued(record));
-      entry.lastError = undefined;
-    } else if (!isActive(record)) {
-      entry.unstored = undefined;
-      entry.progress = undefined;
-      entry.ceiling = undefined;
-    }
+    if (!entry.turn) this.activeEntries.delete(entry);
+    else if (this.entries.get(record.id) === entry) this.activeEntries.add(entry);
   }
 
   private change(entry: Entry, apply: () => void): void {
     const before = this.snapshot(entry);
     apply();
-    this.snapshots.delete(entry);
+    entry.snapshot = undefined;
     if (this.entries.get(entry.record.id) !== entry) return;
     this.changes.fire({ id: entry.record.id, before, after: this.snapshot(entry) });
   }
-}
-
-/** What the task itself took: its session may have begun with what another one took. */
-export function spent({ session, record: { baseline } }: Entry): Pick<Task, "cost" | "tokens"> {
-  const { cost, tokens } = session;
-  if (!baseline) return { cost, tokens };
-  return {
-    cost: cost - baseline.cost,
-    tokens: {
-      input: tokens.input - baseline.input,
-      output: tokens.output - baseline.output,
-      reasoning: tokens.reasoning - baseline.reasoning,
-      cacheRead: tokens.cacheRead - baseline.cacheRead,
-      cacheWrite: tokens.cacheWrite - baseline.cacheWrite,
-    },
-  };
 }

@@ -1,24 +1,43 @@
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import type { Logger } from "./ports.ts";
+import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
+import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
+import type { Subagents } from "./subagents.ts";
+
+/** A permission or a question that waits for a person, and who asks. */
+export interface OpenRequest {
+  readonly request: PendingRequest;
+  readonly child: Child;
+}
 
 /** The permissions and questions that the server waits for, the oldest first. */
 export class Requests implements Disposable {
   private readonly open = new Map<string, PendingRequest>();
   private readonly changes: Emitter<void>;
+  private readonly subscriptions: readonly Disposable[];
   readonly onDidChange: Event<void>;
 
-  constructor(logger: Logger) {
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly subagents: Subagents,
+    logger: Logger,
+  ) {
     this.changes = new Emitter((error) => logger.error("A listener to open requests failed.", error));
     this.onDidChange = this.changes.event;
+    this.subscriptions = [
+      registry.onDidChange((change) => this.follow(change)),
+      subagents.onDidChange((change) => this.follow(change)),
+    ];
   }
 
   all(): readonly PendingRequest[] {
     return [...this.open.values()];
   }
 
-  of(sessionID: string): readonly PendingRequest[] {
-    return this.all().filter((request) => request.sessionID === sessionID);
+  /** Those of tasks and subagents at work: what others asked for is of no use. */
+  ofWorking(): readonly PendingRequest[] {
+    return this.all().filter(({ sessionID }) => this.isAtWork(sessionID));
   }
 
   accept(event: ServerEvent): void {
@@ -36,12 +55,23 @@ export class Requests implements Disposable {
 
   /** No request outlives the turn that asked; those of an aborted one stay on the server's list for good. */
   forget(sessionID: string): void {
-    const stale = this.of(sessionID);
+    const stale = this.all().filter((request) => request.sessionID === sessionID);
     for (const { id } of stale) this.open.delete(id);
     if (stale.length > 0) this.changes.fire();
   }
 
   dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
     this.changes.dispose();
+  }
+
+  /** What a turn asked for has no use once it has ended, nor for the next one. A subagent that is adopted works on. */
+  private follow({ id, before }: TaskChange | SubagentChange): void {
+    if (before && isAtWork(before) !== this.isAtWork(id)) this.forget(id);
+  }
+
+  private isAtWork(sessionID: string): boolean {
+    const child = this.registry.get(sessionID) ?? this.subagents.get(sessionID);
+    return child !== undefined && isAtWork(child);
   }
 }

@@ -2,7 +2,7 @@ import { messageOf, type Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { noSuchSubagent } from "./find-task.ts";
 import { Groups } from "./groups.ts";
-import type { AgentServer, Clock, Logger } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
 import {
@@ -14,6 +14,7 @@ import {
 } from "./server-model.ts";
 import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
+import type { Family } from "./tree.ts";
 
 /** How often within the time after which silence counts as a stall it is looked for. */
 const LOOKS_PER_STALL = 4;
@@ -42,7 +43,7 @@ interface Held {
 }
 
 /** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
-export class Subagents implements Disposable {
+export class Subagents implements Family<Subagent>, Disposable {
   private readonly held = new Map<string, Held>();
   private readonly heldBelow = new Groups<string, Held>();
   private readonly subscription: Disposable;
@@ -52,13 +53,10 @@ export class Subagents implements Disposable {
   readonly onDidChange: Event<SubagentChange>;
 
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    /** Milliseconds without a sign of life after which one counts as stalled; 0: never. */
-    private readonly stallWarning: () => number,
   ) {
+    const { logger } = ports;
     this.changes = new Emitter((error) => logger.error("A listener to subagent changes failed.", error));
     this.onDidChange = this.changes.event;
     this.subscription = registry.onDidChangeSession((id) => this.follow(id));
@@ -72,8 +70,7 @@ export class Subagents implements Disposable {
     return [...this.held.values()].map(({ snapshot }) => snapshot);
   }
 
-  /** Those directly below a session, in no order. */
-  childrenOf(sessionID: string): readonly Subagent[] {
+  below(sessionID: string): readonly Subagent[] {
     return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
   }
 
@@ -92,7 +89,7 @@ export class Subagents implements Disposable {
     if (!held) return;
     if (event.type === "session-status") this.acceptStatus(held, event.status);
     else if (event.type === "session-error") held.lastError = event.error;
-    else if (held.progress?.accept(event, this.clock.now())) this.change(held, () => undefined);
+    else if (held.progress?.accept(event, this.ports.clock.now())) this.change(held, () => undefined);
   }
 
   /** Brings what works up to date after a (re)connect: what went on meanwhile was not told. */
@@ -141,9 +138,9 @@ export class Subagents implements Disposable {
   /** What became a task goes on with the turn that was followed here. */
   private handOver({ session, progress, lastError }: Held): void {
     const entry = this.registry.entry(session.id);
-    if (!entry?.progress || !progress) return;
-    entry.progress = progress;
-    entry.lastError = lastError;
+    if (!entry?.turn || !progress) return;
+    entry.turn.progress = progress;
+    entry.turn.lastError = lastError;
     this.registry.progressed(entry);
   }
 
@@ -180,7 +177,7 @@ export class Subagents implements Disposable {
   }
 
   private acceptStatus(held: Held, status: SessionStatus): void {
-    const now = this.clock.now();
+    const now = this.ports.clock.now();
     const { progress, lastError } = held;
     if (status.type === "idle") {
       // It is told twice.
@@ -196,12 +193,12 @@ export class Subagents implements Disposable {
   }
 
   private listenForSilence(): void {
-    const limit = this.stallWarning();
+    const limit = this.ports.settings().stallWarning;
     const isAnyAtWork = [...this.held.values()].some(({ progress }) => progress);
     if (this.silenceTimer || limit === 0 || !isAnyAtWork) return;
-    this.silenceTimer = this.clock.after(limit / LOOKS_PER_STALL, () => {
+    this.silenceTimer = this.ports.clock.after(limit / LOOKS_PER_STALL, () => {
       this.silenceTimer = undefined;
-      const now = this.clock.now();
+      const now = this.ports.clock.now();
       for (const held of this.held.values())
         if (held.progress?.checkStall(now, limit)) this.change(held, () => undefined);
       this.listenForSilence();
@@ -211,15 +208,15 @@ export class Subagents implements Disposable {
   private async readTurn(held: Held, progress: ProgressTracker): Promise<void> {
     const { id } = held.session;
     try {
-      const messages = await this.server.messages(id);
+      const messages = await this.ports.server.messages(id);
       if (held.progress !== progress) return;
       const prompt = messages.findLastIndex(({ info }) => info.role === "user");
-      const now = this.clock.now();
+      const now = this.ports.clock.now();
       for (const { parts } of messages.slice(prompt + 1))
         for (const part of parts) progress.onPart(part, now);
       this.change(held, () => (held.startedAt = messages[prompt]?.info.created ?? held.startedAt));
     } catch (error) {
-      this.logger.warn(`What subagent ${shortID(id)} is doing could not be read: ${messageOf(error)}`);
+      this.ports.logger.warn(`What subagent ${shortID(id)} is doing could not be read: ${messageOf(error)}`);
     }
   }
 

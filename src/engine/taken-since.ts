@@ -1,5 +1,6 @@
-import { spent, type Entry, type TaskRegistry } from "./registry.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
 import { isActive, type TokenUsage } from "./task.ts";
+import { addTokens, noTokens, spent } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
 
 /** What tasks took that were at work at some time in a period. */
@@ -30,13 +31,13 @@ export function takenSince(registry: TaskRegistry, work: WorkTime, time: number,
     return isCounted;
   };
   let [tasks, launchedBefore, cost, worked] = [0, 0, 0, 0];
-  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  const tokens = noTokens();
   for (const session of registry.sessions()) {
     if (!counts(session.id)) continue;
     const entry = registry.entry(session.id);
-    const taken = entry ? spent(entry) : session;
+    const taken = spent(session, entry?.record.baseline);
     cost += taken.cost;
-    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += taken.tokens[kind];
+    addTokens(tokens, taken.tokens);
     if (!entry || !wasAtWork(entry, time)) continue;
     tasks++;
     worked += work.of(entry, now);
@@ -47,13 +48,13 @@ export function takenSince(registry: TaskRegistry, work: WorkTime, time: number,
 
 export function sumTaken(parts: readonly TakenSince[]): TakenSince {
   let [tasks, launchedBefore, cost, worked] = [0, 0, 0, 0];
-  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  const tokens = noTokens();
   for (const part of parts) {
     tasks += part.tasks;
     launchedBefore += part.launchedBefore;
     cost += part.cost;
     worked += part.worked;
-    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += part.tokens[kind];
+    addTokens(tokens, part.tokens);
   }
   return { tasks, launchedBefore, cost, tokens, worked };
 }

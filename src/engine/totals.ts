@@ -1,5 +1,5 @@
 import type { Session } from "./server-model.ts";
-import { isActive, type Task, type TokenUsage } from "./task.ts";
+import { isActive, type Spending, type Task, type TokenUsage } from "./task.ts";
 
 /** What tasks took together, everything below them included. */
 export interface Totals {
@@ -18,7 +18,7 @@ type Spender = Pick<Session, "id" | "cost" | "tokens">;
 export interface SpendingSource {
   session(id: string): Spender | undefined;
   descendantsOf(sessionID: string): readonly Spender[];
-  task(id: string): Task | undefined;
+  get(id: string): Task | undefined;
 }
 
 /** Sums over the tasks and their descendants; a session that is reached twice counts once. */
@@ -31,13 +31,13 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
   }
   let [cost, toolCalls, tasks] = [0, 0, 0];
   let [start, end] = [Infinity, 0];
-  const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  const tokens = noTokens();
   for (const session of sessions.values()) {
-    const task = source.task(session.id);
+    const task = source.get(session.id);
     // What a task took is not all that its session shows: that may have begun with what another one took.
     const taken = task ?? session;
     cost += taken.cost;
-    for (const kind of Object.keys(tokens) as (keyof TokenUsage)[]) tokens[kind] += taken.tokens[kind];
+    addTokens(tokens, taken.tokens);
     if (!task) continue;
     tasks++;
     toolCalls += task.toolCalls + (task.progress?.toolCalls ?? 0);
@@ -45,4 +45,26 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
     end = Math.max(end, isActive(task) ? now : (task.endedAt ?? task.createdAt));
   }
   return { tasks, cost, tokens, toolCalls, duration: tasks === 0 ? 0 : end - start };
+}
+
+/** What a session took itself: it may have begun with what another one took. */
+export function spent(
+  { cost, tokens }: Pick<Session, "cost" | "tokens">,
+  baseline: Spending | undefined,
+): Pick<Session, "cost" | "tokens"> {
+  if (!baseline) return { cost, tokens };
+  const own = noTokens();
+  addTokens(own, tokens);
+  addTokens(own, baseline, -1);
+  return { cost: cost - baseline.cost, tokens: own };
+}
+
+type TokenSum = { -readonly [Kind in keyof TokenUsage]: number };
+
+export function noTokens(): TokenSum {
+  return { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+}
+
+export function addTokens(sum: TokenSum, tokens: TokenUsage, times = 1): void {
+  for (const kind of Object.keys(sum) as (keyof TokenUsage)[]) sum[kind] += times * tokens[kind];
 }

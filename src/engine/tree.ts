@@ -1,7 +1,15 @@
 import { Groups } from "./groups.ts";
 
-/** Values by their IDs and by their parents, in the order in which they came. */
-export class Tree<T extends { readonly id: string }> {
+/** Values by their IDs and by their parents. */
+export interface Family<T> {
+  get(id: string): T | undefined;
+  all(): readonly T[];
+  /** Those directly below. */
+  below(parentID: string): readonly T[];
+}
+
+/** A family that is filled from outside, in the order in which its values came. */
+export class Tree<T extends { readonly id: string }> implements Family<T> {
   private readonly values = new Map<string, T>();
   /** IDs by their parents. */
   private readonly children = new Groups<string, string>();
@@ -17,7 +25,6 @@ export class Tree<T extends { readonly id: string }> {
     return [...this.values.values()];
   }
 
-  /** Those directly below. */
   below(parentID: string): readonly T[] {
     return [...this.children.of(parentID)].flatMap((id) => this.values.get(id) ?? []);
   }

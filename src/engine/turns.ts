@@ -1,8 +1,9 @@
-import { isOwnText, type HandOver, type Unstored } from "./arrival.ts";
+import { isOwnText, type HandOver } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
-import { ServerFailure, type AgentServer, type Clock, type Logger } from "./ports.ts";
+import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
@@ -29,13 +30,6 @@ const LEFT_BEHIND_MS = 10_000;
 const HEARTBEAT_MS = 12_000;
 /** A task is asked for at least this often, however sure it seems that it is at work. */
 const VOUCHED_MS = 60_000;
-
-export interface TurnSettings {
-  /** Milliseconds between polls while a task is active. */
-  readonly pollInterval: number;
-  /** Milliseconds without a sign of life after which a task counts as stalled; 0: never. */
-  readonly stallWarning: number;
-}
 
 /** Why a turn ended that was cut off with its server. */
 export const INTERRUPTED = taskError(
@@ -66,40 +60,29 @@ function promptLost({ status, isForked }: TaskRecord): TaskError {
   );
 }
 
-/** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
-interface Suspicion {
-  readonly mark: string;
-  /** When it was seen first, in milliseconds since 1970. */
-  readonly since: number;
-  readonly restarted: boolean;
-}
-
 /**
  * Finds out when the turns of active tasks have ended, and how: at once by events, otherwise by polling. An idle
  * session is only a hint; what counts is how the last message stands.
  */
 export class TurnWatcher implements Disposable {
-  private suspicions = new WeakMap<Entry, Suspicion>();
-  private readonly queued = new WeakSet<Entry>();
-  /** The prompts that are known to be stored. */
-  private readonly arrived = new WeakMap<Entry, string>();
-  /** When the stream last told that the task's session is at work, in milliseconds since 1970. */
-  private atWork = new WeakMap<Entry, number>();
   /** When the stream last told anything. */
   private heardAt = 0;
   private timer: Disposable | undefined;
   private connected = false;
 
+  private readonly server: AgentServer;
+  private readonly clock: Clock;
+
   constructor(
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly server: AgentServer,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
-    private readonly settings: () => TurnSettings,
     private readonly prompts: HandOver,
     /** Carries out what a turn's end means; called with the task's queue held. */
-    private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
-  ) {}
+    private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
+  ) {
+    this.server = ports.server;
+    this.clock = ports.clock;
+  }
 
   /** The server told something, if only that it is there. */
   hear(): void {
@@ -108,25 +91,24 @@ export class TurnWatcher implements Disposable {
 
   /** Takes in what the server tells of the session of a task. */
   accept(entry: Entry, event: ServerEvent): void {
-    if (!isActive(entry.record) || !entry.progress) return;
-    if (entry.progress.accept(event, this.clock.now())) this.registry.progressed(entry);
+    const { turn } = entry;
+    if (!turn) return;
+    const now = this.clock.now();
+    if (turn.progress.accept(event, now)) this.registry.progressed(entry);
 
     if (event.type === "session-status") {
-      this.suspicions.delete(entry);
-      if (event.status.type === "idle") {
-        this.atWork.delete(entry);
-        this.settle(entry, "hint");
-      } else {
-        this.atWork.set(entry, this.clock.now());
-      }
+      const isIdle = event.status.type === "idle";
+      turn.suspicion = undefined;
+      if (turn.kind === "working") turn.seenAtWork = isIdle ? 0 : now;
+      if (isIdle) this.settle(entry, "hint");
     } else if (event.type === "session-error") {
-      entry.lastError = event.error;
+      turn.lastError = event.error;
       this.settle(entry, "hint");
     } else if (event.type === "part-changed" && event.part.messageID === entry.record.promptMessageID) {
       if (!isOwnText(event.part)) return;
       // What went wrong before the prompt was there, such as reading a file that goes with it, ends no turn.
-      if (!this.hasArrived(entry)) entry.lastError = undefined;
-      this.noteArrival(entry);
+      if (turn.prompt.kind !== "stored") turn.lastError = undefined;
+      turn.prompt = { kind: "stored" };
     } else if (
       event.type === "message-changed" &&
       event.info.role === "assistant" &&
@@ -143,9 +125,10 @@ export class TurnWatcher implements Disposable {
     const active = this.registry.active();
     if (active.length === 0) return;
     // The server may have been another one since.
-    for (const entry of active) if (entry.unstored) entry.unstored = { ...entry.unstored, isDoubtful: true };
+    for (const { turn } of active)
+      if (turn?.prompt.kind === "sent") turn.prompt = { ...turn.prompt, isDoubtful: true };
     await Promise.all(
-      active.filter(({ record }) => !isQueued(record)).map((entry) => this.rebuildProgress(entry)),
+      active.filter(({ turn }) => turn?.kind === "working").map((entry) => this.rebuildProgress(entry)),
     );
     await this.poll(active);
     this.schedule(FIRST_POLL_MS);
@@ -159,9 +142,11 @@ export class TurnWatcher implements Disposable {
 
   disconnect(): void {
     this.connected = false;
-    this.atWork = new WeakMap();
     // What was seen before proves nothing about a server that was away.
-    this.suspicions = new WeakMap();
+    for (const { turn } of this.registry.active()) {
+      if (turn) turn.suspicion = undefined;
+      if (turn?.kind === "working") turn.seenAtWork = 0;
+    }
     this.timer?.dispose();
     this.timer = undefined;
   }
@@ -169,7 +154,7 @@ export class TurnWatcher implements Disposable {
   /** Sees to it that polling runs while a task is active, and only then. */
   watch(): void {
     if (this.timer && this.registry.active().length > 0) return;
-    this.schedule(this.settings().pollInterval);
+    this.schedule(this.ports.settings().pollInterval);
   }
 
   dispose(): void {
@@ -183,26 +168,28 @@ export class TurnWatcher implements Disposable {
     this.timer = this.clock.after(delay, () => {
       this.timer = undefined;
       const active = this.registry.active();
-      this.noteStalls(active.filter((entry) => this.isVouchedFor(entry)));
+      this.noteStalls(active.filter(({ turn }) => this.isVouchedFor(turn)));
       void this.poll(active.filter((entry) => this.isDue(entry))).finally(() => this.watch());
     });
   }
 
   /** Whether polling has to ask for the task. One that waits is asked for only until its prompt is known to be there. */
-  private isDue(entry: Entry): boolean {
-    return isQueued(entry.record) ? !this.hasArrived(entry) : !this.isVouchedFor(entry);
+  private isDue({ turn }: Entry): boolean {
+    return turn?.kind === "queued" ? turn.prompt.kind !== "stored" : !this.isVouchedFor(turn);
   }
 
   /** The stream told that the task is at work, and would have told its end. */
-  private isVouchedFor(entry: Entry): boolean {
+  private isVouchedFor(turn: RunningTurn | undefined): boolean {
     const now = this.clock.now();
-    return now - this.heardAt < HEARTBEAT_MS && now - (this.atWork.get(entry) ?? 0) < VOUCHED_MS;
+    const seenAtWork = turn?.kind === "working" ? turn.seenAtWork : 0;
+    return now - this.heardAt < HEARTBEAT_MS && now - seenAtWork < VOUCHED_MS;
   }
 
   private noteStalls(entries: readonly Entry[]): void {
     const now = this.clock.now();
     for (const entry of entries)
-      if (entry.progress?.checkStall(now, this.settings().stallWarning)) this.registry.progressed(entry);
+      if (entry.turn?.progress.checkStall(now, this.ports.settings().stallWarning))
+        this.registry.progressed(entry);
   }
 
   private async poll(entries: readonly Entry[]): Promise<void> {
@@ -211,13 +198,13 @@ export class TurnWatcher implements Disposable {
     try {
       statuses = await this.server.statuses();
     } catch (error) {
-      this.logger.warn(`Polling failed: ${messageOf(error)}`);
+      this.ports.logger.warn(`Polling failed: ${messageOf(error)}`);
       return;
     }
     for (const entry of entries) {
       const status = statuses.get(entry.record.id);
       if (status && status.type !== "idle") {
-        this.suspicions.delete(entry);
+        if (entry.turn) entry.turn.suspicion = undefined;
         this.noteStalls([entry]);
       } else {
         this.settle(entry, "poll");
@@ -227,23 +214,24 @@ export class TurnWatcher implements Disposable {
 
   /** Reads how the turn stands, once however often it is asked before the answer, and ends the task where it has ended. */
   private settle(entry: Entry, source: "hint" | "poll"): void {
-    if (!this.connected || this.queued.has(entry)) return;
-    this.queued.add(entry);
+    const { turn } = entry;
+    if (!this.connected || !turn || turn.isBeingRead) return;
+    turn.isBeingRead = true;
     entry.serial
       .run(async () => {
-        this.queued.delete(entry);
+        turn.isBeingRead = false;
         const { record } = entry;
         if (!isActive(record)) return;
-        const turn = await currentTurn(this.server, record);
-        const event = await this.interpret(entry, turn, source);
+        const reading = await currentTurn(this.server, record);
+        const event = await this.interpret(entry, reading, source);
         // It may have been written meanwhile; then that record stands.
-        if (event && entry.record === record) await this.end(entry, event);
+        if (event && entry.record === record) await this.ending.end(entry, event);
       })
       .catch((error: unknown) => {
-        this.queued.delete(entry);
         if (error instanceof ServerFailure && error.reason === "not-found")
           this.registry.forget(entry.record.id);
-        else this.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
+        else
+          this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
       });
   }
 
@@ -269,57 +257,49 @@ export class TurnWatcher implements Disposable {
   ): Promise<TaskEvent | undefined> {
     const { kind } = turn;
     const now = this.clock.now();
-    const { unstored } = entry;
+    const sent = sentPrompt(entry);
     if (kind === "unanswered") {
-      this.noteArrival(entry);
-    } else if (unstored?.isDoubtful) {
-      await this.prompts.giveAgain(entry, unstored);
-      if (!entry.unstored?.isDoubtful) return undefined;
-    } else if (unstored && mayBeStoredYet(unstored, entry.lastError, now)) {
+      if (entry.turn) entry.turn.prompt = { kind: "stored" };
+    } else if (sent?.isDoubtful) {
+      await this.prompts.giveAgain(entry, sent);
+      if (!sentPrompt(entry)?.isDoubtful) return undefined;
+    } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) {
       return undefined;
     }
-    if (entry.lastError) {
+    const lastError = entry.turn?.lastError;
+    if (lastError) {
       if (!(await this.isOver(entry, turn))) return undefined;
-      if (source === "hint" && !this.hasArrived(entry)) {
+      if (source === "hint" && entry.turn?.prompt.kind !== "stored") {
         // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
-      return entry.lastError.name === "MessageAbortedError"
+      return lastError.name === "MessageAbortedError"
         ? { type: "cancelled", at: now }
-        : failed(now, entry.lastError);
+        : failed(now, lastError);
     }
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
-    if (kind === "unanswered" && !this.suspicions.get(entry)?.restarted) {
-      this.suspicions.set(entry, { mark: kind, since: now, restarted: true });
+    const suspicion = entry.turn?.suspicion;
+    if (entry.turn && kind === "unanswered" && !suspicion?.restarted) {
+      entry.turn.suspicion = { mark: kind, since: now, restarted: true };
       const { id, agent, model, promptMessageID } = entry.record;
       await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
       return undefined;
     }
-    const hasHadItsTime = unstored && !unstored.isDoubtful;
-    const since = this.suspicions.get(entry)?.since ?? now;
+    const hasHadItsTime = sent && !sent.isDoubtful;
+    const since = suspicion?.since ?? now;
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    const isLaunch = unstored && entry.record.status !== "resumed";
+    const isLaunch = sent && entry.record.status !== "resumed";
     return kind === "unanswered" || isLaunch
       ? failed(now, NEVER_STARTED)
       : { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
   }
 
-  private hasArrived(entry: Entry): boolean {
-    return this.arrived.get(entry) === entry.record.promptMessageID;
-  }
-
-  private noteArrival(entry: Entry): void {
-    this.arrived.set(entry, entry.record.promptMessageID);
-    entry.unstored = undefined;
-  }
-
-  private confirmed(entry: Entry, mark: string): boolean {
-    const before = this.suspicions.get(entry);
-    if (before?.mark === mark) return true;
-    this.suspicions.set(entry, { mark, since: this.clock.now(), restarted: false });
+  private confirmed({ turn }: Entry, mark: string): boolean {
+    if (!turn || turn.suspicion?.mark === mark) return true;
+    turn.suspicion = { mark, since: this.clock.now(), restarted: false };
     return false;
   }
 
@@ -339,10 +319,11 @@ export class TurnWatcher implements Disposable {
 
   /** What the turn did so far was not seen by this process. */
   private async rebuildProgress(entry: Entry): Promise<void> {
-    const { progress, record } = entry;
+    const { turn, record } = entry;
+    const progress = turn?.progress;
     try {
       const messages = await this.server.messages(record.id);
-      if (!progress || entry.progress !== progress) return;
+      if (!progress || entry.turn?.progress !== progress) return;
       const prompt = messages.findIndex(({ info }) => info.id === record.promptMessageID);
       // What a fork inherited is not its own work.
       if (prompt === -1) return;
@@ -351,13 +332,15 @@ export class TurnWatcher implements Disposable {
         for (const part of parts) progress.onPart(part, now);
       this.registry.progressed(entry);
     } catch (error) {
-      this.logger.warn(`The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`);
+      this.ports.logger.warn(
+        `The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`,
+      );
     }
   }
 }
 
 /** Whether the server may still be about to store a prompt that it took. */
-function mayBeStoredYet({ prompt, at }: Unstored, error: AgentError | undefined, now: number): boolean {
+function mayBeStoredYet({ prompt, at }: SentPrompt, error: AgentError | undefined, now: number): boolean {
   const hasFiles = (prompt.files ?? []).length > 0;
   // A file that cannot be read keeps no prompt from being stored; any other error does.
   if (error && !hasFiles) return false;

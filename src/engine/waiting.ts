@@ -15,7 +15,7 @@ export interface WaitOptions {
 
 /** What tells of tasks as they change. */
 export interface TaskSource {
-  task(id: string): Task | undefined;
+  get(id: string): Task | undefined;
   readonly onDidChange: Event<TaskChange>;
 }
 
@@ -30,7 +30,7 @@ export function waitForEnd(
   { mode = "all", timeout, signal }: WaitOptions,
 ): Promise<void> {
   const hasEnded = (id: string): boolean => {
-    const task = source.task(id);
+    const task = source.get(id);
     return !task || !isActive(task);
   };
   const isOver = (): boolean =>

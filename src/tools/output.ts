@@ -1,4 +1,4 @@
-import { RESULT_MARK, type ReceivedResult } from "../engine/notices.ts";
+import { RESULT_MARK, type ReceivedResult } from "../engine/received-result.ts";
 import { blockingTime } from "../engine/waiting.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { findTask, shortIDs } from "./own-tasks.ts";

@@ -6,7 +6,7 @@ import { createServer as createSocketServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { publishEntry } from "../../src/bridge/endpoint-entries.ts";
 import { Refusal } from "../../src/engine/errors.ts";
-import { RESULT_MARK } from "../../src/engine/notices.ts";
+import { RESULT_MARK } from "../../src/engine/received-result.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
 import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
 import {

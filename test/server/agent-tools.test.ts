@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
-import { RESULT_MARK } from "../../src/engine/notices.ts";
+import { RESULT_MARK } from "../../src/engine/received-result.ts";
 import type { AgentServer as EngineServer } from "../../src/engine/ports.ts";
 import { shortID, type Task } from "../../src/engine/task.ts";
 import type { ToolName } from "../../src/tools/tool.ts";

@@ -8,7 +8,7 @@ import {
   type EngineWindow,
   type EngineWindowOptions,
 } from "../support/engine.ts";
-import type { TombstoneStore } from "../../src/engine/registry.ts";
+import type { TombstoneStore } from "../../src/engine/ports.ts";
 import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
 import { remembered } from "../support/remembered.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";

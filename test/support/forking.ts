@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ForkSettings } from "../../src/engine/fork/builder.ts";
+import type { ForkSettings } from "../../src/engine/settings.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Message, Prompt } from "../../src/engine/server-model.ts";

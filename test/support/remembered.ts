@@ -1,4 +1,4 @@
-import type { TombstoneStore } from "../../src/engine/registry.ts";
+import type { TombstoneStore } from "../../src/engine/ports.ts";
 
 /** What a window remembers beyond its end, in memory. */
 export function remembered(): TombstoneStore {

@@ -1,22 +1,18 @@
 import { Refusal } from "../errors.ts";
 import type { CancelSignal } from "../event.ts";
-import { freshID, type Random } from "../ids.ts";
-import { ServerFailure, type AgentServer, type Clock } from "../ports.ts";
+import { freshID } from "../ids.ts";
+import { ServerFailure, type EnginePorts } from "../ports.ts";
 import { sentence } from "../sentence.ts";
 import type { Message, Session } from "../server-model.ts";
+import type { ForkSettings } from "../settings.ts";
 import type { ForkRange, TaskRecord } from "../task.ts";
-import type { TokenCounter } from "../token-counter.ts";
 import { answerText } from "../turn.ts";
 import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
 import { inheritedHistory, unknownMessage } from "./history.ts";
-import { planFork, type ForkOptions, type ForkPlan } from "./plan.ts";
+import { planFork, type ForkPlan } from "./plan.ts";
 import { forkPreamble } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
-
-export interface ForkSettings extends CutLimits {
-  readonly strategy: ForkOptions["strategy"];
-}
 
 /** Which conversation a task is to inherit, and how much of it. */
 export interface ForkRequest extends ForkRange {
@@ -45,16 +41,20 @@ export interface ForkOpening {
   readonly prepared: PreparedFork | undefined;
 }
 
+interface ForkPorts extends Pick<EnginePorts, "server" | "tokens" | "clock" | "random"> {
+  readonly settings: () => { readonly fork: ForkSettings };
+}
+
 /** Gives a new session the conversation of another one, cut to fit. */
 export class ForkBuilder {
+  private readonly server: EnginePorts["server"];
+
   constructor(
-    private readonly server: AgentServer,
-    private readonly counter: TokenCounter,
-    private readonly clock: Clock,
-    private readonly random: Random,
-    private readonly settings: () => ForkSettings,
-    private readonly sessionOf: (sessionID: string) => Session | undefined,
-  ) {}
+    private readonly ports: ForkPorts,
+    private readonly sessions: { session(id: string): Session | undefined },
+  ) {
+    this.server = ports.server;
+  }
 
   /**
    * Decides how the fork begins: at once, unless a copy may be right, which takes reading and cutting the conversation.
@@ -80,11 +80,11 @@ export class ForkBuilder {
     const cut = await cutHistory(
       inheritedHistory(source, request, prompt),
       limits,
-      this.counter,
+      this.ports.tokens,
       signal,
       (cut) => `${forkPreamble(cut, facts)}\n\n${TRANSCRIPT_LEGEND}\n\n`,
     );
-    const { strategy: wanted } = this.settings();
+    const { strategy: wanted } = this.ports.settings().fork;
     // A copy takes over what the messages took, by which the server would compact it before its first answer.
     const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
     const hasReplay = await this.server.canWriteHistory();
@@ -117,8 +117,9 @@ export class ForkBuilder {
         await this.server.removeMessages(task.id);
       }
     }
+    const { clock, random } = this.ports;
     await this.server.prompt(task.id, {
-      messageID: freshID("msg", this.clock.now(), this.random),
+      messageID: freshID("msg", clock.now(), random),
       agent: task.agent,
       model: task.model,
       parts: [{ text: asText(cut.messages), synthetic: true }],
@@ -128,7 +129,7 @@ export class ForkBuilder {
 
   private check(request: ForkRequest): void {
     requireLimits(this.limits(request));
-    if (!this.sessionOf(request.sourceSessionID)) throw unknownSource();
+    if (!this.sessions.session(request.sourceSessionID)) throw unknownSource();
   }
 
   /** Asks for the two messages alone: reading the whole conversation may take long. */
@@ -145,7 +146,7 @@ export class ForkBuilder {
 
   /** Writing a conversation anew is quicker than the server's copy, however short it is. */
   private async mayCopy(): Promise<boolean> {
-    const { strategy } = this.settings();
+    const { strategy } = this.ports.settings().fork;
     return strategy === "fork" || (strategy === "auto" && !(await this.server.canWriteHistory()));
   }
 
@@ -158,7 +159,7 @@ export class ForkBuilder {
   }
 
   private limits({ maxToolResultChars, maxTokens }: ForkRequest): CutLimits {
-    const settings = this.settings();
+    const settings = this.ports.settings().fork;
     return {
       maxToolResultChars: maxToolResultChars ?? settings.maxToolResultChars,
       maxTokens: maxTokens ?? settings.maxTokens,
@@ -166,7 +167,7 @@ export class ForkBuilder {
   }
 
   private facts({ sourceSessionID }: ForkRequest): { readonly sourceTitle: string | undefined } {
-    return { sourceTitle: this.sessionOf(sourceSessionID)?.title };
+    return { sourceTitle: this.sessions.session(sourceSessionID)?.title };
   }
 
   /** The messages to write: what comes as text is the first, dated before the others. */
@@ -175,9 +176,10 @@ export class ForkBuilder {
     { asText: older, native }: Extract<ForkPlan, { kind: "replay" }>,
   ): readonly Message[] {
     if (older.length === 0) return native;
-    const created = (native[0]?.info.created ?? this.clock.now()) - 1;
-    const messageID = freshID("msg", created, this.random);
-    const place = { sessionID: id, messageID, id: freshID("prt", created, this.random) };
+    const { clock, random } = this.ports;
+    const created = (native[0]?.info.created ?? clock.now()) - 1;
+    const messageID = freshID("msg", created, random);
+    const place = { sessionID: id, messageID, id: freshID("prt", created, random) };
     const text: Message = {
       info: {
         role: "user",

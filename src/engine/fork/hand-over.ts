@@ -1,7 +1,7 @@
 import { isStored, partsOf, type HandOver } from "../arrival.ts";
 import { messageOf, Refusal, textOf } from "../errors.ts";
 import { Cancellation } from "../event.ts";
-import type { AgentServer, Clock, Logger } from "../ports.ts";
+import type { EnginePorts } from "../ports.ts";
 import type { Entry } from "../registry.ts";
 import { sentence } from "../sentence.ts";
 import type { PromptFile } from "../server-model.ts";
@@ -22,40 +22,29 @@ export interface ForkHandOverInput {
 
 /** Fills the sessions of forked tasks and gives them their prompts, while their IDs are known already. */
 export class ForkHandOver {
-  private readonly building = new Map<Entry, Cancellation>();
-
   constructor(
-    private readonly builder: () => Promise<ForkBuilder>,
-    private readonly server: AgentServer,
+    private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
+    private readonly builder: ForkBuilder,
     private readonly prompts: HandOver,
-    private readonly clock: Clock,
-    private readonly logger: Logger,
     /** Ends a task; called with its queue held. */
-    private readonly end: (entry: Entry, event: TaskEvent) => Promise<void>,
+    private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {}
 
   /**
-   * Never rejects: what fails ends the task. The task's queue is held meanwhile; {@link cancel} shortens it. Where it is
-   * under way already, that one counts.
+   * Never rejects: what fails ends the task. The task's queue is held meanwhile; building can be cancelled. Where it
+   * is under way already, that one counts.
    */
   async run(entry: Entry, input: ForkHandOverInput): Promise<void> {
-    if (this.building.has(entry)) return;
+    if (entry.turn?.prompt.kind === "building") return;
     const cancellation = new Cancellation();
-    this.building.set(entry, cancellation);
+    if (entry.turn) entry.turn.prompt = { kind: "building", cancellation };
     try {
       await entry.serial.run(() => this.build(entry, input, cancellation));
     } catch (error) {
-      this.logger.warn(`Fork ${shortID(entry.record.id)} was left as it is: ${messageOf(error)}`);
+      this.ports.logger.warn(`Fork ${shortID(entry.record.id)} was left as it is: ${messageOf(error)}`);
     } finally {
-      this.building.delete(entry);
+      endBuilding(entry);
     }
-  }
-
-  /** The task is about to be cancelled. False: it has its prompt, or is just being given it. */
-  cancel(entry: Entry): boolean {
-    const cancellation = this.building.get(entry);
-    cancellation?.cancel();
-    return cancellation !== undefined;
   }
 
   private async build(entry: Entry, input: ForkHandOverInput, { signal }: Cancellation): Promise<void> {
@@ -63,13 +52,12 @@ export class ForkHandOver {
     const { record } = entry;
     let prepared: PreparedFork;
     try {
-      const builder = await this.builder();
       if (!opening && !(await this.clear(record))) return;
-      prepared = opening?.prepared ?? (await builder.prepare(request, prompt, signal));
-      if (!opening?.copies && !signal.aborted) await builder.write(record, prepared);
+      prepared = opening?.prepared ?? (await this.builder.prepare(request, prompt, signal));
+      if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.
-      this.building.delete(entry);
+      endBuilding(entry);
       await this.prompts.give(entry, {
         text: input.prompt,
         preamble: prepared.preamble,
@@ -84,20 +72,22 @@ export class ForkHandOver {
 
   /** Removes what was left behind. False: nothing was, as the prompt has arrived after all or may have. */
   private async clear(record: TaskRecord): Promise<boolean> {
-    if ((await isStored(this.server, record)) !== false) return false;
-    await this.server.removeMessages(record.id);
+    const { server } = this.ports;
+    if ((await isStored(server, record)) !== false) return false;
+    await server.removeMessages(record.id);
     return true;
   }
 
   /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
   private async abandon(entry: Entry, { prompt, files }: ForkHandOverInput): Promise<void> {
+    const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
-      await this.server.removeMessages(id);
+      await server.removeMessages(id);
       const parts = partsOf(messageID, [{ text: prompt }]);
-      await this.server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
+      await server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {
-      this.logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);
+      logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);
     }
   }
 
@@ -108,10 +98,14 @@ export class ForkHandOver {
       cause instanceof Refusal
         ? sentence("The conversation could not be handed over: {0}", reason)
         : sentence("The conversation could not be handed over: {0} Retry it as a new task.", reason);
-    return this.end(entry, {
+    return this.ending.end(entry, {
       type: "turn-failed",
-      at: this.clock.now(),
+      at: this.ports.clock.now(),
       error: taskError("ForkFailed", what),
     });
   }
+}
+
+function endBuilding({ turn }: Entry): void {
+  if (turn?.prompt.kind === "building") turn.prompt = { kind: "unknown" };
 }

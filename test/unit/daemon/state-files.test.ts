@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StateFile } from "../../../src/daemon/state-files.ts";
-import type { Tombstone } from "../../../src/engine/registry.ts";
+import type { Tombstone } from "../../../src/engine/find-task.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { tempDir } from "../../support/temp.ts";
 import { settings } from "../rpc/fake-host.ts";

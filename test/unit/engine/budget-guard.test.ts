@@ -69,7 +69,7 @@ describe("the budget guard", () => {
 
   async function change({ engine }: MemoryWindow, next: Budget): Promise<void> {
     budget = next;
-    await engine.settingsChanged();
+    engine.settingsChanged();
     await settled();
   }
 

@@ -28,7 +28,7 @@ export class EngineFeed {
       connection: kind === "connected" ? { kind, url: "http://memory", version: "1", own: true } : { kind },
       sessions: engine.sessions().map(mirrored),
       tasks: engine.allTasks(),
-      subagents: engine.allSubagents(),
+      subagents: engine.subagents.all(),
       requests: this.requests(),
       tombstones: this.tombstones(),
     });
@@ -43,11 +43,11 @@ export class EngineFeed {
   }
 
   private requests() {
-    return this.engine.allRequests();
+    return this.engine.requests;
   }
 
   private tombstones() {
-    return this.engine["registry"]["tombstones"];
+    return this.engine["tombstones"];
   }
 }
 

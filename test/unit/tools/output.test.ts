@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RESULT_MARK } from "../../../src/engine/notices.ts";
+import { RESULT_MARK } from "../../../src/engine/received-result.ts";
 import type { QuestionRequest } from "../../../src/engine/server-model.ts";
 import { settled } from "../../support/manual-clock.ts";
 import { ToolWindow } from "./tool-window.ts";

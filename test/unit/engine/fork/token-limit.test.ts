@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { Tiktoken } from "js-tiktoken/lite";
 import o200k from "js-tiktoken/ranks/o200k_base";
-import { ForkBuilder, type ForkSettings } from "../../../../src/engine/fork/builder.ts";
+import { ForkBuilder } from "../../../../src/engine/fork/builder.ts";
+import type { ForkSettings } from "../../../../src/engine/settings.ts";
 import type { Message, Part } from "../../../../src/engine/server-model.ts";
 import type { TokenCounter } from "../../../../src/engine/token-counter.ts";
 import { TextTokens } from "../../../../src/tokens/text-tokens.ts";
@@ -33,7 +34,7 @@ describe("the token limit of a fork, with the real tokenizer", function () {
     const child = await server.createSession({ title: "Child", agent: "build" });
     await server.writeHistory(source.id, messages);
     server.canWriteHistory = () => Promise.resolve(hasReplay);
-    const settings = {
+    const fork = {
       maxToolResultChars: 1_500,
       maxTokens: 100_000,
       strategy: "replay",
@@ -41,12 +42,8 @@ describe("the token limit of a fork, with the real tokenizer", function () {
     } as const;
     const clock = new ManualClock();
     const builder = new ForkBuilder(
-      server,
-      counter,
-      clock,
-      Math.random,
-      () => settings,
-      () => source,
+      { server, tokens: counter, clock, random: Math.random, settings: () => ({ fork }) },
+      { session: () => source },
     );
     const prepared = await builder.prepare({ sourceSessionID: source.id });
     await builder.write(record({ id: child.id, agent: "build" }), prepared);

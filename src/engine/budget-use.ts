@@ -1,0 +1,88 @@
+import {
+  batchIsFull,
+  exceeded,
+  hasNoRoom,
+  isOverAlready,
+  isUsedUp,
+  mostUsed,
+  mostUsedOf,
+  requireCeilings,
+  tokenSum,
+  type Taken,
+} from "./budget.ts";
+import type { Budget, CeilingUse } from "./ceiling.ts";
+import type { Clock } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Subagent } from "./subagent.ts";
+import type { TaskError } from "./task.ts";
+import { totals } from "./totals.ts";
+import type { WorkTime } from "./work-time.ts";
+
+/** How far tasks and batches have used their ceilings, and whether there is room for more. */
+export class BudgetUse {
+  constructor(
+    private readonly registry: TaskRegistry,
+    private readonly work: WorkTime,
+    private readonly clock: Clock,
+    private readonly settings: () => { readonly budget: Budget },
+  ) {}
+
+  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no ceiling can be read. */
+  requireRoom(parentSessionID: string, batchID: string): void {
+    const { budget } = this.settings();
+    requireCeilings(budget);
+    const use = this.ofBatch(budget, parentSessionID, batchID);
+    if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
+  }
+
+  /** Throws a {@link Refusal} where a task has no room for another turn. */
+  requireRoomFor(entry: Entry): void {
+    requireCeilings(this.settings().budget);
+    const use = this.of(entry);
+    if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
+  }
+
+  /** Throws a {@link Refusal} where a subagent at work would be stopped as soon as it is a task, in a batch of its own. */
+  requireRoomToAdopt({ id, startedAt }: Subagent): void {
+    const { budget } = this.settings();
+    const now = this.clock.now();
+    const { cost, tokens } = totals(this.registry, [id], now);
+    const taken = { cost, tokens: tokenSum(tokens), minutes: (now - startedAt) / 60_000 };
+    const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
+    if (use && isUsedUp(use)) throw isOverAlready(id, use);
+  }
+
+  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no ceiling was used up. */
+  reachedBy(entry: Entry, at: number): TaskError | undefined {
+    const use = this.of(entry, at);
+    return use && isUsedUp(use) ? exceeded(use) : undefined;
+  }
+
+  ofTask(budget: Budget, entry: Entry, at?: number): CeilingUse | undefined {
+    return mostUsed(budget, "task", () => this.taken([entry], at));
+  }
+
+  ofBatch(budget: Budget, parentSessionID: string, batchID: string, at?: number): CeilingUse | undefined {
+    return mostUsed(budget, "batch", () => {
+      const tasks = this.registry.tasksOf(parentSessionID);
+      return this.taken(
+        tasks.filter(({ record }) => record.batchID === batchID),
+        at,
+      );
+    });
+  }
+
+  private of(entry: Entry, at?: number): CeilingUse | undefined {
+    const { budget } = this.settings();
+    const { parentSessionID, batchID } = entry.record;
+    return mostUsedOf([this.ofTask(budget, entry, at), this.ofBatch(budget, parentSessionID, batchID, at)]);
+  }
+
+  /** What is below the tasks costs for them; how long it worked is not added to their own time. */
+  private taken(entries: readonly Entry[], at = this.clock.now()): Taken {
+    const ids = entries.map(({ record }) => record.id);
+    const { cost, tokens } = totals(this.registry, ids, at);
+    const worked = entries.reduce((sum, entry) => sum + this.work.of(entry, at), 0);
+    return { cost, tokens: tokenSum(tokens), minutes: worked / 60_000 };
+  }
+}

@@ -1,0 +1,93 @@
+import { Adoption } from "./adoption.ts";
+import { HandOver } from "./arrival.ts";
+import { BudgetGuard } from "./budget-guard.ts";
+import { BudgetUse } from "./budget-use.ts";
+import { Catalog } from "./catalog.ts";
+import { Ending } from "./ending.ts";
+import type { Disposable } from "./event.ts";
+import { ForkBuilder } from "./fork/builder.ts";
+import { ForkHandOver } from "./fork/hand-over.ts";
+import { Launcher } from "./launcher.ts";
+import { LiveTranscripts } from "./live-transcripts.ts";
+import { Notices } from "./notices.ts";
+import type { EnginePorts } from "./ports.ts";
+import { LaunchQueue } from "./queue.ts";
+import { TaskRegistry } from "./registry.ts";
+import { Requests } from "./requests.ts";
+import { Resume } from "./resume.ts";
+import { Subagents } from "./subagents.ts";
+import { Synchronizer } from "./synchronizer.ts";
+import { isActive } from "./task.ts";
+import { TurnWatcher } from "./turns.ts";
+import { WorkTime } from "./work-time.ts";
+
+export type EngineParts = ReturnType<typeof createParts>;
+
+/** Makes what an engine consists of, each part with those that it uses. */
+export function createParts(ports: EnginePorts) {
+  const { server, clock, logger, settings } = ports;
+  // What is known.
+  const registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
+  const subagents = new Subagents(ports, registry);
+  const requests = new Requests(registry, subagents, logger);
+  const catalog = new Catalog(server);
+  const work = new WorkTime(registry, requests, clock, logger);
+  const budget = new BudgetUse(registry, work, clock, settings);
+  // How a turn ends.
+  const notices = new Notices(ports, registry, catalog);
+  const ending = new Ending(ports, registry, notices, work, budget);
+  const prompts = new HandOver(server, clock);
+  const turns = new TurnWatcher(ports, registry, prompts, ending);
+  const guard = new BudgetGuard(ports, registry, work, budget, ending);
+  // How one begins.
+  const queue = new LaunchQueue(ports, registry);
+  const forks = new ForkBuilder(ports, registry);
+  const forkHandOver = new ForkHandOver(ports, forks, prompts, ending);
+  const adoption = new Adoption(ports, registry, subagents, budget, turns);
+  const parts = { ...ports, registry, subagents, catalog, budget, notices, prompts, turns, queue, ending };
+  const launcher = new Launcher({ ...parts, forks, forkHandOver });
+  const resume = new Resume({ ...parts, adoption });
+  const transcripts = new LiveTranscripts(server, logger);
+  const synchronizer = new Synchronizer({ ...parts, requests, guard, transcripts });
+  const subscriptions = [
+    registry.onDidFindDiscarded((id) => void launcher.remove(id)),
+    registry.onWillLose((entry) => ending.lose(entry)),
+    registry.onDidChange(({ id, after }) => {
+      const lost = after ? undefined : registry.lost().find(({ record }) => record.id === id);
+      if (lost) notices.deliverSoon(lost);
+    }),
+    registry.onDidChange(({ before, after }) => {
+      if (!before || !isActive(before) || (after && isActive(after))) return;
+      // Every end frees a slot, and the last one lets polling rest.
+      queue.pump();
+      turns.watch();
+    }),
+  ];
+  /** In the order in which they end. */
+  const disposables: readonly Disposable[] = [
+    synchronizer,
+    ...subscriptions,
+    turns,
+    guard,
+    work,
+    queue,
+    notices,
+    transcripts,
+    requests,
+    subagents,
+    registry,
+  ];
+  return {
+    ...parts,
+    requests,
+    work,
+    guard,
+    forks,
+    adoption,
+    launcher,
+    resume,
+    transcripts,
+    synchronizer,
+    disposables,
+  };
+}

@@ -1,0 +1,217 @@
+import type { BudgetGuard } from "./budget-guard.ts";
+import type { Catalog } from "./catalog.ts";
+import type { Ending } from "./ending.ts";
+import { messageOf } from "./errors.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
+import type { LiveTranscripts } from "./live-transcripts.ts";
+import type { Notices } from "./notices.ts";
+import type { AgentServer, Logger } from "./ports.ts";
+import type { LaunchQueue } from "./queue.ts";
+import type { TaskRegistry } from "./registry.ts";
+import type { Requests } from "./requests.ts";
+import {
+  sessionOf,
+  type Part,
+  type PendingRequest,
+  type ServerEvent,
+  type Session,
+  type SessionStatus,
+} from "./server-model.ts";
+import type { Subagents } from "./subagents.ts";
+import { isActive, type Task } from "./task.ts";
+import type { TurnWatcher } from "./turns.ts";
+
+const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
+
+/** A task whose agent the server refused a subagent. */
+export interface RefusedSubagent {
+  readonly task: Task;
+  /** How many levels below a session the server would have to allow. */
+  readonly depth: number;
+}
+
+interface SynchronizerParts {
+  readonly server: AgentServer;
+  readonly logger: Logger;
+  readonly registry: TaskRegistry;
+  readonly subagents: Subagents;
+  readonly requests: Requests;
+  readonly catalog: Catalog;
+  readonly turns: TurnWatcher;
+  readonly guard: BudgetGuard;
+  readonly ending: Ending;
+  readonly notices: Notices;
+  readonly queue: LaunchQueue;
+  readonly transcripts: LiveTranscripts;
+}
+
+/**
+ * Keeps the engine equal to the server: by lists at each connect, and by events in between, each of which goes to the
+ * parts that it is about.
+ */
+export class Synchronizer implements Disposable {
+  private connected = false;
+  /** Whether this engine knew its tasks before. */
+  private tookUp = false;
+  /** Counts connects and disconnects: one that was overtaken stops. */
+  private attempt = 0;
+  /** Events that came during a connect; undefined at other times. */
+  private early: ServerEvent[] | undefined;
+  private readonly subscription: Disposable;
+  private readonly refusals: Emitter<RefusedSubagent>;
+  /** The server's configuration allows no subagents as deep as those of this task. */
+  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+
+  constructor(private readonly parts: SynchronizerParts) {
+    const { server, logger } = parts;
+    this.refusals = new Emitter((error) => logger.error("A listener to refusals failed.", error));
+    this.onDidRefuseSubagent = this.refusals.event;
+    this.subscription = server.onEvent((event) => this.accept(event));
+  }
+
+  /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
+  async connect(): Promise<void> {
+    const { server, catalog, registry, subagents, notices, queue, transcripts } = this.parts;
+    const attempt = ++this.attempt;
+    catalog.forget();
+    const knownBefore = registry.sessions().map(({ id }) => id);
+    // What happens while the lists are on their way is newer than they are.
+    this.early ??= [];
+    try {
+      const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
+      if (attempt !== this.attempt) return;
+      this.applySessions(sessions, knownBefore);
+      const statuses = subagents.isEmpty() ? NO_STATUSES : await server.statuses();
+      if (attempt !== this.attempt) return;
+      this.applyRequests(requests, statuses);
+    } finally {
+      if (attempt === this.attempt) this.replayEarly();
+    }
+    this.connected = true;
+    notices.connect();
+    queue.connect();
+    subagents.catchUp();
+    await Promise.all([this.takeUp(), transcripts.reload()]);
+  }
+
+  /** The connection is lost: what needs it rests until the next {@link connect}. */
+  disconnect(): void {
+    const { subagents, turns, guard, notices, queue } = this.parts;
+    this.connected = false;
+    this.attempt++;
+    queue.disconnect();
+    this.replayEarly();
+    subagents.disconnect();
+    turns.disconnect();
+    guard.disconnect();
+    notices.disconnect();
+  }
+
+  /** What waits may have a slot now, and what works another ceiling. */
+  settingsChanged(): void {
+    if (!this.connected) return;
+    this.parts.guard.connect(true);
+    this.parts.queue.pump();
+  }
+
+  /** Takes in what the server tells, or what is known before it does. */
+  accept(event: ServerEvent): void {
+    this.parts.turns.hear();
+    if (this.early) this.early.push(event);
+    else this.handle(event);
+  }
+
+  dispose(): void {
+    // What is still under way begins nothing any more.
+    this.connected = false;
+    this.attempt++;
+    this.subscription.dispose();
+    this.refusals.dispose();
+  }
+
+  private applySessions(sessions: readonly Session[], knownBefore: readonly string[]): void {
+    const { registry } = this.parts;
+    const there = new Set(sessions.map(({ id }) => id));
+    for (const id of knownBefore) if (!there.has(id)) registry.forget(id);
+    for (const session of sessions) registry.adopt(session);
+  }
+
+  private applyRequests(
+    pending: readonly PendingRequest[],
+    statuses: ReadonlyMap<string, SessionStatus>,
+  ): void {
+    const { registry, subagents, requests } = this.parts;
+    const open = new Set(pending.map(({ id }) => id));
+    for (const entry of registry.active())
+      if (entry.turn?.progress.keepRequests(open)) registry.progressed(entry);
+    // Before the requests, as those of a turn that began or ended are forgotten.
+    subagents.resync(statuses, open);
+    requests.replace(pending);
+    for (const request of pending) this.handle({ type: "request-asked", request });
+  }
+
+  private replayEarly(): void {
+    const early = this.early ?? [];
+    this.early = undefined;
+    for (const event of early) this.handle(event);
+  }
+
+  /** Does what was left undone. */
+  private async takeUp(): Promise<void> {
+    const { guard, turns, notices, ending, queue } = this.parts;
+    guard.connect(this.tookUp);
+    this.tookUp = true;
+    await this.loseMissing();
+    if (!this.connected) return;
+    await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts()]);
+    queue.pump();
+  }
+
+  /** Tasks whose session was deleted while no process watched. */
+  private async loseMissing(): Promise<void> {
+    const { server, registry, logger } = this.parts;
+    try {
+      for (const record of registry.missing()) if (!(await server.session(record.id))) registry.lose(record);
+    } catch (error) {
+      logger.warn(`Which tasks are gone could not be read: ${messageOf(error)}`);
+    }
+  }
+
+  private handle(event: ServerEvent): void {
+    const { registry, subagents, requests, turns, ending, notices, transcripts } = this.parts;
+    if (event.type === "heartbeat") return;
+    if (event.type === "session-changed") {
+      const entry = registry.adopt(event.session);
+      if (entry && isActive(entry.record)) turns.watch();
+      return;
+    }
+    if (event.type === "session-deleted") {
+      const entry = registry.entry(event.sessionID);
+      // The server goes on with the turn of a session that it deletes.
+      if (entry && isActive(entry.record)) ending.abort(entry);
+      registry.forget(event.sessionID);
+      requests.forget(event.sessionID);
+      return;
+    }
+    const entry = registry.entry(sessionOf(event));
+    // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first. The server
+    // tells of the prompt again whenever files changed.
+    if (event.type === "message-changed" && event.info.id === entry?.record.promptMessageID)
+      if (entry.record.isForked) void transcripts.reloadBefore(event.info);
+    requests.accept(event);
+    transcripts.accept(event);
+    notices.accept(event);
+    if (!entry) return subagents.accept(event);
+    turns.accept(entry, event);
+    ending.stopLateStart(entry, event);
+    if (event.type === "part-changed" && isTooDeep(event.part))
+      this.refusals.fire({
+        task: registry.snapshot(entry),
+        depth: registry.above(event.part.sessionID).size + 1,
+      });
+  }
+}
+
+function isTooDeep(part: Part): boolean {
+  return part.type === "tool" && part.state.status === "error" && part.state.isTooDeep === true;
+}
