@@ -1,7 +1,7 @@
 import { join, normalize } from "node:path";
 import * as z from "zod/mini";
 import type { FileChange, FileContent, Session, SessionChanges } from "../engine/server-model.ts";
-import { fit, tryFit } from "./schemas.ts";
+import { tryParse } from "./validation.ts";
 
 /*
  * Which files a session changed, from what the server keeps of it. In a Git repository the server takes a snapshot of
@@ -19,7 +19,8 @@ const snapshotDiff = z.object({
 });
 type SnapshotDiff = z.infer<typeof snapshotDiff>;
 
-const rawMessages = z.array(
+/** A conversation, as far as it tells of files. */
+export const rawMessages = z.array(
   z.object({
     info: z.object({
       role: z.string(),
@@ -139,11 +140,6 @@ export interface ChangeSource {
   sessions(): Promise<readonly Session[]>;
   /** The sessions that are at work, by their IDs. */
   statuses(): Promise<ReadonlyMap<string, unknown>>;
-}
-
-/** Throws a `Misfit` if the value does not fit. */
-export function readMessages(data: unknown): readonly RawMessage[] {
-  return fit(rawMessages, data);
 }
 
 /** The files that a session changed since then (milliseconds since 1970). */
@@ -352,8 +348,8 @@ function turnsOf(messages: readonly RawMessage[], since: number): readonly Turn[
     const { role, time, path, summary } = message.info;
     if (time.created < since) continue;
     if (role === "user") {
-      const diffs = tryFit(userSummary, summary)?.diffs ?? [];
-      turns.push({ diffs: diffs.flatMap((diff) => tryFit(snapshotDiff, diff) ?? []), steps: [], root: "" });
+      const diffs = tryParse(userSummary, summary)?.diffs ?? [];
+      turns.push({ diffs: diffs.flatMap((diff) => tryParse(snapshotDiff, diff) ?? []), steps: [], root: "" });
       continue;
     }
     // The newest messages of a long conversation can begin amid a turn.
@@ -366,14 +362,14 @@ function turnsOf(messages: readonly RawMessage[], since: number): readonly Turn[
 }
 
 function stepOf({ info: { time }, parts }: RawMessage): Step {
-  const tools = parts.flatMap((part) => tryFit(toolPart, part) ?? []);
-  const marks = parts.flatMap((part) => tryFit(snapshotMark, part) ?? []);
+  const tools = parts.flatMap((part) => tryParse(toolPart, part) ?? []);
+  const marks = parts.flatMap((part) => tryParse(snapshotMark, part) ?? []);
   return {
     start: time.created,
     end: time.completed ?? Number.POSITIVE_INFINITY,
     writes: tools.flatMap((tool) => writesOf(tool)),
     patched: new Set(
-      parts.flatMap((part) => tryFit(patchPart, part)?.files ?? []).map((file) => normalize(file)),
+      parts.flatMap((part) => tryParse(patchPart, part)?.files ?? []).map((file) => normalize(file)),
     ),
     hasSnapshot: marks.length > 0,
     isInSnapshot: marks.some(({ type }) => type === "step-finish"),
@@ -392,18 +388,18 @@ function writesOf({ tool, state }: ToolPart): readonly Write[] {
   });
   switch (tool) {
     case "edit": {
-      const edit = tryFit(editMetadata, state.metadata)?.filediff;
+      const edit = tryParse(editMetadata, state.metadata)?.filediff;
       return edit ? [write(edit.file, ...excerpts(edit.patch))] : [];
     }
     case "write": {
-      const written = tryFit(writeMetadata, state.metadata);
-      const input = tryFit(writeInput, state.input);
+      const written = tryParse(writeMetadata, state.metadata);
+      const input = tryParse(writeInput, state.input);
       if (!written || !input) return [];
       const after: FileContent = { kind: "text", text: input.content };
       return [write(written.filepath, written.exists ? UNKNOWN : ABSENT, after)];
     }
     case "apply_patch":
-      return (tryFit(patchMetadata, state.metadata)?.files ?? []).flatMap(
+      return (tryParse(patchMetadata, state.metadata)?.files ?? []).flatMap(
         ({ filePath, type, patch, movePath }) => {
           const [before, after] = excerpts(patch);
           if (type === "update") return [write(filePath, before, after)];
