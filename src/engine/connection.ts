@@ -30,13 +30,8 @@ export type ConnectionState =
   /** `detail` says what is going on: looking for OpenCode, starting the server, … */
   | { readonly kind: "connecting"; readonly detail: Text }
   | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
-  /** Was connected; tries again at `nextAttemptAt` (milliseconds since 1970). */
-  | {
-      readonly kind: "reconnecting";
-      readonly reason: Text;
-      readonly attempt: number;
-      readonly nextAttemptAt: number;
-    }
+  /** Was connected, and tries again. */
+  | { readonly kind: "reconnecting"; readonly reason: Text }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
 /** A program as it is started, without a shell. */

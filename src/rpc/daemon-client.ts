@@ -1,4 +1,4 @@
-import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
+import type { ConnectionFailure } from "../engine/connection.ts";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
@@ -219,14 +219,7 @@ export class DaemonClient implements Disposable {
   }
 
   private tellLost(reason: Text): void {
-    const nextAttemptAt = this.options.clock.now() + this.retryDelay();
-    const state: ConnectionState = {
-      kind: "reconnecting",
-      reason,
-      attempt: this.attempt + 1,
-      nextAttemptAt,
-    };
-    for (const folder of this.folders.values()) folder.lose(state);
+    for (const folder of this.folders.values()) folder.lose({ kind: "reconnecting", reason });
   }
 
   /** The first retry comes at once: mostly, the daemon was killed, and can be started again. */
