@@ -205,7 +205,10 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   async changes(sessionID: string, since: number): Promise<SessionChanges> {
-    const { rawMessages, sessionChanges } = await import("./changes.ts");
+    const [{ sessionChanges }, { rawMessages }] = await Promise.all([
+      import("./changes.ts"),
+      import("./file-steps.ts"),
+    ]);
     const source = {
       messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), rawMessages),
       sessions: () => this.sessions(),

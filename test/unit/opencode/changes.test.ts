@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import * as z from "zod/mini";
 import type { Session } from "../../../src/engine/server-model.ts";
-import { rawMessages, sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
+import { sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
+import { rawMessages } from "../../../src/opencode/file-steps.ts";
 
 describe("what a session changed", () => {
   const session = (id: string): Session => ({
