@@ -1,15 +1,10 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ConnectionError } from "../engine/connection.ts";
-import type {
-  ConnectionFailure,
-  ConnectionState,
-  ProgramCall,
-  ServerConnection,
-} from "../engine/connection.ts";
+import type { ConnectionFailure, ConnectionState, ProgramCall } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
 import { Emitter } from "../engine/event.ts";
-import type { CancelSignal, Disposable } from "../engine/event.ts";
+import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { ServerEvent } from "../engine/server-model.ts";
@@ -58,19 +53,6 @@ export interface ConnectionOptions {
   readonly logger: Logger;
 }
 
-export interface OpenCodeConnection extends ServerConnection, Disposable {
-  /** The process of a server that this product started, while it is used. */
-  readonly serverPid: number | undefined;
-  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
-  setWatched(watched: boolean): void;
-  /** As `dispose`, for good: a server that this product started ends, unless somebody else uses it. */
-  finish(): void;
-}
-
-export function createOpenCodeConnection(options: ConnectionOptions): OpenCodeConnection {
-  return new Connection(options);
-}
-
 /** One try at getting connected, shared by all who want it meanwhile. */
 interface Attempt {
   readonly how: "adopt" | "start";
@@ -79,11 +61,16 @@ interface Attempt {
   waiting: number;
 }
 
-class Connection implements OpenCodeConnection {
+/** The way to the server of one folder, over all its restarts. */
+export class OpenCodeConnection implements Disposable {
+  /** Usable while connected; calls made otherwise reject with a `ServerFailure`. Stays the same object for good. */
   readonly server: OpenCodeAgentServer;
   private readonly actions: Emitter<ConnectionAction>;
   private readonly states: Emitter<ConnectionState>;
+  readonly onDidChangeState: Event<ConnectionState>;
   private readonly connects: Emitter<void>;
+  /** After each (re)connect, once events flow: whatever was known before may be stale. */
+  readonly onDidConnect: Event<void>;
   private readonly events: Emitter<ServerEvent>;
   private current: ConnectionState = { kind: "disconnected" };
   private link: Link | undefined;
@@ -97,7 +84,9 @@ class Connection implements OpenCodeConnection {
     const onListenerError = (error: unknown) => options.logger.error("A listener failed.", error);
     this.actions = new Emitter(onListenerError);
     this.states = new Emitter(onListenerError);
+    this.onDidChangeState = this.states.event;
     this.connects = new Emitter(onListenerError);
+    this.onDidConnect = this.connects.event;
     this.events = new Emitter(onListenerError);
     this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event, options.callTimeoutMs);
   }
@@ -106,23 +95,18 @@ class Connection implements OpenCodeConnection {
     return this.current;
   }
 
-  get onDidChangeState() {
-    return this.states.event;
-  }
-
-  get onDidConnect() {
-    return this.connects.event;
-  }
-
+  /** The process of a server that this product started, while it is used. */
   get serverPid(): number | undefined {
     return this.link?.serverPid;
   }
 
+  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
   setWatched(watched: boolean): void {
     this.watched = watched;
     this.link?.setWatched(watched);
   }
 
+  /** Joins a server that runs already for this folder, if there is one; starts none. Resolves to whether it joined. */
   async adopt(): Promise<boolean> {
     if (isUp(this.current)) return true;
     try {
@@ -133,6 +117,7 @@ class Connection implements OpenCodeConnection {
     }
   }
 
+  /** Connects, starting a server where none runs. Resolves when connected; rejects with a `ConnectionError`. */
   async connect(signal?: CancelSignal): Promise<void> {
     if (this.current.kind === "connected") return;
     if (this.current.kind === "reconnecting") {
@@ -144,15 +129,18 @@ class Connection implements OpenCodeConnection {
     await this.join(this.attempt ?? this.begin("start"), signal);
   }
 
+  /** Leaves the server. It stays up for others and for its grace period. */
   async disconnect(): Promise<void> {
     this.leave();
   }
 
+  /** Ends a server that this product started, and leaves it. */
   async stopServer(): Promise<void> {
     await this.disconnect();
     if (this.wanted && !this.options.settings().url) await this.options.ownServers.stop(this.wanted);
   }
 
+  /** What a terminal runs to join a session of the server. Rejects with a `ConnectionError` where that cannot be. */
   async attachCommand(sessionID: string): Promise<ProgramCall> {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
@@ -161,6 +149,7 @@ class Connection implements OpenCodeConnection {
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }
 
+  /** As {@link dispose}, for good: a server that this product started ends, unless somebody else uses it. */
   finish(): void {
     this.link?.finish();
     this.link = undefined;
