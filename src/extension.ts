@@ -127,7 +127,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
-      const { findOpenCode } = await import("./opencode/find-opencode.ts");
+      const { findOpenCode } = await import("./opencode/locate.ts");
       return findOpenCode({
         configuredPath: settings.server().path ?? "",
         env,

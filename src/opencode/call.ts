@@ -1,10 +1,11 @@
 import type * as z from "zod/mini";
+import { messageOf } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { Method, ServerAnswer, ServerClient, ServerRequest } from "./client.ts";
 import { parse, ValidationError } from "./validation.ts";
 import { describeServerError } from "./server-error.ts";
-import { limited } from "./time-limit.ts";
+import { limited } from "./cancel.ts";
 
 /** Milliseconds after which a call that the server never answers is given up. */
 export const CALL_TIMEOUT_MS = 60_000;
@@ -89,8 +90,4 @@ function refusal(name: string, status: number, error: unknown): ServerFailure {
     sentence("OpenCode refused {0} (HTTP {1}): {2}", name, String(status), describeServerError(error)),
     status,
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
-import { findOpenCode } from "./find-opencode.ts";
+import { findOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import type { Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";

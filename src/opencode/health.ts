@@ -3,7 +3,7 @@ import type { ServerAccess } from "./access.ts";
 import { authorizationHeader } from "./access.ts";
 import { failures } from "./failures.ts";
 import { health as healthSchema } from "./schemas.ts";
-import { limited } from "./time-limit.ts";
+import { limited } from "./cancel.ts";
 import { parse, ValidationError } from "./validation.ts";
 
 /**

@@ -4,7 +4,7 @@ import type { Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english, sentence } from "../engine/sentence.ts";
 import type { Attachment, RunningServer } from "./attachment.ts";
-import { cancelled } from "./cancel.ts";
+import { cancelled, limited } from "./cancel.ts";
 import { createClient } from "./client.ts";
 import type { ServerClient } from "./client.ts";
 import type { ConnectionAction } from "./connection-state.ts";
@@ -13,7 +13,6 @@ import { failures } from "./failures.ts";
 import { loadFolder } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import type { Follower, Following, ServerEvents } from "./server-events.ts";
-import { limited } from "./time-limit.ts";
 
 /** How long a server may take to say that it is well, before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;

@@ -6,8 +6,7 @@ import type { DaemonNotifications, DaemonStatus, FolderClient, OpenFolder } from
 import { notReached, Silence } from "./daemon-failures.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import type { DaemonPlace } from "./reach-daemon.ts";
-import { RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
-import type { RemoteTranscript } from "./remote-transcript.ts";
+import { RemoteFolder, type DaemonAccess, type RemoteTranscript } from "./remote-folder.ts";
 
 /** Before the second retry; each later one waits for twice as long. */
 const RETRY_MS = 100;
