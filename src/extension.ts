@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
-import { defaultStateFolder } from "./state/private-files.ts";
+import { defaultStateFolder } from "./state/state-folder.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
@@ -123,7 +123,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
-      const { findOpenCode } = await import("./opencode/find-opencode.ts");
+      const { findOpenCode } = await import("./opencode/locate.ts");
       return findOpenCode({
         configuredPath: settings.server().path ?? "",
         env,

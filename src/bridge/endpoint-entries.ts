@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { ifPresent, readJson } from "../state/json-files.ts";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
 import { isLiving, startOf } from "../state/processes.ts";
 
@@ -77,29 +78,13 @@ interface EntryFile {
 }
 
 async function readFiles(stateFolder: string): Promise<readonly EntryFile[]> {
-  const names = (await namesIn(stateFolder)).filter((name) => FILE_NAME.test(name));
+  const names = ((await ifPresent(readdir(stateFolder))) ?? []).filter((name) => FILE_NAME.test(name));
   const files = await Promise.all(names.map((name) => readEntryFile(join(stateFolder, name))));
   return files.filter((file) => file !== undefined);
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw error;
-  }
-}
-
 /** Undefined: it was withdrawn meanwhile, or is nothing that this version understands. */
 async function readEntryFile(path: string): Promise<EntryFile | undefined> {
-  try {
-    return { path, entry: z.parse(endpointEntry, JSON.parse(await readFile(path, "utf8"))) };
-  } catch {
-    return undefined;
-  }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
+  const entry = z.safeParse(endpointEntry, await readJson(path).catch(() => undefined));
+  return entry.success ? { path, entry: entry.data } : undefined;
 }

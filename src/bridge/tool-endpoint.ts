@@ -8,6 +8,7 @@ import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
+import { parseJson } from "../state/json-files.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH, toolCall } from "./tool-call.ts";
 import type { ToolCall, ToolReply } from "./tool-call.ts";
@@ -223,17 +224,11 @@ function readBody(request: IncomingMessage): Promise<string> {
 }
 
 function parseCall(body: string): ToolCall {
-  const parsed = z.safeParse(toolCall, parseJson(body));
+  const json = parseJson(body);
+  if (json === undefined) throw new Denial(400, "The call is not valid JSON.");
+  const parsed = z.safeParse(toolCall, json);
   if (!parsed.success) throw new Denial(400, "This version of the extension takes no call of this form.");
   return parsed.data;
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw new Denial(400, "The call is not valid JSON.");
-  }
 }
 
 function encodeReply(reply: ToolReply): string {

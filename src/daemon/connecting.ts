@@ -1,10 +1,11 @@
 import type { ActiveSession } from "../engine/active-session.ts";
-import type { ConnectionFailure, ConnectionState, ServerConnection } from "../engine/connection.ts";
+import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
 import type { TaskEngine } from "../engine/engine.ts";
 import { messageOf, Refusal, textOf } from "../engine/errors.ts";
 import { Emitter, unlessCancelled, type CancelSignal, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { Limit } from "./limit.ts";
 
 /** How soon what could not be read is read again, in milliseconds; each time it takes twice as long. */
@@ -12,7 +13,7 @@ const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
 
 export interface ConnectingOptions {
-  readonly connection: ServerConnection;
+  readonly connection: OpenCodeConnection;
   readonly engine: Pick<TaskEngine, "connect" | "disconnect">;
   readonly session: Pick<ActiveSession, "refresh">;
   /** Shared by all folders: each start takes much of the machine. */

@@ -1,6 +1,6 @@
 import type { ActiveSession } from "../engine/active-session.ts";
-import type { ServerConnection } from "../engine/connection.ts";
 import type { TaskEngine } from "../engine/engine.ts";
+import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { FolderCalls } from "../rpc/contract.ts";
 import type { Connecting } from "./connecting.ts";
@@ -8,7 +8,7 @@ import type { Connecting } from "./connecting.ts";
 export interface FolderParts {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
-  readonly connection: ServerConnection;
+  readonly connection: OpenCodeConnection;
   readonly connecting: Connecting;
   readonly plugin: () => PluginConfig;
 }

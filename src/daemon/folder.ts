@@ -7,7 +7,7 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { Task } from "../engine/task.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
 import type { Transcript } from "../engine/transcript.ts";
-import { createOpenCodeConnection, type OpenCodeConnection } from "../opencode/connection.ts";
+import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
 import type { ServerEvents } from "../opencode/server-events.ts";
@@ -230,7 +230,7 @@ export class Folder implements FolderService, Disposable {
     const { directory } = this;
     const env = (): Environment => this.env;
     const connection = this.own(
-      createOpenCodeConnection({
+      new OpenCodeConnection({
         directory,
         ownServers,
         settings: () => this.settings.server,

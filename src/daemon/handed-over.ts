@@ -3,6 +3,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { openFolder } from "../rpc/arguments.ts";
 import type { OpenFolder } from "../rpc/contract.ts";
+import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 /*
@@ -21,10 +22,7 @@ export async function writeHandedOver(stateFolder: string, folders: readonly Ope
 export async function takeHandedOver(stateFolder: string): Promise<readonly OpenFolder[]> {
   const file = fileIn(stateFolder);
   try {
-    return z.parse(z.array(openFolder), JSON.parse(await readFile(file, "utf8")));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
+    return z.parse(z.array(openFolder), JSON.parse((await ifPresent(readFile(file, "utf8"))) ?? "[]"));
   } finally {
     await rm(file, { force: true });
   }

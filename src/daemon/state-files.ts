@@ -9,6 +9,7 @@ import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
 import type { FolderSettings, KeptTasks } from "../rpc/contract.ts";
+import { codeOf } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
@@ -123,7 +124,7 @@ async function read(path: string, logger: Logger): Promise<Kept> {
   try {
     return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+    if (codeOf(error) !== "ENOENT")
       logger.warn(`What was kept of tasks in ${path} cannot be used: ${messageOf(error)}`);
     return { tombstones: [], unsettled: [] };
   }

@@ -1,6 +1,4 @@
 import { ToldError } from "./errors.ts";
-import type { CancelSignal, Event } from "./event.ts";
-import type { AgentServer } from "./ports.ts";
 import { sentence, type Text } from "./sentence.ts";
 
 /** Why there is no connection: a stable code for programs, a sentence and its remedy for people. */
@@ -30,13 +28,8 @@ export type ConnectionState =
   /** `detail` says what is going on: looking for OpenCode, starting the server, … */
   | { readonly kind: "connecting"; readonly detail: Text }
   | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
-  /** Was connected; tries again at `nextAttemptAt` (milliseconds since 1970). */
-  | {
-      readonly kind: "reconnecting";
-      readonly reason: Text;
-      readonly attempt: number;
-      readonly nextAttemptAt: number;
-    }
+  /** Was connected, and tries again. */
+  | { readonly kind: "reconnecting"; readonly reason: Text }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
 /** A program as it is started, without a shell. */
@@ -47,27 +40,6 @@ export interface ProgramCall {
   readonly directory: string;
   /** What is added to its environment; null is taken out of it. Secrets are here: others can read arguments. */
   readonly env: Readonly<Record<string, string | null>>;
-}
-
-/** The way to the server of one folder, over all its restarts. */
-export interface ServerConnection {
-  readonly state: ConnectionState;
-  readonly onDidChangeState: Event<ConnectionState>;
-  /** After each (re)connect, once events flow: whatever was known before may be stale. */
-  readonly onDidConnect: Event<void>;
-  /** Usable while connected; calls made otherwise reject with a `ServerFailure`. Stays the same object for good. */
-  readonly server: AgentServer;
-
-  /** Joins a server that runs already for this folder, if there is one; starts none. Resolves to whether it joined. */
-  adopt(): Promise<boolean>;
-  /** Connects, starting a server where none runs. Resolves when connected; rejects with a `ConnectionError`. */
-  connect(signal?: CancelSignal): Promise<void>;
-  /** Leaves the server. It stays up for others and for its grace period. */
-  disconnect(): Promise<void>;
-  /** Ends a server that this product started, and leaves it. */
-  stopServer(): Promise<void>;
-  /** What a terminal runs to join a session of the server. Rejects with a `ConnectionError` where that cannot be. */
-  attachCommand(sessionID: string): Promise<ProgramCall>;
 }
 
 /** What is the matter, and what the person can do. */

@@ -1,26 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type {
-  AppAgentsData,
-  ConfigProvidersData,
-  PermissionListData,
-  PermissionReplyData,
-  QuestionListData,
-  QuestionRejectData,
-  QuestionReplyData,
-  SessionAbortData,
-  SessionCreateData,
-  SessionDeleteData,
-  SessionDeleteMessageData,
-  SessionForkData,
-  SessionGetData,
-  SessionListData,
-  SessionMessageData,
-  SessionMessagesData,
-  SessionPromptAsyncData,
-  SessionStatusData,
-  SessionUpdateData,
-  SyncReplayData,
-} from "@opencode-ai/sdk/v2/types";
+import type * as api from "@opencode-ai/sdk/v2/types";
+import * as z from "zod/mini";
 import type { Event } from "../engine/event.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { AgentServer, NewSession } from "../engine/ports.ts";
@@ -46,19 +26,8 @@ import { call, callName } from "./call.ts";
 import type { Method, ServerClient, ServerRequest } from "./client.ts";
 import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import {
-  toAgents,
-  toMessage,
-  toMessages,
-  toModels,
-  toPermissionRequests,
-  toPermissions,
-  toQuestionRequests,
-  toSession,
-  toSessions,
-} from "./mapping.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
-import { fit, session as sessionSchema, sessionStatuses } from "./schemas.ts";
+import * as schemas from "./schemas.ts";
 import { ToldPermissions } from "./told-permissions.ts";
 
 /** More sessions than any folder holds; without a limit the server gives the newest hundred. */
@@ -81,16 +50,16 @@ export class OpenCodeAgentServer implements AgentServer {
 
   async createSession(session: NewSession): Promise<Session> {
     const body = newSessionBody("POST /session", session);
-    return this.call("POST", { url: "/session", body } satisfies SessionCreateData, toSession);
+    return this.call("POST", { url: "/session", body } satisfies api.SessionCreateData, schemas.session);
   }
 
   async copySession(sourceID: string, session: NewSession): Promise<Session> {
     const path = { sessionID: sourceID };
-    const request = { url: "/session/{sessionID}/fork", path, body: {} } satisfies SessionForkData;
-    const { id } = await this.call("POST", request, toSession);
+    const request = { url: "/session/{sessionID}/fork", path, body: {} } satisfies api.SessionForkData;
+    const { id } = await this.call("POST", request, schemas.session);
     try {
       const isLinked = (await this.canWriteHistory()) && (await this.link(id, session));
-      return isLinked ? await this.getSession(id, toSession) : await this.relabel(id, session);
+      return isLinked ? await this.getSession(id, schemas.session) : await this.relabel(id, session);
     } catch (error) {
       await this.deleteSession(id).catch(() => undefined);
       throw error;
@@ -100,20 +69,15 @@ export class OpenCodeAgentServer implements AgentServer {
   /** Makes of a copy what a new session would be. False: the server did not take that. */
   private async link(id: string, { task, ...session }: NewSession): Promise<boolean> {
     const [current, messages] = await Promise.all([
-      this.getSession(id, (data) => data as Record<string, unknown>),
+      this.getSession(id, z.record(z.string(), z.unknown())),
       this.messages(id),
     ]);
     const body = newSessionBody(`POST /session/${id}/fork`, { ...session, task: task && { ...task, id } });
     const { NOTHING_SPENT, sessionEvent } = await import("./history.ts");
-    const event = sessionEvent(
-      id,
-      { ...current, ...body, ...NOTHING_SPENT },
-      messages,
-      Date.now(),
-      Math.random,
-    );
+    const info = { ...current, ...body, ...NOTHING_SPENT };
+    const event = sessionEvent(id, info, messages, Date.now(), Math.random);
     try {
-      await this.call("POST", replayRequest(String(current["directory"]), [event]), ignoreAnswer);
+      await this.call("POST", replayRequest(String(current["directory"]), [event]), ignored);
       return true;
     } catch (error) {
       if (error instanceof ServerFailure && error.reason === "refused") return false;
@@ -123,24 +87,19 @@ export class OpenCodeAgentServer implements AgentServer {
 
   /** What a copy can become without being linked. */
   private async relabel(id: string, { title, permission, task }: NewSession): Promise<Session> {
-    const { cost, tokens } = await this.getSession(id, toSession);
+    const { cost, tokens } = await this.getSession(id, schemas.session);
     const body = newSessionBody(`PATCH /session/${id}`, {
       title,
       permission,
       task: task && { ...task, id, baseline: { cost, ...tokens } },
     });
-    const request = {
-      url: "/session/{sessionID}",
-      path: { sessionID: id },
-      body,
-    } satisfies SessionUpdateData;
-    return this.call("PATCH", request, toSession);
+    return this.update(id, body, schemas.session);
   }
 
   /** A server that knows the way complains of a replay without events; another one does not know the address. */
   async canWriteHistory(): Promise<boolean> {
     try {
-      await this.call("POST", replayRequest("", []), ignoreAnswer);
+      await this.call("POST", replayRequest("", []), ignored);
       return true;
     } catch (error) {
       if (error instanceof ServerFailure && error.reason === "unreachable") throw error;
@@ -149,10 +108,10 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
-    const { directory } = await this.getSession(sessionID, toSession);
+    const { directory } = await this.getSession(sessionID, schemas.session);
     const { historyEvents } = await import("./history.ts");
     const events = historyEvents(messages, { sessionID, directory }, Date.now(), Math.random);
-    if (events.length > 0) await this.call("POST", replayRequest(directory, events), ignoreAnswer);
+    if (events.length > 0) await this.call("POST", replayRequest(directory, events), ignored);
   }
 
   async removeMessages(sessionID: string): Promise<void> {
@@ -160,35 +119,37 @@ export class OpenCodeAgentServer implements AgentServer {
       const request = {
         url: "/session/{sessionID}/message/{messageID}",
         path: { sessionID, messageID: info.id },
-      } satisfies SessionDeleteMessageData;
-      await unlessGone(this.call("DELETE", request, ignoreAnswer));
+      } satisfies api.SessionDeleteMessageData;
+      await unlessGone(this.call("DELETE", request, ignored));
     }
   }
 
   session(sessionID: string): Promise<Session | undefined> {
-    return unlessGone(this.getSession(sessionID, toSession));
+    return unlessGone(this.getSession(sessionID, schemas.session));
   }
 
   async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
-    return (await unlessGone(this.getSession(sessionID, toPermissions))) ?? [];
+    return (await unlessGone(this.getSession(sessionID, schemas.sessionPermissions))) ?? [];
   }
 
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
     // The server appends them.
-    const body = { permission: [...rules] };
-    const request = { url: "/session/{sessionID}", path: { sessionID }, body } satisfies SessionUpdateData;
-    return this.call("PATCH", request, ignoreAnswer);
+    return this.update(sessionID, { permission: [...rules] }, ignored);
   }
 
   sessions(): Promise<readonly Session[]> {
     const query = { limit: ALL_SESSIONS };
-    return this.call("GET", { url: "/session", query } satisfies SessionListData, toSessions);
+    return this.call(
+      "GET",
+      { url: "/session", query } satisfies api.SessionListData,
+      z.array(schemas.session),
+    );
   }
 
   /** A session that is gone already counts as deleted. */
   async deleteSession(sessionID: string): Promise<void> {
-    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies SessionDeleteData;
-    await unlessGone(this.call("DELETE", request, ignoreAnswer));
+    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies api.SessionDeleteData;
+    await unlessGone(this.call("DELETE", request, ignored));
   }
 
   saveRecord(record: TaskRecord): Promise<Session | undefined> {
@@ -199,7 +160,7 @@ export class OpenCodeAgentServer implements AgentServer {
   private async writeRecord(record: TaskRecord): Promise<Session> {
     const sessionID = record.id;
     const name = `PATCH /session/${sessionID}`;
-    const current = await this.getSession(sessionID, (data) => fit(sessionSchema, data));
+    const current = await this.getSession(sessionID, schemas.storedSession);
     const reading = readRecord(current);
     if (reading.kind === "unreadable")
       throw new ServerFailure(
@@ -210,31 +171,46 @@ export class OpenCodeAgentServer implements AgentServer {
     const stored = encoded(name, record);
     if (reading.kind === "task" && reading.record.revision >= record.revision) {
       if (isDeepStrictEqual(current.metadata?.[RECORD_KEY], JSON.parse(JSON.stringify(stored))))
-        return toSession(current);
+        return schemas.toSession(current);
       throw new ServerFailure(
         name,
         "refused",
         sentence("Another window changed the task meanwhile; look at it again."),
       );
     }
-    const body = { metadata: { ...current.metadata, [RECORD_KEY]: stored } };
-    const request = { url: "/session/{sessionID}", path: { sessionID }, body } satisfies SessionUpdateData;
-    return this.call("PATCH", request, toSession);
+    const metadata = { ...current.metadata, [RECORD_KEY]: stored };
+    return this.update(sessionID, { metadata }, schemas.session);
   }
 
-  private getSession<T>(sessionID: string, read: (data: unknown) => T): Promise<T> {
-    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies SessionGetData;
-    return this.call("GET", request, read);
+  private update<T>(
+    sessionID: string,
+    body: NonNullable<api.SessionUpdateData["body"]>,
+    schema: z.ZodMiniType<T>,
+  ): Promise<T> {
+    const request = {
+      url: "/session/{sessionID}",
+      path: { sessionID },
+      body,
+    } satisfies api.SessionUpdateData;
+    return this.call("PATCH", request, schema);
+  }
+
+  private getSession<T>(sessionID: string, schema: z.ZodMiniType<T>): Promise<T> {
+    const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies api.SessionGetData;
+    return this.call("GET", request, schema);
   }
 
   messages(sessionID: string, limit?: number): Promise<readonly Message[]> {
-    return this.call("GET", messagesRequest(sessionID, limit), toMessages);
+    return this.call("GET", messagesRequest(sessionID, limit), z.array(schemas.message));
   }
 
   async changes(sessionID: string, since: number): Promise<SessionChanges> {
-    const { readMessages, sessionChanges } = await import("./changes.ts");
+    const [{ sessionChanges }, { rawMessages }] = await Promise.all([
+      import("./changes.ts"),
+      import("./file-steps.ts"),
+    ]);
     const source = {
-      messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), readMessages),
+      messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), rawMessages),
       sessions: () => this.sessions(),
       statuses: () => this.statuses(),
     };
@@ -245,8 +221,8 @@ export class OpenCodeAgentServer implements AgentServer {
     const request = {
       url: "/session/{sessionID}/message/{messageID}",
       path: { sessionID, messageID },
-    } satisfies SessionMessageData;
-    return unlessGone(this.call("GET", request, toMessage));
+    } satisfies api.SessionMessageData;
+    return unlessGone(this.call("GET", request, schemas.message));
   }
 
   prompt(sessionID: string, { messageID, agent, model, parts, files = [], noReply }: Prompt): Promise<void> {
@@ -261,35 +237,33 @@ export class OpenCodeAgentServer implements AgentServer {
         // They are stored in this order, and given in that of their IDs: where the text is, the files are.
         parts: [...files.map(promptFile), ...parts.map(promptPart)],
       },
-    } satisfies SessionPromptAsyncData;
-    return this.call("POST", request, ignoreAnswer);
+    } satisfies api.SessionPromptAsyncData;
+    return this.call("POST", request, ignored);
   }
 
   abort(sessionID: string): Promise<void> {
-    const request = { url: "/session/{sessionID}/abort", path: { sessionID } } satisfies SessionAbortData;
-    return this.call("POST", request, ignoreAnswer);
+    const request = { url: "/session/{sessionID}/abort", path: { sessionID } } satisfies api.SessionAbortData;
+    return this.call("POST", request, ignored);
   }
 
-  statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
-    return this.call(
-      "GET",
-      { url: "/session/status" } satisfies SessionStatusData,
-      (data) => new Map(Object.entries(fit(sessionStatuses, data))),
-    );
+  async statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
+    const request = { url: "/session/status" } satisfies api.SessionStatusData;
+    const statuses = z.record(z.string(), schemas.sessionStatus);
+    return new Map(Object.entries(await this.call("GET", request, statuses)));
   }
 
   agents(): Promise<readonly AgentInfo[]> {
-    return this.call("GET", { url: "/agent" } satisfies AppAgentsData, toAgents);
+    return this.call("GET", { url: "/agent" } satisfies api.AppAgentsData, z.array(schemas.agent));
   }
 
   models(): Promise<readonly ModelInfo[]> {
-    return this.call("GET", { url: "/config/providers" } satisfies ConfigProvidersData, toModels);
+    return this.call("GET", { url: "/config/providers" } satisfies api.ConfigProvidersData, schemas.models);
   }
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
     const [permissions, questions] = await Promise.all([
       this.permissionRequests(),
-      this.call("GET", { url: "/question" } satisfies QuestionListData, toQuestionRequests),
+      this.call("GET", { url: "/question" } satisfies api.QuestionListData, z.array(schemas.questionRequest)),
     ]);
     return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
   }
@@ -300,8 +274,8 @@ export class OpenCodeAgentServer implements AgentServer {
    */
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     try {
-      const request = { url: "/permission" } satisfies PermissionListData;
-      this.toldPermissions.replace(await this.call("GET", request, toPermissionRequests));
+      const request = { url: "/permission" } satisfies api.PermissionListData;
+      this.toldPermissions.replace(await this.call("GET", request, z.array(schemas.permissionRequest)));
     } catch (error) {
       if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
     }
@@ -314,21 +288,21 @@ export class OpenCodeAgentServer implements AgentServer {
     const path = { requestID: request.id };
     if (answer.type === "question") {
       const body = { answers: answer.answers.map((labels) => [...labels]) };
-      const reply = { url: "/question/{requestID}/reply", path, body } satisfies QuestionReplyData;
-      return this.call("POST", reply, ignoreAnswer);
+      const reply = { url: "/question/{requestID}/reply", path, body } satisfies api.QuestionReplyData;
+      return this.call("POST", reply, ignored);
     }
     if (request.type === "question") {
-      const rejection = { url: "/question/{requestID}/reject", path } satisfies QuestionRejectData;
-      return this.call("POST", rejection, ignoreAnswer);
+      const rejection = { url: "/question/{requestID}/reject", path } satisfies api.QuestionRejectData;
+      return this.call("POST", rejection, ignored);
     }
     const { reply, message } =
       answer.type === "permission" ? answer : { reply: "reject" as const, message: undefined };
     const body = { reply, ...(message !== undefined && { message }) };
-    const decision = { url: "/permission/{requestID}/reply", path, body } satisfies PermissionReplyData;
-    return this.call("POST", decision, ignoreAnswer);
+    const decision = { url: "/permission/{requestID}/reply", path, body } satisfies api.PermissionReplyData;
+    return this.call("POST", decision, ignored);
   }
 
-  private async call<T>(method: Method, request: ServerRequest, read: (data: unknown) => T): Promise<T> {
+  private async call<T>(method: Method, request: ServerRequest, schema: z.ZodMiniType<T>): Promise<T> {
     const client = this.client();
     if (!client) {
       const name = callName(method, request);
@@ -338,11 +312,11 @@ export class OpenCodeAgentServer implements AgentServer {
         sentence("There is no connection to OpenCode for {0}.", name),
       );
     }
-    return call(client, method, request, read, this.callTimeoutMs);
+    return call(client, method, request, schema, this.callTimeoutMs);
   }
 }
 
-function ignoreAnswer(): void {}
+const ignored = z.transform((): void => {});
 
 /** The part of an ID by which those of different kinds sort in the order in which they were given. */
 function timeOf(id: string): string {
@@ -377,11 +351,11 @@ function messagesRequest(sessionID: string, limit?: number) {
     url: "/session/{sessionID}/message",
     path: { sessionID },
     query: { ...(limit !== undefined && { limit }) },
-  } satisfies SessionMessagesData;
+  } satisfies api.SessionMessagesData;
 }
 
 function replayRequest(directory: string, events: readonly ReplayEvent[]) {
-  return { url: "/sync/replay", body: { directory, events: [...events] } } satisfies SyncReplayData;
+  return { url: "/sync/replay", body: { directory, events: [...events] } } satisfies api.SyncReplayData;
 }
 
 function sessionModel({ providerID, modelID, variant }: ModelRef) {

@@ -2,36 +2,29 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Text } from "../engine/sentence.ts";
 import type { ServerAccess } from "./access.ts";
 
+/** A server that runs, and how to reach it. */
+export interface RunningServer extends ServerAccess {
+  /** The process of one that this product started. */
+  readonly pid?: number | undefined;
+  /** Resolves once that process has ended: whatever listens at the address then is another program. */
+  readonly ended?: Promise<unknown> | undefined;
+}
+
 /** A server that was found, and is used until it is left. */
 export interface Attachment {
   /** Whether this product started it. */
   readonly own: boolean;
-  /** The process of one that this product started, while it runs. */
-  readonly pid?: number | undefined;
   /**
-   * How to reach it now. Nothing may be sent to a server before this resolves, nor after its connection broke until it is
-   * asked again: another program may have its port. Rejects with a `ConnectionError` if there is no server.
+   * The server as it runs now or, after a crash, once it runs again; else why it cannot be used, or that a user stopped it.
+   * Nothing may be sent to a server before this resolves, nor after its connection broke until it is asked again:
+   * another program may have its port.
    */
-  vouched(signal: AbortSignal): Promise<ServerAccess>;
+  running(signal: AbortSignal): Promise<RunningServer | ConnectionFailure | "stopped">;
   /** How long it may take to load a folder, plugins included, in milliseconds. */
   readonly loadTimeoutMs: number;
-  /** Tells from now on what happens to the server, until it is left. */
-  watch(listener: AttachmentListener): void;
   leave(): void;
   /** As {@link leave}, for good: a server that this product started ends, unless somebody else uses it. */
   finish(): void;
-}
-
-/** What can happen to a server while it is used. */
-export interface AttachmentListener {
-  /** Its process has ended: whatever listens there now is another. */
-  onCrashed(): void;
-  /** It runs again after a crash, elsewhere. */
-  onRestarted(): void;
-  /** It cannot be used any more. */
-  onFailed(failure: ConnectionFailure): void;
-  /** Somebody ended it on purpose. */
-  onStopped(): void;
 }
 
 /** What finding a server needs from who wants it. */

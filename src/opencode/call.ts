@@ -1,9 +1,11 @@
+import type * as z from "zod/mini";
+import { messageOf } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { Method, ServerAnswer, ServerClient, ServerRequest } from "./client.ts";
-import { Misfit } from "./schemas.ts";
+import { parse, ValidationError } from "./validation.ts";
 import { describeServerError } from "./server-error.ts";
-import { limited } from "./time-limit.ts";
+import { limited } from "./cancel.ts";
 
 /** Milliseconds after which a call that the server never answers is given up. */
 export const CALL_TIMEOUT_MS = 60_000;
@@ -15,25 +17,26 @@ export function callName(method: Method, { url, path = {} }: ServerRequest): str
 
 /**
  * Makes one call and reads its answer. Whatever goes wrong becomes a `ServerFailure` that names the call: no network,
- * no answer in time, a refusal, or an answer that `read` finds not to fit.
+ * no answer in time, a refusal, or an answer that does not match the schema.
  */
 export async function call<T>(
   client: ServerClient,
   method: Method,
   request: ServerRequest,
-  read: (data: unknown) => T,
+  schema: z.ZodMiniType<T>,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<T> {
   const name = callName(method, request);
-  const { data, error, response } = await send(client, method, request, name, timeoutMs);
-  if (!response.ok) throw refusal(name, response.status, error);
+  const { data, error: reason, response } = await send(client, method, request, name, timeoutMs);
+  if (!response.ok) throw refusal(name, response.status, reason);
   try {
     // Where there is no such route the server sends its web page.
-    if (response.headers.get("content-type")?.startsWith("text/html")) throw new Misfit("it is a web page");
-    return read(data);
-  } catch (misfit) {
-    if (!(misfit instanceof Misfit)) throw misfit;
-    const message = sentence("OpenCode answered {0} with something unexpected: {1}.", name, misfit.message);
+    if (response.headers.get("content-type")?.startsWith("text/html"))
+      throw new ValidationError("it is a web page");
+    return parse(schema, data);
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error;
+    const message = sentence("OpenCode answered {0} with something unexpected: {1}.", name, error.message);
     throw new ServerFailure(name, "unexpected-answer", message, response.status);
   }
 }
@@ -87,8 +90,4 @@ function refusal(name: string, status: number, error: unknown): ServerFailure {
     sentence("OpenCode refused {0} (HTTP {1}): {2}", name, String(status), describeServerError(error)),
     status,
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,36 +1,29 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ConnectionError } from "../engine/connection.ts";
-import type {
-  ConnectionFailure,
-  ConnectionState,
-  ProgramCall,
-  ServerConnection,
-} from "../engine/connection.ts";
+import type { ConnectionFailure, ConnectionState, ProgramCall } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
 import { Emitter } from "../engine/event.ts";
-import type { CancelSignal, Disposable } from "../engine/event.ts";
+import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
-import { english, sentence, type Text } from "../engine/sentence.ts";
+import { sentence, type Text } from "../engine/sentence.ts";
 import type { ServerEvent } from "../engine/server-model.ts";
 import { OpenCodeAgentServer } from "./agent-server.ts";
 import { attachCommand } from "./attach-command.ts";
 import type { Attachment, Search } from "./attachment.ts";
+import { isUp, reduce, type ConnectionAction } from "./connection-state.ts";
 import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
-import { findOpenCode } from "./find-opencode.ts";
+import { findOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import type { Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
 import { findServerByUrl } from "./url-server.ts";
 
-/** How often the stream of a server of ours may break before it was open, until whoever waits for it is told. */
-const BEARABLE_CUTS = 3;
 /** Why there can be no server to join, which is said only to who wants one. */
 const ABSENT: readonly ConnectionFailure["code"][] = ["unreachable", "not-found", "bad-path"];
-const PREPARING = sentence("OpenCode is preparing its plugins; the first time this can take a minute…");
 
 export interface ServerSettings {
   /** Address of a server that somebody else runs; without it one is run for the folder. */
@@ -60,19 +53,6 @@ export interface ConnectionOptions {
   readonly logger: Logger;
 }
 
-export interface OpenCodeConnection extends ServerConnection, Disposable {
-  /** The process of a server that this product started, while it is used. */
-  readonly serverPid: number | undefined;
-  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
-  setWatched(watched: boolean): void;
-  /** As `dispose`, for good: a server that this product started ends, unless somebody else uses it. */
-  finish(): void;
-}
-
-export function createOpenCodeConnection(options: ConnectionOptions): OpenCodeConnection {
-  return new Connection(options);
-}
-
 /** One try at getting connected, shared by all who want it meanwhile. */
 interface Attempt {
   readonly how: "adopt" | "start";
@@ -81,10 +61,16 @@ interface Attempt {
   waiting: number;
 }
 
-class Connection implements OpenCodeConnection {
+/** The way to the server of one folder, over all its restarts. */
+export class OpenCodeConnection implements Disposable {
+  /** Usable while connected; calls made otherwise reject with a `ServerFailure`. Stays the same object for good. */
   readonly server: OpenCodeAgentServer;
+  private readonly actions: Emitter<ConnectionAction>;
   private readonly states: Emitter<ConnectionState>;
+  readonly onDidChangeState: Event<ConnectionState>;
   private readonly connects: Emitter<void>;
+  /** After each (re)connect, once events flow: whatever was known before may be stale. */
+  readonly onDidConnect: Event<void>;
   private readonly events: Emitter<ServerEvent>;
   private current: ConnectionState = { kind: "disconnected" };
   private link: Link | undefined;
@@ -92,14 +78,15 @@ class Connection implements OpenCodeConnection {
   /** The server of ours that was looked for last. */
   private wanted: Wanted | undefined;
   private watched = false;
-  /** Why the stream was cut last. */
-  private cutFailure: ConnectionFailure = failures.lost();
   private disposed = false;
 
   constructor(private readonly options: ConnectionOptions) {
     const onListenerError = (error: unknown) => options.logger.error("A listener failed.", error);
+    this.actions = new Emitter(onListenerError);
     this.states = new Emitter(onListenerError);
+    this.onDidChangeState = this.states.event;
     this.connects = new Emitter(onListenerError);
+    this.onDidConnect = this.connects.event;
     this.events = new Emitter(onListenerError);
     this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event, options.callTimeoutMs);
   }
@@ -108,25 +95,20 @@ class Connection implements OpenCodeConnection {
     return this.current;
   }
 
-  get onDidChangeState() {
-    return this.states.event;
-  }
-
-  get onDidConnect() {
-    return this.connects.event;
-  }
-
+  /** The process of a server that this product started, while it is used. */
   get serverPid(): number | undefined {
     return this.link?.serverPid;
   }
 
+  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
   setWatched(watched: boolean): void {
     this.watched = watched;
     this.link?.setWatched(watched);
   }
 
+  /** Joins a server that runs already for this folder, if there is one; starts none. Resolves to whether it joined. */
   async adopt(): Promise<boolean> {
-    if (this.current.kind === "connected" || this.current.kind === "reconnecting") return true;
+    if (isUp(this.current)) return true;
     try {
       return await this.join(this.attempt ?? this.begin("adopt"));
     } catch (error) {
@@ -135,6 +117,7 @@ class Connection implements OpenCodeConnection {
     }
   }
 
+  /** Connects, starting a server where none runs. Resolves when connected; rejects with a `ConnectionError`. */
   async connect(signal?: CancelSignal): Promise<void> {
     if (this.current.kind === "connected") return;
     if (this.current.kind === "reconnecting") {
@@ -146,15 +129,18 @@ class Connection implements OpenCodeConnection {
     await this.join(this.attempt ?? this.begin("start"), signal);
   }
 
+  /** Leaves the server. It stays up for others and for its grace period. */
   async disconnect(): Promise<void> {
     this.leave();
   }
 
+  /** Ends a server that this product started, and leaves it. */
   async stopServer(): Promise<void> {
     await this.disconnect();
     if (this.wanted && !this.options.settings().url) await this.options.ownServers.stop(this.wanted);
   }
 
+  /** What a terminal runs to join a session of the server. Rejects with a `ConnectionError` where that cannot be. */
   async attachCommand(sessionID: string): Promise<ProgramCall> {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
@@ -163,6 +149,7 @@ class Connection implements OpenCodeConnection {
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }
 
+  /** As {@link dispose}, for good: a server that this product started ends, unless somebody else uses it. */
   finish(): void {
     this.link?.finish();
     this.link = undefined;
@@ -173,7 +160,7 @@ class Connection implements OpenCodeConnection {
     if (this.disposed) return;
     this.disposed = true;
     this.leave();
-    for (const emitter of [this.states, this.connects, this.events]) emitter.dispose();
+    for (const emitter of [this.actions, this.states, this.connects, this.events]) emitter.dispose();
   }
 
   private begin(how: Attempt["how"]): Attempt {
@@ -201,34 +188,29 @@ class Connection implements OpenCodeConnection {
     const { attempt } = this;
     this.attempt = undefined;
     attempt?.abort.abort();
-    this.drop({ kind: "disconnected" });
+    this.dispatch({ type: "left" });
   }
 
   /** Finds a server and opens its stream. False: there was none to adopt. */
   private async establish(how: Attempt["how"], signal: AbortSignal): Promise<boolean> {
     const onProgress = (detail: Text) => {
-      if (!signal.aborted) this.setState({ kind: "connecting", detail });
+      if (!signal.aborted) this.dispatch({ type: "progress", detail });
     };
     onProgress(sentence("Looking for a running server…"));
     try {
+      const directory = await realpath(this.options.directory);
       const attachment = await this.find(how, { signal, onProgress });
       if (signal.aborted) attachment?.leave();
       signal.throwIfAborted();
-      if (!attachment) {
-        this.setState({ kind: "disconnected" });
-        return false;
-      }
-      const directory = await realpath(this.options.directory);
-      const outcome = this.outcome();
-      this.open(attachment, directory);
-      await unlessCancelled(outcome, signal);
-      return true;
+      if (attachment) await unlessCancelled(this.open(attachment, directory), signal);
+      else this.dispatch({ type: "left" });
+      return attachment !== undefined;
     } catch (error) {
       // Whoever gave the attempt up has set the state, and the next one may have begun.
       if (signal.aborted) throw cancelled();
       const failure = this.failureOf(error);
       const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
-      this.drop(isJustAbsent ? { kind: "disconnected" } : { kind: "failed", failure });
+      this.dispatch(isJustAbsent ? { type: "left" } : { type: "failed", failure });
       throw new ConnectionError(failure);
     }
   }
@@ -250,50 +232,35 @@ class Connection implements OpenCodeConnection {
     return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
   }
 
-  private open(attachment: Attachment, directory: string): void {
+  /** Resolves once events flow; rejects where they do not. */
+  private open(attachment: Attachment, directory: string): Promise<void> {
     const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger);
-    // A server of ours may crash as it is joined; it is started again.
-    let bearable = attachment.own ? BEARABLE_CUTS : 0;
-    const link = new Link(attachment, directory, events, clock, {
-      onLoading: () => {
-        logger.info(english(PREPARING));
-        if (this.current.kind === "connecting") this.setState({ kind: "connecting", detail: PREPARING });
-      },
-      onOpen: ({ url, version }) => {
-        bearable = 0;
-        logger.info(`Connected to OpenCode ${version} at ${url}.`);
-        this.setState({ kind: "connected", url, version, own: attachment.own });
-        this.connects.fire();
-      },
+    const outcome = this.outcome();
+    this.link = new Link({
+      attachment,
+      directory,
+      events,
+      clock,
+      logger,
+      dispatch: (action) => this.dispatch(action),
       onPayload: (payload) => {
         const event = decode(payload);
         if (event) this.events.fire(event);
       },
-      onCut: (cut, failure) => {
-        this.cutFailure = failure;
-        if (!isOfFolder(failure) && bearable-- > 0)
-          return this.setState({ kind: "connecting", detail: cut.reason });
-        logger.warn(`${english(cut.reason)} Attempt ${cut.attempt} follows.`);
-        this.setState({ kind: "reconnecting", ...cut });
-      },
-      onFailed: (failure) => this.drop({ kind: "failed", failure }),
-      onStopped: () => this.drop({ kind: "disconnected" }),
     });
-    link.setWatched(this.watched);
-    this.link = link;
+    this.link.setWatched(this.watched);
+    return outcome;
   }
 
   /** How the present way to a connection ends: resolves once connected, rejects once that is put off or given up. */
   private outcome(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const subscription = this.onDidChangeState((state) => {
-        if (state.kind === "connecting") return;
+      const subscription = this.actions.event((action) => {
+        if (action.type === "progress" || this.current.kind === "connecting") return;
         subscription.dispose();
-        if (state.kind === "connected") resolve();
-        else if (state.kind === "failed") reject(new ConnectionError(state.failure));
-        else if (state.kind === "reconnecting") reject(new ConnectionError(this.cutFailure));
-        else reject(cancelled());
+        if (action.type === "opened") resolve();
+        else reject("failure" in action ? new ConnectionError(action.failure) : cancelled());
       });
     });
   }
@@ -304,20 +271,16 @@ class Connection implements OpenCodeConnection {
     return failures.startFailed(textOf(error));
   }
 
-  private drop(state: ConnectionState): void {
-    this.link?.dispose();
-    this.link = undefined;
-    this.setState(state);
+  private dispatch(action: ConnectionAction): void {
+    const before = this.current;
+    this.current = reduce(before, action);
+    const { kind } = this.current;
+    if (kind === "failed" || kind === "disconnected") {
+      this.link?.dispose();
+      this.link = undefined;
+    }
+    if (this.current !== before) this.states.fire(this.current);
+    if (action.type === "opened") this.connects.fire();
+    this.actions.fire(action);
   }
-
-  private setState(state: ConnectionState): void {
-    if (state.kind === "disconnected" && this.current.kind === "disconnected") return;
-    this.current = state;
-    this.states.fire(state);
-  }
-}
-
-/** Whether the server runs and cannot work in the folder, which trying again does not change. */
-function isOfFolder({ code }: ConnectionFailure): boolean {
-  return code === "start-failed" || code === "start-timeout";
 }

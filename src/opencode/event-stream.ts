@@ -11,17 +11,15 @@ const MAX_DELAY_MS = 10_000;
 export interface StreamCut {
   /** A sentence for people. */
   readonly reason: Text;
-  /** What `ready` or the stream failed with. */
+  /** What `follow` or the stream failed with. */
   readonly error?: unknown;
-  readonly attempt: number;
-  /** Milliseconds since 1970. */
-  readonly nextAttemptAt: number;
+  /** How many cuts there were in a row. */
+  readonly cuts: number;
 }
 
 export interface EventStreamOptions {
-  /** Resolves when the stream can be asked for, however long that takes; ends with the signal. */
-  readonly ready: (signal: AbortSignal) => Promise<void>;
-  readonly follow: (follower: Follower) => Following;
+  /** Opens the stream as soon as it can be asked for, however long that takes; ends with the signal. */
+  readonly follow: (follower: Follower, signal: AbortSignal) => Promise<Following>;
   readonly clock: Clock;
   /** Events flow (again). Whatever happened while they did not is lost. */
   readonly onOpen: () => void;
@@ -37,17 +35,15 @@ interface Attempt {
   readonly abort: AbortController;
   openedAt?: number;
   error?: unknown;
-  /** Why it ended, once somebody knows better than the stream itself. */
-  reason?: Text;
   /** The next one follows without a pause. */
-  reopen?: true;
+  reopening?: { readonly toldReason: Text | undefined };
 }
 
 /** The events of one folder, followed anew whenever their stream breaks or falls silent, until disposed. */
 export class EventStream implements Disposable {
   private disposed = false;
   private current: Attempt | undefined;
-  private failedAttempts = 0;
+  private cuts = 0;
   private wake: (() => void) | undefined;
   private following: Following | undefined;
   private watched = false;
@@ -62,26 +58,12 @@ export class EventStream implements Disposable {
     this.following?.setWatched(watched);
   }
 
-  /** Opens the stream anew, at once. */
-  reopen(reason: Text): void {
-    this.failedAttempts = 0;
-    if (this.current) this.current.reopen = true;
-    this.cut(reason);
+  /** Opens the stream anew, at once. With a reason, that it was cut is told, unless it was told already. */
+  reopen(toldReason?: Text): void {
+    this.cuts = 0;
+    if (this.current) this.current.reopening ??= { toldReason };
+    this.current?.abort.abort();
     this.wake?.();
-  }
-
-  /** Ends the stream, or the attempt at it; the next one follows. */
-  cut(reason: Text): void {
-    if (!this.current) return;
-    this.current.reason ??= reason;
-    this.current.abort.abort();
-  }
-
-  /** Ends a pause: the next attempt follows at once. */
-  hurry(): void {
-    if (!this.wake) return;
-    this.failedAttempts = 0;
-    this.wake();
   }
 
   dispose(): void {
@@ -99,42 +81,36 @@ export class EventStream implements Disposable {
       await this.follow(attempt);
       this.current = undefined;
       if (this.disposed) return;
-      if (attempt.reopen) continue;
+      const { reopening, openedAt, error } = attempt;
+      if (reopening && reopening.toldReason === undefined) continue;
       // A stream that opens only to break again is not well: the pauses between its attempts grow as well.
-      if (clock.now() - (attempt.openedAt ?? Infinity) > MAX_DELAY_MS) this.failedAttempts = 0;
-      const delay = retryDelay(this.failedAttempts++, random());
-      const paused = this.pause(delay);
-      const { error, reason = describe(error) } = attempt;
-      onCut({
-        reason,
-        error,
-        attempt: this.failedAttempts,
-        nextAttemptAt: clock.now() + delay,
-      });
+      if (clock.now() - (openedAt ?? Infinity) > MAX_DELAY_MS) this.cuts = 0;
+      const paused = reopening ? undefined : this.pause(retryDelay(this.cuts, random()));
+      onCut({ reason: reopening?.toldReason ?? describe(error), error, cuts: ++this.cuts });
       await paused;
     }
   }
 
   /** Resolves when the stream has ended, however that came about. */
   private async follow(attempt: Attempt): Promise<void> {
-    const { clock, ready, follow, onOpen, onPayload } = this.options;
+    const { clock, follow, onOpen, onPayload } = this.options;
     const { abort } = attempt;
     const { signal } = abort;
+    const follower: Follower = {
+      onOpen: () => {
+        attempt.openedAt = clock.now();
+        onOpen();
+      },
+      onPayload: (payload) => {
+        if (!signal.aborted) onPayload(payload);
+      },
+      onEnd: (error) => {
+        attempt.error = error;
+        abort.abort();
+      },
+    };
     try {
-      await ready(signal);
-      this.following = follow({
-        onOpen: () => {
-          attempt.openedAt = clock.now();
-          onOpen();
-        },
-        onPayload: (payload) => {
-          if (!signal.aborted) onPayload(payload);
-        },
-        onEnd: (error) => {
-          attempt.error = error;
-          abort.abort();
-        },
-      });
+      this.following = await follow(follower, signal);
       this.following.setWatched(this.watched);
       if (!signal.aborted) await once(signal, "abort");
     } catch (error) {

@@ -1,25 +1,25 @@
 import * as z from "zod/mini";
 import type { Logger } from "../engine/ports.ts";
-import type { ServerEvent } from "../engine/server-model.ts";
+import type { PendingRequest, ServerEvent } from "../engine/server-model.ts";
 import {
-  toAgentError,
-  toMessageInfo,
-  toPart,
-  toPermissionRequest,
-  toQuestionRequest,
-  toSession,
-} from "./mapping.ts";
-import { Misfit, fit, sessionStatus } from "./schemas.ts";
+  agentError,
+  messageInfo,
+  part,
+  permissionRequest,
+  questionRequest,
+  session,
+  sessionStatus,
+} from "./schemas.ts";
+import { parse, ValidationError } from "./validation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-type Decode = (properties: Fields) => ServerEvent | undefined;
 
 /** Turns one payload of the server's event stream into what the engine knows; undefined if it is none of its business. */
 export type EventDecoder = (payload: unknown) => ServerEvent | undefined;
 
 /** The server's events are many (one per streamed word), so the type is looked at first and alone. */
 export function createEventDecoder(logger: Logger): EventDecoder {
-  const misfitTypes = new Set<string>();
+  const invalidTypes = new Set<string>();
 
   return (payload) => {
     if (typeof payload !== "object" || payload === null) return undefined;
@@ -32,13 +32,13 @@ export function createEventDecoder(logger: Logger): EventDecoder {
       return undefined;
     }
     try {
-      return type === "message.part.delta"
-        ? decodeDelta(properties as Fields)
-        : DECODERS.get(type)?.(properties as Fields);
+      if (type === "message.part.delta") return decodeDelta(properties as Fields);
+      const event = EVENTS.get(type);
+      return event && parse(event, properties);
     } catch (error) {
-      if (!(error instanceof Misfit)) throw error;
-      if (!misfitTypes.has(type)) {
-        misfitTypes.add(type);
+      if (!(error instanceof ValidationError)) throw error;
+      if (!invalidTypes.has(type)) {
+        invalidTypes.add(type);
         logger.warn(`Events of type ${type} that do not fit are ignored: ${error.message}.`);
       }
       return undefined;
@@ -55,53 +55,61 @@ function decodeDelta({ sessionID, messageID, partID, field, delta }: Fields): Se
     typeof field !== "string" ||
     typeof delta !== "string"
   )
-    throw new Misfit("a field is not of type string");
+    throw new ValidationError("a field is not of type string");
   return { type: "part-delta", sessionID, messageID, partID, field, delta };
 }
 
-const inSession = z.object({ sessionID: z.string() });
-const inMessage = z.object({ sessionID: z.string(), messageID: z.string() });
-const inPart = z.object({ sessionID: z.string(), messageID: z.string(), partID: z.string() });
-const closedRequest = z.object({ sessionID: z.string(), requestID: z.string() });
+const inSession = { sessionID: z.string() };
+const inMessage = { ...inSession, messageID: z.string() };
 
-const decodeSession: Decode = ({ info }) => ({ type: "session-changed", session: toSession(info, "info") });
-const decodeClosedRequest: Decode = (properties) => ({
+/** What is read of an event's properties, and the event that the engine knows. */
+function event<T extends z.core.$ZodLooseShape>(
+  fields: T,
+  toEvent: (properties: z.output<z.ZodMiniObject<T>>) => ServerEvent,
+): z.ZodMiniType<ServerEvent> {
+  return z.pipe(z.object(fields), z.transform(toEvent));
+}
+
+const sessionChanged = event({ info: session }, ({ info }) => ({ type: "session-changed", session: info }));
+const requestClosed = event({ ...inSession, requestID: z.string() }, (closed) => ({
   type: "request-closed",
-  ...fit(closedRequest, properties),
-});
+  ...closed,
+}));
 
-const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
-  ["session.created", decodeSession],
-  ["session.updated", decodeSession],
-  ["session.deleted", (properties) => ({ type: "session-deleted", ...fit(inSession, properties) })],
+const EVENTS: ReadonlyMap<string, z.ZodMiniType<ServerEvent>> = new Map([
+  ["session.created", sessionChanged],
+  ["session.updated", sessionChanged],
+  ["session.deleted", event(inSession, (deleted) => ({ type: "session-deleted", ...deleted }))],
   [
     "session.status",
-    (properties) => ({
-      type: "session-status",
-      ...fit(inSession, properties),
-      status: fit(sessionStatus, properties.status, "status"),
-    }),
+    event({ ...inSession, status: sessionStatus }, (changed) => ({ type: "session-status", ...changed })),
   ],
   [
     "session.idle",
-    (properties) => ({ type: "session-status", ...fit(inSession, properties), status: { type: "idle" } }),
+    event(inSession, (idle) => ({ type: "session-status", ...idle, status: { type: "idle" } })),
   ],
   [
     "session.error",
-    (properties) => ({
-      type: "session-error",
-      ...fit(inSession, properties),
-      error: toAgentError(properties.error, "error"),
-    }),
+    event({ ...inSession, error: agentError }, (failed) => ({ type: "session-error", ...failed })),
   ],
-  ["message.updated", ({ info }) => ({ type: "message-changed", info: toMessageInfo(info, "info") })],
-  ["message.removed", (properties) => ({ type: "message-removed", ...fit(inMessage, properties) })],
-  ["message.part.updated", ({ part }) => ({ type: "part-changed", part: toPart(part, "part") })],
-  ["message.part.removed", (properties) => ({ type: "part-removed", ...fit(inPart, properties) })],
-  ["permission.asked", (properties) => ({ type: "request-asked", request: toPermissionRequest(properties) })],
-  ["question.asked", (properties) => ({ type: "request-asked", request: toQuestionRequest(properties) })],
-  ["permission.replied", decodeClosedRequest],
-  ["question.replied", decodeClosedRequest],
-  ["question.rejected", decodeClosedRequest],
-  ["server.heartbeat", () => ({ type: "heartbeat" })],
+  ["message.updated", event({ info: messageInfo }, ({ info }) => ({ type: "message-changed", info }))],
+  ["message.removed", event(inMessage, (removed) => ({ type: "message-removed", ...removed }))],
+  ["message.part.updated", event({ part }, ({ part }) => ({ type: "part-changed", part }))],
+  [
+    "message.part.removed",
+    event({ ...inMessage, partID: z.string() }, (removed) => ({ type: "part-removed", ...removed })),
+  ],
+  ["permission.asked", asked(permissionRequest)],
+  ["question.asked", asked(questionRequest)],
+  ["permission.replied", requestClosed],
+  ["question.replied", requestClosed],
+  ["question.rejected", requestClosed],
+  ["server.heartbeat", event({}, () => ({ type: "heartbeat" }))],
 ]);
+
+function asked(request: z.ZodMiniType<PendingRequest>): z.ZodMiniType<ServerEvent> {
+  return z.pipe(
+    request,
+    z.transform((request): ServerEvent => ({ type: "request-asked", request })),
+  );
+}

@@ -5,8 +5,9 @@ import type { Clock } from "../engine/ports.ts";
 import { unlessCancelled } from "./cancel.ts";
 import type { ServerAnswer, ServerClient } from "./client.ts";
 import { failures } from "./failures.ts";
-import { fit, folderPath } from "./schemas.ts";
+import { folderPath } from "./schemas.ts";
 import { describeServerError } from "./server-error.ts";
+import { parse } from "./validation.ts";
 
 /** A folder is loaded well within this unless its plugins have to be prepared, or the server lost the question. */
 const PATIENCE_MS = 2_000;
@@ -60,5 +61,5 @@ export async function loadFolder(
 function directoryOf({ response, error, data }: ServerAnswer): string {
   if (!response) throw new ConnectionError(failures.lost());
   if (!response.ok) throw new ConnectionError(failures.refusesFolder(describeServerError(error)));
-  return fit(folderPath, data).directory;
+  return parse(folderPath, data).directory;
 }

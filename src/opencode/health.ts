@@ -2,8 +2,9 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 import { authorizationHeader } from "./access.ts";
 import { failures } from "./failures.ts";
-import { Misfit, fit, health as healthSchema } from "./schemas.ts";
-import { limited } from "./time-limit.ts";
+import { health as healthSchema } from "./schemas.ts";
+import { limited } from "./cancel.ts";
+import { parse, ValidationError } from "./validation.ts";
 
 /**
  * The line of releases that this product was built and tested on. Earlier ones may lack what it stands on: metadata
@@ -24,7 +25,7 @@ export async function probe(access: ServerAccess, signal?: AbortSignal): Promise
   try {
     return await limited(PROBE_TIMEOUT_MS, (limit) => ask(access, limit), signal);
   } catch (error) {
-    if (error instanceof Misfit || error instanceof SyntaxError) return { kind: "not-opencode" };
+    if (error instanceof ValidationError || error instanceof SyntaxError) return { kind: "not-opencode" };
     return { kind: kindOf((error as { cause?: unknown }).cause) };
   }
 }
@@ -37,7 +38,7 @@ async function ask(access: ServerAccess, signal: AbortSignal): Promise<Health> {
   });
   if (response.status === 401) return { kind: "unauthorized" };
   if (response.status !== 200) return { kind: "not-opencode" };
-  const { healthy, version } = fit(healthSchema, await response.json());
+  const { healthy, version } = parse(healthSchema, await response.json());
   return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
 }
 

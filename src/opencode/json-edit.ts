@@ -1,43 +1,77 @@
-import type { JsonItem, JsonNode } from "./jsonc.ts";
+import { createScanner, parseTree, type Node, type ParseError } from "jsonc-parser";
 
 /*
  * Changes to JSON that a person wrote, comments and trailing commas included: what is not asked for stays as it is, to
- * the letter. The nodes are those of the text given.
+ * the letter, and comments stay where they are, which the library's own changes do not care for. The nodes are those of
+ * the text given. An item is a value in a list, or a property of an object.
  */
+
+/**
+ * Reads JSON as people write it in configurations: with comments and trailing commas.
+ * @throws SyntaxError if it is not that; the message names the line
+ * @throws RangeError if it is nested too deeply
+ */
+export function parseConfig(text: string): Node {
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (!root || error) throw new SyntaxError(`line ${text.slice(0, error?.offset).split("\n").length}`);
+  return root;
+}
 
 /** What belongs to the rest of a line: space and comments. */
 const REST_OF_LINE = /[ \t]*(?:\/\*(?:(?!\*\/).)*\*\/[ \t]*)*(?:\/\/[^\r\n]*)?(?=\r?\n)/y;
 
 /** Puts an item last into a list, or a property (`"name": value`) last into an object; formatted as its neighbours. */
-export function appendItem(text: string, container: JsonNode, item: string): string {
-  const last = container.items?.at(-1);
+export function appendItem(text: string, container: Node, item: string): string {
+  const last = container.children?.at(-1);
   if (!last) return fillEmpty(text, container, item);
-  const { start, end, comma = end } = last;
-  const lineEnd = startsLine(text, start) ? endOfLine(text, comma) : undefined;
+  const [start, end] = placeOf(last);
+  const comma = commaBehind(text, end);
+  const lineEnd = startsLine(text, start) ? endOfLine(text, comma ?? end) : undefined;
   const space = lineEnd === undefined ? " " : lineBreak(text) + indentAt(text, start);
-  const [before, after] = last.comma === undefined ? [",", ""] : ["", ","];
-  const at = lineEnd ?? comma;
+  const [before, after] = comma === undefined ? [",", ""] : ["", ","];
+  const at = lineEnd ?? comma ?? end;
   return text.slice(0, end) + before + text.slice(end, at) + space + item + after + text.slice(at);
 }
 
 /** Takes an item out of a list, or a property out of an object, and the comma that it needed. */
-export function removeItem(text: string, container: JsonNode, item: JsonItem): string {
-  const { start, end, comma } = item;
+export function removeItem(text: string, item: Node): string {
+  const [start, end] = placeOf(item);
+  const comma = commaBehind(text, end);
   const comment = comma === undefined ? "" : unlessBlank(text.slice(end, comma - 1));
   const [from, to] = comment ? [start, comma ?? end] : spaceAround(text, start, comma ?? end);
-  const previous = container.items?.[container.items.indexOf(item) - 1];
-  const kept = comma === undefined ? withoutComma(text, previous?.comma, from) : text.slice(0, from);
+  const { children: items = [] } = item.parent ?? {};
+  const previous = items[items.indexOf(item) - 1];
+  const previousComma = previous && commaBehind(text, placeOf(previous)[1]);
+  const kept = comma === undefined ? withoutComma(text, previousComma, from) : text.slice(0, from);
   return kept + comment + text.slice(to);
 }
 
-export function replaceNode(text: string, { start, end }: JsonNode, value: string): string {
+export function replaceNode(text: string, node: Node, value: string): string {
+  const [start, end] = placeOf(node);
   return text.slice(0, start) + value + text.slice(end);
 }
 
-function fillEmpty(text: string, { start, end, value }: JsonNode, item: string): string {
+/** The offsets of its start and behind its end. */
+export function placeOf({ offset, length }: Node): [start: number, end: number] {
+  return [offset, offset + length];
+}
+
+/** The offset behind the comma that follows, past space and comments; undefined if none does. */
+function commaBehind(text: string, offset: number): number | undefined {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(offset);
+  scanner.scan();
+  const at = scanner.getTokenOffset();
+  return text[at] === "," ? at + 1 : undefined;
+}
+
+function fillEmpty(text: string, container: Node, item: string): string {
+  const [start, end] = placeOf(container);
   const [before, after] = [text.slice(0, start + 1), text.slice(end - 1)];
   const comments = unlessBlank(text.slice(start + 1, end - 1));
-  if (Array.isArray(value)) return before + item + comments + after;
+  if (container.type === "array") return before + item + comments + after;
   const newLine = lineBreak(text) + indentAt(text, start);
   const closing = comments.includes("\n") ? comments : comments + newLine;
   return before + newLine + indentUnit(text) + item + closing + after;

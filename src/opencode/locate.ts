@@ -1,5 +1,6 @@
+import { access, constants, readFile, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
-import type { ConnectionFailure } from "../engine/connection.ts";
+import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
@@ -22,6 +23,32 @@ export interface LocateOptions {
 }
 
 export type Located = { readonly executable: string } | ConnectionFailure;
+
+/** The path of OpenCode's executable on this machine. Throws a `ConnectionError` if there is none that can be used. */
+export async function findOpenCode(
+  options: Pick<LocateOptions, "configuredPath" | "env" | "home">,
+): Promise<string> {
+  const located = await locateOpenCode({ ...options, platform: process.platform, files: diskProbe });
+  if ("code" in located) throw new ConnectionError(located);
+  return located.executable;
+}
+
+const diskProbe: FileProbe = {
+  async isExecutable(path) {
+    try {
+      await access(path, constants.X_OK);
+      return (await stat(path)).isFile();
+    } catch {
+      return false;
+    }
+  },
+  exists: (path) =>
+    stat(path).then(
+      () => true,
+      () => false,
+    ),
+  readText: (path) => readFile(path, "utf8").catch(() => undefined),
+};
 
 /** Finds OpenCode's executable: where it was set, else on PATH, else where its installers put it. */
 export async function locateOpenCode(options: LocateOptions): Promise<Located> {

@@ -3,8 +3,7 @@ import { textOf } from "../engine/errors.ts";
 import { Emitter, type Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english } from "../engine/sentence.ts";
-import type { ServerAccess } from "./access.ts";
-import type { Attachment, AttachmentListener } from "./attachment.ts";
+import type { Attachment, RunningServer } from "./attachment.ts";
 import { unlessCancelled } from "./cancel.ts";
 import { failures } from "./failures.ts";
 import type { ServerFiles } from "./server-files.ts";
@@ -30,8 +29,7 @@ export interface OwnServerOptions {
 
 /** A server that this product runs for all folders that want the same: started, started again when it crashes, ended. */
 export class OwnServer {
-  /** Those who use it, each with whom to tell what happens to it. */
-  private readonly users = new Map<Attachment, AttachmentListener | undefined>();
+  private readonly users = new Set<Attachment>();
   private readonly ending = new AbortController();
   private readonly changes: Emitter<void>;
   private grace: Disposable | undefined;
@@ -59,19 +57,14 @@ export class OwnServer {
   /** For one folder. */
   attach(): Attachment {
     this.grace?.dispose();
-    const pid = () => this.run?.pid;
     const attachment: Attachment = {
       own: true,
-      get pid() {
-        return pid();
-      },
       loadTimeoutMs: Math.max(this.options.startTimeoutMs, MIN_LOAD_TIMEOUT_MS),
-      vouched: (signal) => this.vouched(signal),
-      watch: (listener) => void (this.users.has(attachment) && this.users.set(attachment, listener)),
+      running: (signal) => this.running(signal),
       leave: () => this.release(attachment, this.run ? this.options.graceMs : 0),
       finish: () => this.release(attachment, 0),
     };
-    this.users.set(attachment, undefined);
+    this.users.add(attachment);
     return attachment;
   }
 
@@ -96,14 +89,14 @@ export class OwnServer {
     else this.grace = this.options.clock.after(graceMs, end);
   }
 
-  private async vouched(signal: AbortSignal): Promise<ServerAccess> {
+  private async running(signal: AbortSignal): Promise<RunningServer | ConnectionFailure | "stopped"> {
     for (;;) {
       signal.throwIfAborted();
-      if (this.failure) throw new ConnectionError(this.failure);
-      if (this.ending.signal.aborted) throw new ConnectionError(failures.lost());
+      if (this.failure) return this.failure;
+      if (this.isEnding) return "stopped";
       const change = this.nextChange();
       const { run } = this;
-      if (run && (await run.isRunning())) return run.access;
+      if (run && (await run.isRunning())) return { ...run.access, pid: run.pid, ended: run.exited };
       await unlessCancelled(change, signal);
     }
   }
@@ -126,8 +119,7 @@ export class OwnServer {
     }
     this.run = undefined;
     this.grace?.dispose();
-    const { failure } = this;
-    this.tell((listener) => (failure ? listener.onFailed(failure) : listener.onStopped()));
+    this.changes.fire();
   }
 
   /** Resolves when the server was ended on purpose; rejects when there can be none any more. */
@@ -136,13 +128,12 @@ export class OwnServer {
     let run = joined ?? (await this.start());
     for (let crashes: number[] = []; ;) {
       this.run = run;
-      this.tell((listener) => listener.onRestarted());
+      this.changes.fire();
       const how = await unlessCancelled(run.exited, signal).catch(() => undefined);
       this.run = undefined;
       if (how === undefined) return run.stop();
       if (this.isLeft) return;
       const { clock, logger } = this.options;
-      this.tell((listener) => listener.onCrashed());
       logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
       await run.forget();
       crashes = [...crashes.filter((at) => at > clock.now() - CRASH_WINDOW_MS), clock.now()];
@@ -164,10 +155,5 @@ export class OwnServer {
   private pause(ms: number): Promise<void> {
     const pause = new Promise<void>((resolve) => this.options.clock.after(ms, resolve));
     return unlessCancelled(pause, this.ending.signal);
-  }
-
-  private tell(what: (listener: AttachmentListener) => void): void {
-    for (const listener of [...this.users.values()]) if (listener) what(listener);
-    this.changes.fire();
   }
 }

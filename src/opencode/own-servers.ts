@@ -1,8 +1,10 @@
 import { readdir } from "node:fs/promises";
+import { ConnectionError } from "../engine/connection.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { Attachment, Search } from "./attachment.ts";
 import { endOrphan } from "./end-orphan.ts";
+import { failures } from "./failures.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { OwnServer } from "./own-server.ts";
 import { serverFiles, serverKeys, type ServerFiles } from "./server-files.ts";
@@ -96,7 +98,9 @@ export class OwnServers {
 async function use(server: OwnServer, { signal }: Search): Promise<Attachment> {
   const attachment = server.attach();
   try {
-    await attachment.vouched(signal);
+    const running = await attachment.running(signal);
+    if (running === "stopped") throw new ConnectionError(failures.lost());
+    if ("code" in running) throw new ConnectionError(running);
     return attachment;
   } catch (error) {
     attachment.leave();

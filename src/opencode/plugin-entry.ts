@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
+import { getNodeValue, type Node } from "jsonc-parser";
 import { Refusal } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import { appendItem, removeItem, replaceNode } from "./json-edit.ts";
-import { readJson } from "./jsonc.ts";
-import type { JsonItem, JsonNode } from "./jsonc.ts";
+import { appendItem, parseConfig, placeOf, removeItem, replaceNode } from "./json-edit.ts";
 
 /*
  * The entry by which an OpenCode configuration names the plugin of the agent tools. Configurations are text here: what
@@ -49,29 +48,28 @@ export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): 
 export function addPlugin(config: ConfigText, stateFolder: string, settings?: OwnServerSettings): string {
   const { text } = config;
   const entry = pluginEntry(stateFolder, settings);
-  const { root, property, ours } = read(config, stateFolder);
-  if (!property) return appendItem(text, root, `"plugin": [${entry}]`);
+  const { root, list, ours } = read(config, stateFolder);
+  if (!list) return appendItem(text, root, `"plugin": [${entry}]`);
   const [first, ...others] = ours;
-  if (!first) return appendItem(text, property.node, entry);
+  if (!first) return appendItem(text, list, entry);
   const surplus = others.at(-1);
   if (surplus) {
-    const rest = { ...config, text: removeItem(text, property.node, surplus) };
+    const rest = { ...config, text: removeItem(text, surplus) };
     return addPlugin(rest, stateFolder, settings);
   }
-  const isCurrent = isDeepStrictEqual(first.node.value, JSON.parse(entry));
-  return isCurrent ? text : replaceNode(text, first.node, entry);
+  // The library's objects have no prototype, which counts in the comparison.
+  const isCurrent = isDeepStrictEqual(structuredClone(getNodeValue(first)), JSON.parse(entry));
+  return isCurrent ? text : replaceNode(text, first, entry);
 }
 
 /** The same text if the plugin is not named in it. Throws a {@link Refusal} if it cannot be taken out. */
 export function removePlugin(config: ConfigText, stateFolder: string): string {
   const { text } = config;
-  const { root, property, ours } = read(config, stateFolder);
+  const { list, ours } = read(config, stateFolder);
   const last = ours.at(-1);
-  if (!property || !last) return text;
-  const rest = isAllThereIs(text, property, last)
-    ? removeItem(text, root, property)
-    : removeItem(text, property.node, last);
-  return removePlugin({ ...config, text: rest }, stateFolder);
+  if (!list?.parent || !last) return text;
+  const isAll = isAllThereIs(text, list.parent, last);
+  return removePlugin({ ...config, text: removeItem(text, isAll ? list.parent : last) }, stateFolder);
 }
 
 /** Whether the plugin is named there, even if by an older entry. A text that cannot be read names nothing. */
@@ -84,33 +82,34 @@ export function namesPlugin(config: ConfigText, stateFolder: string): boolean {
 }
 
 interface PluginList {
-  readonly root: JsonNode;
-  readonly property: JsonItem | undefined;
-  readonly ours: readonly JsonItem[];
+  readonly root: Node;
+  /** The value of the property `plugin`. */
+  readonly list: Node | undefined;
+  readonly ours: readonly Node[];
 }
 
 function read({ name, text }: ConfigText, stateFolder: string): PluginList {
   const root = parse(name, text);
-  if (!root.items || Array.isArray(root.value))
+  if (root.type !== "object")
     throw unusable(
       sentence("{0} is not a JSON object; make it one, then try again. Nothing was changed.", name),
     );
   // Of a name that is given twice, the last counts.
-  const property = root.items.findLast(({ key }) => key === "plugin");
-  if (property && !Array.isArray(property.node.value))
+  const list = root.children?.findLast(({ children }) => children?.[0]?.value === "plugin")?.children?.[1];
+  if (list && list.type !== "array")
     throw unusable(
       sentence(
         '{0} holds a "plugin" that is no list; make it one, then try again. Nothing was changed.',
         name,
       ),
     );
-  const ours = property?.node.items?.filter(({ node }) => isOurs(node.value, stateFolder)) ?? [];
-  return { root, property, ours };
+  const ours = list?.children?.filter((item) => isOurs(getNodeValue(item), stateFolder)) ?? [];
+  return { root, list, ours };
 }
 
-function parse(name: string, text: string): JsonNode {
+function parse(name: string, text: string): Node {
   try {
-    return readJson(text);
+    return parseConfig(text);
   } catch (error) {
     throw unusable(
       error instanceof SyntaxError
@@ -125,8 +124,10 @@ function parse(name: string, text: string): JsonNode {
 }
 
 /** Whether a property would hold nothing without an item, not even a comment. */
-function isAllThereIs(text: string, property: JsonItem, { start, end }: JsonItem): boolean {
-  const rest = text.slice(property.start, start) + text.slice(end, property.end);
+function isAllThereIs(text: string, property: Node, item: Node): boolean {
+  const [from, to] = placeOf(property);
+  const [start, end] = placeOf(item);
+  const rest = text.slice(from, start) + text.slice(end, to);
   return /^"plugin":\[,?\]$/.test(rest.replace(/\s/g, ""));
 }
 

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { isSentence, sentence, type Sentence } from "../engine/sentence.ts";
 import { TASK_STATUSES } from "../engine/task.ts";
 import type { RecordReading, TaskError, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
-import { Misfit, fit } from "./schemas.ts";
+import { parse, ValidationError } from "./validation.ts";
 
 /** The key in a session's metadata under which its task record is kept. */
 export const RECORD_KEY = "asyncagents";
@@ -101,11 +101,11 @@ export function readRecord(session: RecordHolder): RecordReading {
   if (typeof id === "string" && id !== session.id) return { kind: "none" };
   if (v !== RECORD_VERSION) return { kind: "unreadable", reason: describeVersion(v) };
   try {
-    const record = fit(storedRecord, stored);
+    const record = parse(storedRecord, stored);
     if (record.id === undefined && record.parentSessionID !== session.parentID) return { kind: "none" };
     return { kind: "task", record: { ...record, id: session.id } };
   } catch (error) {
-    if (error instanceof Misfit)
+    if (error instanceof ValidationError)
       return { kind: "unreadable", reason: sentence("The task record is broken: {0}.", error.message) };
     throw error;
   }

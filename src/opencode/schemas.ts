@@ -1,20 +1,51 @@
 import * as z from "zod/mini";
+import type {
+  AgentError,
+  AgentInfo,
+  Message,
+  MessageInfo,
+  ModelInfo,
+  Part,
+  PermissionRequest,
+  QuestionRequest,
+  Session,
+  SessionStatus,
+  ToolState,
+} from "../engine/server-model.ts";
+import type { ModelRef, TokenUsage } from "../engine/task.ts";
+import { readRecord } from "./record-codec.ts";
+import { tryParse } from "./validation.ts";
 
 /*
- * What the server sends, as far as this product reads it. Unknown fields pass and are dropped, so a newer server
- * that says more is understood; a field that is read and does not fit is a misfit, reported where it is read.
+ * What the server sends, as far as this product reads it, and what the engine makes of it. Unknown fields pass and are
+ * dropped, so a newer server that says more is understood; a field that is read and does not fit is an error.
  */
+
+/** A schema whose value becomes one of the engine's. */
+function read<S extends z.ZodMiniType, T>(schema: S, toModel: (value: z.output<S>) => T) {
+  return z.pipe(schema, z.transform(toModel));
+}
 
 const unknownRecord = z.record(z.string(), z.unknown());
 
-const tokens = z.object({
-  input: z.number(),
-  output: z.number(),
-  reasoning: z.number(),
-  cache: z.object({ read: z.number(), write: z.number() }),
-});
+const tokens = read(
+  z.object({
+    input: z.number(),
+    output: z.number(),
+    reasoning: z.number(),
+    cache: z.object({ read: z.number(), write: z.number() }),
+  }),
+  ({ cache, ...usage }): TokenUsage => ({ ...usage, cacheRead: cache.read, cacheWrite: cache.write }),
+);
+const NO_TOKENS: TokenUsage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
-export const session = z.object({
+/** "default" is how the server writes that no variant was chosen. */
+function modelRef(providerID: string, modelID: string, variant: string | null | undefined): ModelRef {
+  return !variant || variant === "default" ? { providerID, modelID } : { providerID, modelID, variant };
+}
+
+/** A session with what others keep in it. */
+export const storedSession = z.object({
   id: z.string(),
   title: z.string(),
   directory: z.string(),
@@ -26,90 +57,148 @@ export const session = z.object({
   tokens: z.optional(tokens),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.optional(z.number()) }),
 });
-export type WireSession = z.infer<typeof session>;
-export const sessions = z.array(session);
+
+export const session = read(storedSession, toSession);
+
+export function toSession(stored: z.output<typeof storedSession>): Session {
+  const { id, title, directory, parentID, agent, model, time, cost = 0, tokens = NO_TOKENS } = stored;
+  return {
+    id,
+    title,
+    directory,
+    parentID,
+    agent,
+    model: model && modelRef(model.providerID, model.id, model.variant),
+    created: time.created,
+    updated: time.updated,
+    // 0 is how the server takes an archived session back.
+    archived: time.archived || undefined,
+    cost,
+    tokens,
+    task: readRecord(stored),
+  };
+}
 
 export const sessionStatus = z.discriminatedUnion("type", [
   z.object({ type: z.literal("idle") }),
   z.object({ type: z.literal("busy") }),
   z.object({ type: z.literal("retry"), attempt: z.number(), message: z.string(), next: z.number() }),
-]);
-export const sessionStatuses = z.record(z.string(), sessionStatus);
+]) satisfies z.ZodMiniType<SessionStatus>;
 
 /** `data` differs by error type; what people can read is its `message`, where there is one. */
-export const agentError = z.object({ name: z.string(), data: z.optional(z.unknown()) });
-export type WireAgentError = z.infer<typeof agentError>;
+export const agentError = read(
+  z.object({ name: z.string(), data: z.optional(z.unknown()) }),
+  ({ name, data }): AgentError => {
+    const message = (data as { message?: unknown } | null | undefined)?.message;
+    return { name, message: typeof message === "string" && message ? message : name };
+  },
+);
 
 const messageBase = { id: z.string(), sessionID: z.string(), agent: z.string() };
 
 export const messageInfo = z.discriminatedUnion("role", [
-  z.object({
-    ...messageBase,
-    role: z.literal("user"),
-    time: z.object({ created: z.number() }),
-    model: z.optional(
-      z.object({ providerID: z.string(), modelID: z.string(), variant: z.optional(z.string()) }),
-    ),
-  }),
-  z.object({
-    ...messageBase,
-    role: z.literal("assistant"),
-    parentID: z.string(),
-    time: z.object({ created: z.number(), completed: z.optional(z.number()) }),
-    modelID: z.string(),
-    providerID: z.string(),
-    variant: z.optional(z.string()),
-    finish: z.optional(z.string()),
-    error: z.optional(agentError),
-    cost: z.number(),
-    tokens,
-    summary: z.optional(z.boolean()),
-  }),
+  read(
+    z.object({
+      ...messageBase,
+      role: z.literal("user"),
+      time: z.object({ created: z.number() }),
+      model: z.optional(
+        z.object({ providerID: z.string(), modelID: z.string(), variant: z.optional(z.string()) }),
+      ),
+    }),
+    ({ time, model, ...info }): MessageInfo => ({
+      ...info,
+      ...time,
+      model: model && modelRef(model.providerID, model.modelID, model.variant),
+    }),
+  ),
+  read(
+    z.object({
+      ...messageBase,
+      role: z.literal("assistant"),
+      parentID: z.string(),
+      time: z.object({ created: z.number(), completed: z.optional(z.number()) }),
+      modelID: z.string(),
+      providerID: z.string(),
+      variant: z.optional(z.string()),
+      finish: z.optional(z.string()),
+      error: z.optional(agentError),
+      cost: z.number(),
+      tokens,
+      summary: z._default(z.boolean(), false),
+    }),
+    ({ time, providerID, modelID, variant, ...info }): MessageInfo => ({
+      ...info,
+      ...time,
+      model: modelRef(providerID, modelID, variant),
+    }),
+  ),
 ]);
-export type WireMessageInfo = z.infer<typeof messageInfo>;
 
 const partBase = { id: z.string(), sessionID: z.string(), messageID: z.string() };
-const optionalSpan = z.object({ start: z.optional(z.number()), end: z.optional(z.number()) });
+const optionalSpan = z.optional(z.object({ start: z.optional(z.number()), end: z.optional(z.number()) }));
+
+/** How OpenCode's tool for subagents refuses one that is deeper than `subagent_depth` allows. */
+const SUBAGENT_DEPTH = "Subagent depth limit reached";
+const span = z.object({ start: z.number(), end: z.number() });
 
 const toolState = z.discriminatedUnion("status", [
   z.object({ status: z.literal("pending"), input: unknownRecord }),
-  z.object({
-    status: z.literal("running"),
-    input: unknownRecord,
-    title: z.optional(z.string()),
-    metadata: z.optional(unknownRecord),
-    time: z.object({ start: z.number() }),
-  }),
-  z.object({
-    status: z.literal("completed"),
-    input: unknownRecord,
-    output: z.string(),
-    title: z.string(),
-    metadata: z.optional(unknownRecord),
-    time: z.object({ start: z.number(), end: z.number() }),
-  }),
-  z.object({
-    status: z.literal("error"),
-    input: unknownRecord,
-    error: z.string(),
-    metadata: z.optional(unknownRecord),
-    time: z.object({ start: z.number(), end: z.number() }),
-  }),
+  read(
+    z.object({
+      status: z.literal("running"),
+      input: unknownRecord,
+      title: z.optional(z.string()),
+      metadata: z.optional(unknownRecord),
+      time: z.object({ start: z.number() }),
+    }),
+    ({ time, ...state }): ToolState => ({ ...state, ...time }),
+  ),
+  read(
+    z.object({
+      status: z.literal("completed"),
+      input: unknownRecord,
+      output: z.string(),
+      title: z.string(),
+      metadata: z.optional(unknownRecord),
+      time: span,
+    }),
+    ({ time, ...state }): ToolState => ({ ...state, ...time }),
+  ),
+  read(
+    z.object({
+      status: z.literal("error"),
+      input: unknownRecord,
+      error: z.string(),
+      metadata: z.optional(unknownRecord),
+      time: span,
+    }),
+    ({ time, ...state }): ToolState => ({
+      ...state,
+      ...time,
+      ...(state.error.startsWith(SUBAGENT_DEPTH) && { isTooDeep: true }),
+    }),
+  ),
 ]);
-export type WireToolState = z.infer<typeof toolState>;
 
 /** The parts that are read in full. */
-export const knownPart = z.discriminatedUnion("type", [
-  z.object({
-    ...partBase,
-    type: z.literal("text"),
-    text: z.string(),
-    synthetic: z.optional(z.boolean()),
-    ignored: z.optional(z.boolean()),
-    time: z.optional(optionalSpan),
-    metadata: z.optional(unknownRecord),
-  }),
-  z.object({ ...partBase, type: z.literal("reasoning"), text: z.string(), time: z.optional(optionalSpan) }),
+const knownPart = z.discriminatedUnion("type", [
+  read(
+    z.object({
+      ...partBase,
+      type: z.literal("text"),
+      text: z.string(),
+      synthetic: z._default(z.boolean(), false),
+      ignored: z.optional(z.boolean()),
+      time: optionalSpan,
+      metadata: z.optional(unknownRecord),
+    }),
+    ({ time, ignored, ...part }): Part => ({ ...part, ...(ignored && { ignored }), ...time }),
+  ),
+  read(
+    z.object({ ...partBase, type: z.literal("reasoning"), text: z.string(), time: optionalSpan }),
+    ({ time, ...part }): Part => ({ ...part, ...time }),
+  ),
   z.object({ ...partBase, type: z.literal("tool"), tool: z.string(), callID: z.string(), state: toolState }),
   z.object({
     ...partBase,
@@ -119,29 +208,39 @@ export const knownPart = z.discriminatedUnion("type", [
     url: z.string(),
   }),
 ]);
-export type WireKnownPart = z.infer<typeof knownPart>;
-export const KNOWN_PART_TYPES: ReadonlySet<unknown> = new Set<WireKnownPart["type"]>([
-  "text",
-  "reasoning",
-  "tool",
-  "file",
-]);
+const KNOWN_TYPES: readonly string[] = ["text", "reasoning", "tool", "file"] satisfies Part["type"][];
 
-/** Every other part, of a type known or yet unknown. */
-export const anyPart = z.object({ ...partBase, type: z.string(), tail_start_id: z.optional(z.string()) });
+export const part = read(
+  z.looseObject({ ...partBase, type: z.string(), tail_start_id: z.optional(z.string()) }),
+  (value): Part => {
+    const { id, sessionID, messageID, type, tail_start_id: tailStartID } = value;
+    // One part in a shape that is not known must not hide the whole conversation.
+    return (
+      (KNOWN_TYPES.includes(type) ? tryParse(knownPart, value) : undefined) ?? {
+        type: "other",
+        kind: type,
+        id,
+        sessionID,
+        messageID,
+        ...(tailStartID && { tailStartID }),
+      }
+    );
+  },
+);
 
-/** Parts stay raw: which schema fits depends on their type. */
-export const message = z.object({ info: messageInfo, parts: z.array(z.unknown()) });
-export const messages = z.array(message);
+export const message = z.object({ info: messageInfo, parts: z.array(part) }) satisfies z.ZodMiniType<Message>;
 
 const permissionRules = z.array(
   z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
 );
 
-/** A session, as far as its own rules go. */
-export const sessionPermission = z.object({ permission: z.nullish(permissionRules) });
+/** The rules that a session itself has. */
+export const sessionPermissions = read(
+  z.object({ permission: z.nullish(permissionRules) }),
+  ({ permission }) => permission ?? [],
+);
 
-export const agents = z.array(
+export const agent = read(
   z.object({
     name: z.string(),
     // Null what an agent of the user's own configuration does not say.
@@ -152,89 +251,76 @@ export const agents = z.array(
     variant: z.nullish(z.string()),
     permission: z.nullish(permissionRules),
   }),
+  ({ name, description, mode, hidden, model, variant, permission }): AgentInfo => ({
+    name,
+    description: description ?? undefined,
+    mode,
+    hidden: hidden ?? false,
+    model: model ? modelRef(model.providerID, model.modelID, variant) : undefined,
+    permission: permission ?? [],
+  }),
 );
 
-export const providers = z.object({
-  providers: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      models: z.record(
-        z.string(),
-        z.object({
-          id: z.string(),
-          name: z.string(),
-          limit: z.optional(z.object({ context: z.optional(z.number()) })),
-        }),
-      ),
-    }),
-  ),
-});
+export const models = read(
+  z.object({
+    providers: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        models: z.record(
+          z.string(),
+          z.object({
+            id: z.string(),
+            name: z.string(),
+            limit: z.optional(z.object({ context: z.optional(z.number()) })),
+          }),
+        ),
+      }),
+    ),
+  }),
+  ({ providers }): ModelInfo[] =>
+    providers.flatMap((provider) =>
+      Object.values(provider.models).map((model) => ({
+        ref: { providerID: provider.id, modelID: model.id },
+        name: model.name,
+        provider: provider.name,
+        // 0 is how the server writes that it does not know.
+        contextLimit: model.limit?.context || undefined,
+      })),
+    ),
+);
 
-export const permissionRequest = z.object({
-  id: z.string(),
-  sessionID: z.string(),
-  permission: z.string(),
-  patterns: z.array(z.string()),
-  always: z.array(z.string()),
-  metadata: z.optional(unknownRecord),
-  tool: z.nullish(z.object({ messageID: z.string(), callID: z.string() })),
-});
-export type WirePermissionRequest = z.infer<typeof permissionRequest>;
-export const permissionRequests = z.array(permissionRequest);
+export const permissionRequest = read(
+  z.object({
+    id: z.string(),
+    sessionID: z.string(),
+    permission: z.string(),
+    patterns: z.array(z.string()),
+    always: z.array(z.string()),
+    metadata: z._default(unknownRecord, {}),
+    tool: z.nullish(z.object({ messageID: z.string(), callID: z.string() })),
+  }),
+  ({ tool, ...request }): PermissionRequest => ({ type: "permission", ...request, call: tool ?? undefined }),
+);
 
-export const questionRequest = z.object({
-  id: z.string(),
-  sessionID: z.string(),
-  questions: z.array(
-    z.object({
-      question: z.string(),
-      header: z.string(),
-      options: z.array(z.object({ label: z.string(), description: z.string() })),
-      multiple: z.optional(z.boolean()),
-      custom: z.optional(z.boolean()),
-    }),
-  ),
-});
-export type WireQuestionRequest = z.infer<typeof questionRequest>;
-export const questionRequests = z.array(questionRequest);
+export const questionRequest = read(
+  z.object({
+    id: z.string(),
+    sessionID: z.string(),
+    questions: z.array(
+      z.object({
+        question: z.string(),
+        header: z.string(),
+        options: z.array(z.object({ label: z.string(), description: z.string() })),
+        multiple: z._default(z.boolean(), false),
+        // The server lets people answer in their own words unless it says otherwise.
+        custom: z._default(z.boolean(), true),
+      }),
+    ),
+  }),
+  (request): QuestionRequest => ({ type: "question", ...request }),
+);
 
 export const health = z.object({ healthy: z.boolean(), version: z.string() });
 
 export const folderPath = z.object({ directory: z.string() });
-
-/** Thrown where a value does not fit its schema; the message names the field. */
-export class Misfit extends Error {
-  override readonly name = "Misfit";
-}
-
-/** The value as the schema reads it. Throws a {@link Misfit}; `at` is where the value stood in the answer. */
-export function fit<T extends z.ZodMiniType>(schema: T, value: unknown, at = ""): z.output<T> {
-  const result = z.safeParse(schema, value);
-  if (result.success) return result.data;
-  throw new Misfit(describeIssue(result.error.issues[0], at));
-}
-
-/** The value as the schema reads it; undefined if it does not fit. */
-export function tryFit<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> | undefined {
-  const result = z.safeParse(schema, value);
-  return result.success ? result.data : undefined;
-}
-
-function describeIssue(issue: z.core.$ZodIssue | undefined, at: string): string {
-  if (!issue) return "does not fit";
-  const path = issue.path.reduce<string>(
-    (left, key) =>
-      typeof key === "number" ? `${left}[${key}]` : left ? `${left}.${String(key)}` : String(key),
-    at,
-  );
-  const expected =
-    issue.code === "invalid_type"
-      ? `is not of type ${issue.expected}`
-      : issue.code === "invalid_value"
-        ? `is none of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`
-        : issue.code === "invalid_union"
-          ? "has an unknown value"
-          : `does not fit (${issue.code})`;
-  return `${path ? `"${path}"` : "the answer"} ${expected}`;
-}

@@ -7,7 +7,6 @@ import { authorizationHeader } from "./access.ts";
 import type { ServerAccess } from "./access.ts";
 import { endingWith } from "./client.ts";
 import { awaitHealth } from "./health.ts";
-import { SilenceTimer } from "./silence-timer.ts";
 
 /** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
 const SILENCE_LIMIT_MS = 25_000;
@@ -57,18 +56,17 @@ class ServerStream {
   private readonly followers = new Map<string, Set<Follower>>();
   private readonly watching = new Set<Follower>();
   private readonly abort = new AbortController();
-  private readonly silence: SilenceTimer;
   private readonly deadline: Disposable;
   private isOpen = false;
+  /** When the last byte came, on the clock; undefined: none is due yet. */
+  private lastSign: number | undefined;
+  private silence: Disposable | undefined;
 
   constructor(
     private readonly access: ServerAccess,
-    clock: Clock,
+    private readonly clock: Clock,
     private readonly onEnded: () => void,
   ) {
-    this.silence = new SilenceTimer(clock, SILENCE_LIMIT_MS, () =>
-      this.end(new ToldError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000))),
-    );
     this.deadline = clock.after(OPEN_TIMEOUT_MS, () =>
       this.end(new ToldError(sentence("OpenCode did not open its event stream."))),
     );
@@ -85,7 +83,7 @@ class ServerStream {
     const setWatched = (watched: boolean): void => {
       if (watched) this.watching.add(follower);
       else this.watching.delete(follower);
-      this.silence.setWatched(this.watching.size > 0);
+      this.watchSilence();
     };
     return {
       setWatched,
@@ -108,12 +106,13 @@ class ServerStream {
     const answer = await fetch(access.url + route.url, { headers, redirect: "error", signal });
     const { ok, status, body } = endingWith(signal, answer);
     if (!ok || !body) throw new Error(`HTTP ${status}`);
-    this.silence.start();
+    this.lastSign = this.clock.now();
+    this.watchSilence();
     const decoder = new TextDecoder();
     let rest = "";
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
       // Half events are signs of life too.
-      this.silence.touch();
+      this.lastSign = this.clock.now();
       const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf("\n");
       if (end >= 0) {
@@ -151,6 +150,17 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
+  /** Holds a timer only while somebody relies on the events. */
+  private watchSilence(): void {
+    this.silence?.dispose();
+    if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;
+    const left = this.lastSign + SILENCE_LIMIT_MS - this.clock.now();
+    // More is left only where the machine's clock was set back.
+    if (left > 0)
+      this.silence = this.clock.after(Math.min(left, SILENCE_LIMIT_MS), () => this.watchSilence());
+    else this.end(new ToldError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)));
+  }
+
   private *all(): Iterable<Follower> {
     for (const followers of this.followers.values()) yield* followers;
   }
@@ -159,7 +169,7 @@ class ServerStream {
     if (this.abort.signal.aborted) return;
     this.abort.abort();
     this.deadline.dispose();
-    this.silence.dispose();
+    this.silence?.dispose();
     this.onEnded();
     for (const follower of this.all()) follower.onEnd(error);
   }

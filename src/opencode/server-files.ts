@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { readJson } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
+import { tryParse } from "./validation.ts";
 
 const STATE_VERSION = 2;
 
@@ -45,11 +46,5 @@ export async function writeServerState(path: string, state: ServerState): Promis
 
 /** Undefined: there is none, or none that this version understands. */
 export async function readServerState(path: string): Promise<ServerState | undefined> {
-  try {
-    const parsed = z.safeParse(serverState, JSON.parse(await readFile(path, "utf8")));
-    return parsed.success ? parsed.data : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  return tryParse(serverState, await readJson(path));
 }

@@ -18,7 +18,7 @@ import { awaitHealth } from "./health.ts";
 import { readServerState, writeServerState } from "./server-files.ts";
 import type { ServerFiles, ServerState } from "./server-files.ts";
 import type { ServerProgram } from "./server-program.ts";
-import { limited } from "./time-limit.ts";
+import { limited } from "./cancel.ts";
 
 const HOST = "127.0.0.1";
 const isWindows = process.platform === "win32";

@@ -35,14 +35,12 @@ export async function findServerByUrl(
   const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
   const failure = healthFailure(health, url);
   if (failure) throw new ConnectionError(failure);
-  // Nobody can tell who listens at an address that a person set: it is the person's word.
-  const vouched = () => Promise.resolve(access);
   const nothing = (): void => {};
   return {
     own: false,
-    vouched,
+    // Nobody can tell who listens at an address that a person set: it is the person's word.
+    running: () => Promise.resolve(access),
     loadTimeoutMs: LOAD_TIMEOUT_MS,
-    watch: nothing,
     leave: nothing,
     finish: nothing,
   };

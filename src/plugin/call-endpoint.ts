@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import * as z from "zod/mini";
 import { KEEP_ALIVE_MS, TOOL_CALL_PATH, toolReply, type ToolReply } from "../bridge/tool-call.ts";
+import { parseJson } from "../state/json-files.ts";
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
 /** How long an endpoint may say nothing, in milliseconds. One that says nothing for longer hangs or was suspended. */
@@ -83,12 +84,4 @@ function outcomeOf(answer: string, heldMs: number): Outcome {
 function statusOf(answer: string): number | undefined {
   const status = /^HTTP\/1\.\d (\d{3}) .*?\r\n\r\n/s.exec(answer)?.[1];
   return status === undefined ? undefined : Number(status);
-}
-
-function parseJson(line = ""): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import * as z from "zod/mini";
-import { defaultStateFolder } from "../state/private-files.ts";
+import { defaultStateFolder } from "../state/state-folder.ts";
 import type { Patience } from "./forward.ts";
 
 /** What the entry in OpenCode's configuration may set; anything that does not fit counts as left out. */

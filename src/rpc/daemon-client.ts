@@ -1,4 +1,4 @@
-import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
+import type { ConnectionFailure } from "../engine/connection.ts";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
@@ -6,8 +6,7 @@ import type { DaemonNotifications, DaemonStatus, FolderClient, OpenFolder } from
 import { notReached, Silence } from "./daemon-failures.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import type { DaemonPlace } from "./reach-daemon.ts";
-import { RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
-import type { RemoteTranscript } from "./remote-transcript.ts";
+import { RemoteFolder, type DaemonAccess, type RemoteTranscript } from "./remote-folder.ts";
 
 /** Before the second retry; each later one waits for twice as long. */
 const RETRY_MS = 100;
@@ -219,14 +218,7 @@ export class DaemonClient implements Disposable {
   }
 
   private tellLost(reason: Text): void {
-    const nextAttemptAt = this.options.clock.now() + this.retryDelay();
-    const state: ConnectionState = {
-      kind: "reconnecting",
-      reason,
-      attempt: this.attempt + 1,
-      nextAttemptAt,
-    };
-    for (const folder of this.folders.values()) folder.lose(state);
+    for (const folder of this.folders.values()) folder.lose({ kind: "reconnecting", reason });
   }
 
   /** The first retry comes at once: mostly, the daemon was killed, and can be started again. */

@@ -3,9 +3,10 @@ import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import { dirname } from "node:path";
+import { codeOf, parseJson } from "../state/json-files.ts";
 import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
 import { privateSocket } from "../state/private-socket.ts";
-import { codeOf, connectTo, parseEntry, type DaemonEntry, type DaemonFiles } from "./daemon-files.ts";
+import { asEntry, connectTo, type DaemonEntry, type DaemonFiles } from "./daemon-files.ts";
 
 /* How a daemon makes itself known to windows. */
 
@@ -18,7 +19,7 @@ export async function writeEntry({ folder, entry }: DaemonFiles, described: Daem
 
 /** As the daemon ends. What another one wrote meanwhile stays. */
 export function removeEntry({ folder, entry }: DaemonFiles, { socket, token }: DaemonEntry): void {
-  if (existsSync(entry) && parseEntry(readFileSync(entry, "utf8"))?.token === token) rmSync(entry);
+  if (existsSync(entry) && asEntry(parseJson(readFileSync(entry, "utf8")))?.token === token) rmSync(entry);
   if (isWindows || dirname(socket) === folder) return;
   rmSync(socket, { force: true });
   try {

@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import { codeOf, readJson } from "../state/json-files.ts";
 
 /** The daemon of this user, as it describes itself. */
 export interface DaemonEntry {
@@ -38,14 +38,7 @@ export class DaemonFiles {
 
   /** Undefined: there is none, or none that this version can read. A crash leaves it behind. */
   async read(): Promise<DaemonEntry | undefined> {
-    let text: string;
-    try {
-      text = await readFile(this.entry, "utf8");
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
-      throw error;
-    }
-    return parseEntry(text);
+    return asEntry(await readJson(this.entry));
   }
 }
 
@@ -54,8 +47,7 @@ export function connectTo(path: string): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     socket.once("error", (error) => {
-      if (["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ECONNRESET"].includes(codeOf(error) ?? ""))
-        resolve(undefined);
+      if (["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ECONNRESET"].includes(codeOf(error))) resolve(undefined);
       else reject(error);
     });
     socket.once("connect", () => resolve(socket));
@@ -63,17 +55,8 @@ export function connectTo(path: string): Promise<Socket | undefined> {
 }
 
 /** Undefined: no version that this one knows wrote that. */
-export function parseEntry(text: string): DaemonEntry | undefined {
-  try {
-    const entry = JSON.parse(text) as Partial<DaemonEntry>;
-    const { socket, token, pid } = entry;
-    const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";
-    return isWhole ? (entry as DaemonEntry) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
+export function asEntry(json: unknown): DaemonEntry | undefined {
+  const { socket, token, pid } = (json ?? {}) as Partial<DaemonEntry>;
+  const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";
+  return isWhole ? (json as DaemonEntry) : undefined;
 }

@@ -1,7 +1,10 @@
+import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { DaemonRequests, WindowNotifications } from "./contract.ts";
-import { Pulse } from "./pulse.ts";
 import { Wire } from "./wire.ts";
+
+const PING_EVERY_MS = 2_500;
+const ANSWER_WITHIN_MS = 7_500;
 
 /** The connection of a window to the daemon. */
 export class DaemonLink extends Wire<DaemonRequests, WindowNotifications> {
@@ -13,5 +16,44 @@ export class DaemonLink extends Wire<DaemonRequests, WindowNotifications> {
     this.pid = pid;
     const pulse = new Pulse(clock, () => this.request("ping", []), onAnswer);
     void this.closed.then(() => pulse.dispose());
+  }
+}
+
+/** Finds out whether the other end still answers, also while nothing else is asked of it. */
+class Pulse implements Disposable {
+  /** For the next ping, or for the answer to the present one. */
+  private timer: Disposable | undefined;
+  private isDisposed = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ping: () => Promise<void>,
+    /** True: it has not answered for ten seconds. False: it answers. */
+    private readonly onAnswer: (isSilent: boolean) => void,
+  ) {
+    this.rest();
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    this.timer?.dispose();
+  }
+
+  private rest(): void {
+    this.timer = this.clock.after(PING_EVERY_MS, () => void this.beat());
+  }
+
+  private async beat(): Promise<void> {
+    this.timer = this.clock.after(ANSWER_WITHIN_MS, () => this.onAnswer(true));
+    try {
+      await this.ping();
+    } catch {
+      // The connection closed, which its owner sees for itself.
+      return this.dispose();
+    }
+    if (this.isDisposed) return;
+    this.timer.dispose();
+    this.onAnswer(false);
+    this.rest();
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Refusal } from "../engine/errors.ts";
 import type { Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import { codeOf } from "../state/json-files.ts";
 import { isAlive, isSame } from "../state/processes.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
@@ -95,7 +96,7 @@ async function greet(
 ): Promise<Found | undefined> {
   const socket = await connectTo(entry.socket).catch((error: unknown) => {
     // Too many connections wait to be let in.
-    throw (error as NodeJS.ErrnoException).code === "EAGAIN" ? new Silence() : error;
+    throw codeOf(error) === "EAGAIN" ? new Silence() : error;
   });
   if (!socket) return undefined;
   const link = new DaemonLink(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
@@ -160,7 +161,7 @@ export async function endDaemon(
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    if (codeOf(error) !== "ESRCH") throw error;
   }
   const deadline = clock.now() + END_WITHIN_MS;
   while (clock.now() < deadline && (await isDaemon())) await pause(clock, RETRY_MS);

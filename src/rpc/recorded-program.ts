@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readJson } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
-import { codeOf } from "./daemon-files.ts";
 
 /** What a daemon is started with. */
 export interface RecordedProgram {
@@ -23,11 +22,6 @@ export function recordProgram(stateFolder: string, program: RecordedProgram): Pr
 
 /** Undefined: no daemon ran yet, or what the last one was started with is gone. */
 export async function readProgram(stateFolder: string): Promise<RecordedProgram | undefined> {
-  try {
-    const program = JSON.parse(await readFile(fileIn(stateFolder), "utf8")) as RecordedProgram;
-    return existsSync(program.execPath) && existsSync(program.script) ? program : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError || codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const program = (await readJson(fileIn(stateFolder))) as RecordedProgram | undefined;
+  return program && existsSync(program.execPath) && existsSync(program.script) ? program : undefined;
 }

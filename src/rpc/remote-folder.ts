@@ -1,9 +1,17 @@
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import { Emitter, unlessCancelled, type CancelSignal, type Event } from "../engine/event.ts";
+import {
+  Emitter,
+  unlessCancelled,
+  type CancelSignal,
+  type Event,
+  type OnListenerError,
+} from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { Transcript } from "../engine/transcript.ts";
+import type { Message } from "../engine/server-model.ts";
+import { TranscriptMessages } from "../engine/transcript-messages.ts";
+import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
 import type {
   FolderCalls,
   FolderChange,
@@ -15,7 +23,6 @@ import type {
 import { notReached } from "./daemon-failures.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import { isRepeatable, methodNames, takeSignal } from "./methods.ts";
-import { RemoteTranscript } from "./remote-transcript.ts";
 import { WireClosed } from "./wire-closed.ts";
 
 /** What a folder needs of the window's connection to the daemon. */
@@ -208,6 +215,37 @@ export class RemoteFolder implements FolderClient {
 
   private listenerFailed(error: unknown): void {
     this.daemon.logger.error("A listener to a folder failed.", error);
+  }
+}
+
+/** A conversation that the daemon follows for this window. */
+export class RemoteTranscript implements Transcript {
+  private readonly content = new TranscriptMessages();
+  private readonly changes: Emitter<TranscriptChange>;
+  readonly onDidChange;
+
+  constructor(
+    readonly sessionID: string,
+    messages: readonly Message[],
+    onListenerError: OnListenerError,
+    private readonly onDispose: () => void,
+  ) {
+    this.changes = new Emitter(onListenerError);
+    this.onDidChange = this.changes.event;
+    this.content.apply({ type: "reset", messages });
+  }
+
+  get messages(): readonly Message[] {
+    return this.content.all();
+  }
+
+  apply(change: TranscriptChange): void {
+    if (this.content.apply(change)) this.changes.fire(change);
+  }
+
+  dispose(): void {
+    this.changes.dispose();
+    this.onDispose();
   }
 }
 

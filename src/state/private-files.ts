@@ -1,32 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { join, posix, win32 } from "node:path";
+import { join } from "node:path";
 import { isAlive } from "./processes.ts";
-
-const FOLDER_NAME = "opencode-async-agents";
-
-export interface UserPlaces {
-  readonly platform: NodeJS.Platform;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
-}
-
-/** Where this user's state is kept, shared by all editors. */
-export function defaultStateFolder({ platform, env, home }: UserPlaces): string {
-  switch (platform) {
-    case "win32":
-      return win32.join(env.LOCALAPPDATA || win32.join(home, "AppData", "Local"), FOLDER_NAME);
-    case "darwin":
-      return posix.join(home, "Library", "Application Support", FOLDER_NAME);
-    default: {
-      const state = env.XDG_STATE_HOME;
-      return posix.join(
-        state && posix.isAbsolute(state) ? state : posix.join(home, ".local", "state"),
-        FOLDER_NAME,
-      );
-    }
-  }
-}
 
 /** Creates the folder, readable by this user alone. Throws if the path is somebody else's, or no real folder. */
 export async function ensurePrivateFolder(path: string): Promise<void> {

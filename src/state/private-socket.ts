@@ -1,6 +1,7 @@
 import { lstat, mkdtemp, readlink, rm, rmdir, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { codeOf, ifPresent } from "./json-files.ts";
 import { ensurePrivateFolder } from "./private-files.ts";
 
 /** Bytes of a Unix socket's path that every system takes (macOS: 103). */
@@ -20,7 +21,7 @@ export async function privateSocket(folder: string, name: string): Promise<strin
 /** The folder that the link leads to, made where there is none that is this user's alone. */
 async function shortFolder(link: string): Promise<string> {
   for (;;) {
-    const linked = await readLink(link);
+    const linked = await ifPresent(readlink(link));
     if (linked !== undefined && (await isPrivateFolder(linked))) return linked;
     if (linked !== undefined) await rm(link, { force: true });
     // A name that others could foresee would be theirs to take first.
@@ -30,17 +31,8 @@ async function shortFolder(link: string): Promise<string> {
     } catch (error) {
       await rmdir(made);
       // Another process was first.
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
     }
-  }
-}
-
-async function readLink(path: string): Promise<string | undefined> {
-  try {
-    return await readlink(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
   }
 }
 

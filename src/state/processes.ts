@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { codeOf } from "./json-files.ts";
 
 /** Whether a process of this ID runs on this machine, whoever's it is. */
 export function isAlive(pid: number): boolean {
@@ -8,7 +9,7 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 
@@ -18,7 +19,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(-pid, signal);
   } catch (error) {
     // EPERM is what macOS says of a group in which all have ended and are still to be reaped.
-    if (["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    if (["ESRCH", "EPERM"].includes(codeOf(error))) return false;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf, ifPresent, parseJson } from "./json-files.ts";
 import { draftOf } from "./private-files.ts";
 import { isAlive, isSame, startOf } from "./processes.ts";
 
@@ -25,7 +26,7 @@ export class StartLock {
       await link(draft, path);
       return new StartLock(path, content);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
     } finally {
       await rm(draft, { force: true });
     }
@@ -60,31 +61,18 @@ async function removeLeft(path: string): Promise<void> {
   }
 }
 
-async function read(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+function read(path: string): Promise<string | undefined> {
+  return ifPresent(readFile(path, "utf8"));
 }
 
 /** Whether the holder is gone. */
 async function isLeft(content: string): Promise<boolean> {
-  try {
-    const { pid, processStart } = JSON.parse(content) as { pid: unknown; processStart?: string };
-    if (typeof pid !== "number") return true;
-    return processStart === undefined ? !isAlive(pid) : !(await isSame(pid, processStart));
-  } catch {
-    return true;
-  }
+  const { pid, processStart } = (parseJson(content) ?? {}) as { pid?: unknown; processStart?: string };
+  if (typeof pid !== "number") return true;
+  return processStart === undefined ? !isAlive(pid) : !(await isSame(pid, processStart));
 }
 
 async function isOld(path: string): Promise<boolean> {
-  try {
-    return Date.now() - (await stat(path)).mtimeMs > MAX_AGE_MS;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
+  const { mtimeMs = Date.now() } = (await ifPresent(stat(path))) ?? {};
+  return Date.now() - mtimeMs > MAX_AGE_MS;
 }

@@ -2,7 +2,7 @@
  * From the click on the view's icon until its first text can be read, in fresh windows: with a server of an earlier
  * window that runs on, and without one. The control is a view of the editor's own that also greets with text.
  */
-import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { attachCommand } from "../../src/opencode/attach-command.ts";
-import { createOpenCodeConnection, type OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { OpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
@@ -17,7 +17,7 @@ describe("the command by which a terminal joins a session", () => {
   before(async () => {
     server = await startOpenCode({ password });
     path = server.binary;
-    connection = createOpenCodeConnection({
+    connection = new OpenCodeConnection({
       directory: server.directory,
       settings: () => ({ url: server.url, path, startTimeoutMs: 1_000 }),
       password: async () => password,

@@ -4,7 +4,7 @@ import { Limit } from "../../src/daemon/limit.ts";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { TaskEngine } from "../../src/engine/engine.ts";
 import { ServerFailure, type AgentServer, type Logger } from "../../src/engine/ports.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { OpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { createSession, notices, openWindow, realClock, noOwnServers } from "../support/engine.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
@@ -45,7 +45,7 @@ describe("connecting to a server whose answers fail", () => {
     const parent = await createSession(server);
     await endUnseen(parent);
 
-    const connection = createOpenCodeConnection({
+    const connection = new OpenCodeConnection({
       directory: server.directory,
       settings: () => ({ url: server.url, startTimeoutMs: 60_000 }),
       password: async () => server.password,

@@ -7,8 +7,7 @@ import type { AddressInfo, Server } from "node:net";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import type { ServerEvent } from "../../src/engine/server-model.ts";
 import { english } from "../../src/engine/sentence.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
-import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
+import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { collectGarbage } from "../support/collect-garbage.ts";
 import { createSession, openWindow, noOwnServers } from "../support/engine.ts";
@@ -41,7 +40,7 @@ describe("Connection to a server that runs already", function () {
     env: Record<string, string> = {},
     options: Partial<ConnectionOptions> = {},
   ): OpenCodeConnection {
-    const connection = createOpenCodeConnection({
+    const connection = new OpenCodeConnection({
       directory: opencode.directory,
       settings: () => ({ url, path: undefined, startTimeoutMs: 1_000 }),
       password: () => Promise.resolve(password),

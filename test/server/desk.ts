@@ -3,8 +3,11 @@ import { dirname, join } from "node:path";
 import type { ConnectionFailure } from "../../src/engine/connection.ts";
 import { ConnectionError } from "../../src/engine/connection.ts";
 import type { Clock, Logger } from "../../src/engine/ports.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
-import type { ConnectionOptions, OpenCodeConnection, ServerSettings } from "../../src/opencode/connection.ts";
+import {
+  OpenCodeConnection,
+  type ConnectionOptions,
+  type ServerSettings,
+} from "../../src/opencode/connection.ts";
 import { OwnServers } from "../../src/opencode/own-servers.ts";
 import { keyOf } from "../../src/opencode/server-program.ts";
 import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
@@ -61,7 +64,7 @@ export class Desk {
     settings: Partial<ServerSettings> = {},
     options: Partial<ConnectionOptions> = {},
   ): OpenCodeConnection {
-    const connection = createOpenCodeConnection({
+    const connection = new OpenCodeConnection({
       directory: this.directory,
       settings: () => ({ url: undefined, path: this.binary, startTimeoutMs: 30_000, ...settings }),
       password: () => Promise.resolve(undefined),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ServerEvent } from "../../src/engine/server-model.ts";
-import { createOpenCodeConnection } from "../../src/opencode/connection.ts";
+import { OpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy, type HaltingProxy } from "../support/halting-proxy.ts";
@@ -26,7 +26,7 @@ describe("Two folders on one server", function () {
   it("share one event stream, hear of their own events alone, and both come back when it breaks", async () => {
     const events = new ServerEvents(realClock);
     const open = async () => {
-      const connection = createOpenCodeConnection({
+      const connection = new OpenCodeConnection({
         directory: tempDir("work"),
         settings: () => ({ url: proxy.url, startTimeoutMs: 1_000 }),
         password: () => Promise.resolve(opencode.password),

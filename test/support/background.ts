@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { serverFiles, serverKeys } from "../../src/opencode/server-files.ts";
 import { isAlive } from "../../src/state/processes.ts";
-import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { hermeticEnv } from "./opencode.ts";
 import { until } from "./wait.ts";
 

@@ -6,7 +6,7 @@ import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger, TombstoneStore } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
-import { createOpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
+import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
@@ -23,7 +23,7 @@ export const realClock: Clock = {
 export interface EngineWindow {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
-  readonly connection: ReturnType<typeof createOpenCodeConnection>;
+  readonly connection: OpenCodeConnection;
   /** What was logged, one line each. */
   readonly log: readonly string[];
   /** Ends it as closing or reloading the window does. */
@@ -73,7 +73,7 @@ export async function openWindow(
     warn: note("warn"),
     error: note("error"),
   };
-  const connection = createOpenCodeConnection({
+  const connection = new OpenCodeConnection({
     directory: server.directory,
     settings: () => ({ url: server.url, path: undefined, startTimeoutMs: 60_000 }),
     password: async () => Promise.resolve(server.password),

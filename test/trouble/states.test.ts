@@ -10,7 +10,7 @@ import {
   openCodeBinary,
   startOpenCode,
 } from "../support/opencode.ts";
-import { defaultStateFolder } from "../../src/state/private-files.ts";
+import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { fakeServer } from "../server/desk.ts";
 import { startStranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";

@@ -23,7 +23,7 @@ const connected = (url: string): ConnectionState => ({
   own: false,
 });
 const connecting: ConnectionState = { kind: "connecting", detail: "" };
-const reconnecting: ConnectionState = { kind: "reconnecting", reason: "", attempt: 1, nextAttemptAt: 0 };
+const reconnecting: ConnectionState = { kind: "reconnecting", reason: "" };
 const failure = { code: "unreachable", message: "It is gone.", remedy: "Connect again." } as const;
 
 describe("the tools of a window, served to OpenCode", () => {

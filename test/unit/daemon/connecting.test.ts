@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { ConnectionState, ServerConnection } from "../../../src/engine/connection.ts";
+import type { ConnectionState } from "../../../src/engine/connection.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import { english } from "../../../src/engine/sentence.ts";
-import { Connecting } from "../../../src/daemon/connecting.ts";
+import { Connecting, type ConnectingOptions } from "../../../src/daemon/connecting.ts";
 import { Limit } from "../../../src/daemon/limit.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { realClock } from "../../support/engine.ts";
@@ -44,7 +44,7 @@ describe("connecting many folders", () => {
       };
       Object.defineProperty(connection, "state", { get: () => this.state });
       this.connecting = new Connecting({
-        connection: connection as unknown as ServerConnection,
+        connection: connection as unknown as ConnectingOptions["connection"],
         engine: { connect: async () => undefined, disconnect: () => undefined },
         session: { refresh: async () => undefined },
         starts,

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import * as z from "zod/mini";
 import type { Session } from "../../../src/engine/server-model.ts";
-import { readMessages, sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
+import { sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
+import { rawMessages } from "../../../src/opencode/file-steps.ts";
 
 describe("what a session changed", () => {
   const session = (id: string): Session => ({
@@ -16,7 +18,7 @@ describe("what a session changed", () => {
 
   /** One turn in which a file was written. */
   const writing = (path: string, at: number) =>
-    readMessages([
+    z.parse(rawMessages, [
       { info: { role: "user", time: { created: 1 } }, parts: [] },
       {
         info: { role: "assistant", time: { created: 2, completed: 900 } },

@@ -16,7 +16,7 @@ describe("Event stream", () => {
   const told = {
     opened: 0,
     payloads: [] as unknown[],
-    cuts: [] as { reason: Text; nextAttemptAt: number }[],
+    cuts: [] as { reason: Text; cuts: number }[],
   };
 
   beforeEach(async () => {
@@ -27,8 +27,10 @@ describe("Event stream", () => {
     stream = new EventStream({
       clock,
       random: () => 0.5,
-      ready: (signal) => ready(signal),
-      follow: (follower) => new ServerEvents(clock).follow(events.access, "/work", follower),
+      follow: async (follower, signal) => {
+        await ready(signal);
+        return new ServerEvents(clock).follow(events.access, "/work", follower);
+      },
       onOpen: () => told.opened++,
       onPayload: (payload) => told.payloads.push(payload),
       onCut: (cut) => told.cuts.push(cut),
@@ -52,14 +54,18 @@ describe("Event stream", () => {
     await opened(1);
     events.connections[0]?.end();
     await cut(1);
-    assert.equal(told.cuts[0]?.nextAttemptAt, clock.now() + 500);
+    assert.equal(told.cuts[0]?.cuts, 1);
     clock.advance(499);
     assert.equal(events.connections.length, 1);
     clock.advance(1);
     await opened(2);
     events.connections[1]?.destroy();
     await cut(2);
-    assert.equal(told.cuts[1]?.nextAttemptAt, clock.now() + 1_000);
+    assert.equal(told.cuts[1]?.cuts, 2);
+    clock.advance(999);
+    assert.equal(events.connections.length, 2);
+    clock.advance(1);
+    await opened(3);
   });
 
   it("forgets earlier failures once it was open for a while", async () => {
@@ -71,7 +77,9 @@ describe("Event stream", () => {
     clock.advance(60_000);
     events.connections[1]?.end();
     await cut(2);
-    assert.equal(told.cuts[1]?.nextAttemptAt, clock.now() + 500);
+    assert.equal(told.cuts[1]?.cuts, 1);
+    clock.advance(500);
+    await opened(3);
   });
 
   it("opens again after 25 s without a byte, while it is watched", async () => {
@@ -113,7 +121,7 @@ describe("Event stream", () => {
     await opened(1);
     let goOn = (): void => {};
     ready = () => new Promise((resolve) => (goOn = resolve));
-    stream.reopen("moved");
+    stream.reopen();
     await until("the wait", () => goOn.length === 1);
     clock.advance(60_000);
     assert.equal(events.connections.length, 1);
@@ -129,9 +137,9 @@ describe("Event stream", () => {
       signals.push(signal);
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("ended"))));
     };
-    stream.reopen("moved");
+    stream.reopen();
     await until("the wait", () => signals.length === 1);
-    stream.reopen("moved again");
+    stream.reopen();
     await until("the next wait", () => signals.length === 2);
     assert.deepEqual(
       signals.map(({ aborted }) => aborted),
@@ -139,7 +147,7 @@ describe("Event stream", () => {
     );
     assert.equal(told.cuts.length, 0);
     ready = () => Promise.reject(new Error("It is not well."));
-    stream.reopen("moved once more");
+    stream.reopen();
     await cut(1);
     assert.equal(told.cuts[0]?.reason, "It is not well.");
     clock.advance(500);
@@ -148,13 +156,28 @@ describe("Event stream", () => {
 
   it("opens again at once when told to, connected or waiting", async () => {
     await opened(1);
-    stream.reopen("moved");
+    stream.reopen();
     await opened(2);
     events.connections[1]?.end();
     await cut(1);
-    stream.reopen("moved");
+    stream.reopen();
     await opened(3);
     assert.equal(told.cuts.length, 1);
+  });
+
+  it("opens again at once where the server ended, which it tells once", async () => {
+    await opened(1);
+    stream.reopen("It ended.");
+    await opened(2);
+    assert.deepEqual(
+      told.cuts.map(({ reason }) => reason),
+      ["It ended."],
+    );
+    events.connections[1]?.end();
+    await cut(2);
+    stream.reopen("It ended.");
+    await opened(3);
+    assert.equal(told.cuts.length, 2);
   });
 
   it("tells nothing after its disposal and leaves no timer", async () => {

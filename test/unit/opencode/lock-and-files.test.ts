@@ -12,12 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import {
-  defaultStateFolder,
-  ensurePrivateFolder,
-  sweepDrafts,
-  writePrivateFile,
-} from "../../../src/state/private-files.ts";
+import { ensurePrivateFolder, sweepDrafts, writePrivateFile } from "../../../src/state/private-files.ts";
+import { defaultStateFolder } from "../../../src/state/state-folder.ts";
 import { readServerState } from "../../../src/opencode/server-files.ts";
 import { privateSocket } from "../../../src/state/private-socket.ts";
 import { StartLock } from "../../../src/state/start-lock.ts";

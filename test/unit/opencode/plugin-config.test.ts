@@ -86,6 +86,8 @@ describe("the plugin's entry in a configuration", () => {
     const older = `["file:///editor/extensions/aa-0.1.0/dist/opencode-plugin.js", { "stateFolder": "${STATE}" }]`;
     const bare = `"${STATE}/opencode-plugin.js"`;
     assert.equal(add(`{ "plugin": [${older}, "x"] }`), `{ "plugin": [${ENTRY}, "x"] }`);
+    const spaced = ENTRY.replace(", ", " , ");
+    assert.equal(add(`{ "plugin": [${spaced}] }`), `{ "plugin": [${spaced}] }`);
     assert.equal(add(`{ "plugin": ["x", ${bare}, ${older}] }`), `{ "plugin": ["x", ${ENTRY}] }`);
     assert.equal(remove(`{ "plugin": ["x", ${bare}, "y", ${older}] }`), '{ "plugin": ["x", "y"] }');
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { readOptions } from "../../../src/plugin/options.ts";
-import { defaultStateFolder } from "../../../src/state/private-files.ts";
+import { defaultStateFolder } from "../../../src/state/state-folder.ts";
 
 describe("The plugin's options", () => {
   const defaults = {

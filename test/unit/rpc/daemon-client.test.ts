@@ -189,8 +189,6 @@ describe("A window's way to the daemon", () => {
       state: {
         kind: "reconnecting",
         reason: sentence("The connection to the background process was lost."),
-        attempt: 1,
-        nextAttemptAt: clock.now(),
       },
     });
     service.change("ses_3");

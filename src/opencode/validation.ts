@@ -1,0 +1,37 @@
+import * as z from "zod/mini";
+
+/** Thrown where a value does not match its schema; the message names the field. */
+export class ValidationError extends Error {
+  override readonly name = "ValidationError";
+}
+
+/** The value as the schema reads it. Throws a {@link ValidationError}. */
+export function parse<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
+  const result = z.safeParse(schema, value);
+  if (result.success) return result.data;
+  throw new ValidationError(describeIssue(result.error.issues[0]));
+}
+
+/** The value as the schema reads it; undefined if it does not match. */
+export function tryParse<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> | undefined {
+  const result = z.safeParse(schema, value);
+  return result.success ? result.data : undefined;
+}
+
+function describeIssue(issue: z.core.$ZodIssue | undefined): string {
+  if (!issue) return "does not fit";
+  const path = issue.path.reduce<string>(
+    (left, key) =>
+      typeof key === "number" ? `${left}[${key}]` : left ? `${left}.${String(key)}` : String(key),
+    "",
+  );
+  const expected =
+    issue.code === "invalid_type"
+      ? `is not of type ${issue.expected}`
+      : issue.code === "invalid_value"
+        ? `is none of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`
+        : issue.code === "invalid_union"
+          ? "has an unknown value"
+          : `does not fit (${issue.code})`;
+  return `${path ? `"${path}"` : "the answer"} ${expected}`;
+}

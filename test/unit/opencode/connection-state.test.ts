@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import type { ConnectionFailure, ConnectionState } from "../../../src/engine/connection.ts";
+import { reduce, type ConnectionAction } from "../../../src/opencode/connection-state.ts";
+import { failures } from "../../../src/opencode/failures.ts";
+
+describe("Connection state", () => {
+  const disconnected: ConnectionState = { kind: "disconnected" };
+  const connecting: ConnectionState = { kind: "connecting", detail: "Looking…" };
+  const connected: ConnectionState = { kind: "connected", url: "http://x", version: "1", own: true };
+  const reconnecting: ConnectionState = { kind: "reconnecting", reason: "It ended." };
+  const failed: ConnectionState = { kind: "failed", failure: failures.lost() };
+  const cut = (
+    own: boolean,
+    cuts: number,
+    failure: ConnectionFailure = failures.lost(),
+  ): ConnectionAction => ({
+    type: "cut",
+    reason: "It ended.",
+    cuts,
+    own,
+    failure,
+  });
+
+  it("shows what goes on only on the way to a server", () => {
+    const progress: ConnectionAction = { type: "progress", detail: "Starting…" };
+    for (const state of [disconnected, connecting, failed])
+      assert.deepEqual(reduce(state, progress), { kind: "connecting", detail: "Starting…" });
+    for (const state of [connected, reconnecting]) assert.equal(reduce(state, progress), state);
+  });
+
+  it("connects again after a cut", () => {
+    assert.deepEqual(reduce(connected, cut(false, 1)), reconnecting);
+    assert.deepEqual(reduce(reconnecting, cut(false, 9)), reconnecting);
+    const opened: ConnectionAction = { type: "opened", url: "http://x", version: "1", own: true };
+    assert.deepEqual(reduce(reconnecting, opened), connected);
+  });
+
+  it("fails with a cut before the first event, except of a server that is started again", () => {
+    assert.deepEqual(reduce(connecting, cut(false, 1)), failed);
+    assert.deepEqual(reduce(connecting, cut(true, 3)), { kind: "connecting", detail: "It ended." });
+    assert.deepEqual(reduce(connecting, cut(true, 4)), failed);
+    const refusal = failures.refusesFolder("broken");
+    assert.deepEqual(reduce(connecting, cut(true, 1, refusal)), { kind: "failed", failure: refusal });
+  });
+
+  it("stays the same where nothing changes", () => {
+    assert.equal(reduce(disconnected, { type: "left" }), disconnected);
+    assert.equal(
+      failed.kind === "failed" && reduce(failed, { type: "failed", failure: failed.failure }),
+      failed,
+    );
+    assert.deepEqual(reduce(connected, { type: "left" }), disconnected);
+  });
+});
