@@ -304,14 +304,12 @@ export class OpenCodeAgentServer implements AgentServer {
 
   private async call<T>(method: Method, request: ServerRequest, schema: z.ZodMiniType<T>): Promise<T> {
     const client = this.client();
-    if (!client) {
-      const name = callName(method, request);
+    if (!client)
       throw new ServerFailure(
-        name,
+        callName(method, request),
         "unreachable",
-        sentence("There is no connection to OpenCode for {0}.", name),
+        sentence("The connection to OpenCode was lost. Try again once it is back."),
       );
-    }
     return call(client, method, request, schema, this.callTimeoutMs);
   }
 }

@@ -23,7 +23,10 @@ export function modelMessage(error: unknown): string {
 export function explanation(error: unknown): Text {
   if (error instanceof ConnectionError) return describeFailure(error.failure);
   if (error instanceof Refusal) return error.text;
-  if (error instanceof ServerFailure) return sentence("OpenCode did not do what was asked: {0}", error.text);
+  if (error instanceof ServerFailure)
+    return error.reason === "unreachable"
+      ? error.text
+      : sentence("OpenCode did not do what was asked: {0}", error.text);
   return sentence("Something went wrong that should not have; the log has the details.");
 }
 

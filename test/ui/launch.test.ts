@@ -263,6 +263,7 @@ describe("launching in a real editor", () => {
       await askForPrompt();
       await workbench.quickInput.write("Survive the crash.");
       await server.kill();
+      await workbench.page.getByText("The connection was lost").waitFor();
       await inBox("Enter");
       await workbench.quickInput.shows("No OpenCode server answers");
       assert.equal(await typed(), "Survive the crash.");
