@@ -93,7 +93,8 @@ export class Folders {
     const held = await this.hold(left);
     // A window may have been quicker.
     if (held.windows.size > 0) return;
-    this.followWindows(held);
+    // Where it is watched for being left already, that may be because its work was stopped.
+    if (!held.left) this.followWindows(held);
     await held.folder.calls.join();
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { reopenFolder } from "../../src/plugin/reopen-folder.ts";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
 import { notices } from "../support/engine.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
@@ -82,7 +83,11 @@ describe("one daemon for windows on three folders", function () {
     await until("that the window is gone", async () =>
       (await closed.desk.status()).folders.some(({ windows }) => windows === 0),
     );
-    await closed.desk.stop();
+    const stopping = closed.desk.stop();
+    await closed.desk.status();
+    // As the plugin does in the server, which found that the daemon is another one.
+    await reopenFolder(closed.desk.stateFolder, closed.desk.directory, { whatWasUsed: true });
+    await stopping;
     const { folders: known } = await closed.desk.status();
     assert.deepEqual(
       known.map(({ directory }) => directory).sort(),
