@@ -99,7 +99,7 @@ export class Daemon implements FolderHost {
     server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
     log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
     await daemon.tellHowToStart();
-    await daemon.resume();
+    await daemon.takeOverWork();
     return daemon;
   }
 
@@ -139,10 +139,10 @@ export class Daemon implements FolderHost {
     }
   }
 
-  private async resume(): Promise<void> {
+  private async takeOverWork(): Promise<void> {
     try {
       for (const folder of await takeHandedOver(this.options.stateFolder))
-        this.folders.resume(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
+        this.folders.openWithoutWindow(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
     } catch (error) {
       this.noteFailure(LOST_WORK, error);
     }

@@ -9,7 +9,7 @@ import { StateFile } from "./state-files.ts";
 const STOP_LOOK_MS = 500;
 
 /** A folder, and the windows that have it open. */
-interface Held {
+interface OpenedFolder {
   readonly folder: Folder;
   /** What each window said last. */
   readonly windows: Map<object, FolderSettings>;
@@ -22,8 +22,8 @@ interface Held {
 /** The folders by their real paths: those that windows have open, and those in which work goes on without any. */
 export class Folders {
   /** A folder that is only being opened is there already. */
-  private readonly folders = new Map<string, Promise<Held>>();
-  private readonly held = new Map<string, Held>();
+  private readonly folders = new Map<string, Promise<OpenedFolder>>();
+  private readonly held = new Map<string, OpenedFolder>();
   private readonly changes: Emitter<number>;
   /** Tells how many folders there are. */
   readonly onDidChangeCount: Event<number>;
@@ -89,7 +89,7 @@ export class Folders {
   }
 
   /** Goes on in a folder without a window. */
-  async resume(left: OpenFolder): Promise<void> {
+  async openWithoutWindow(left: OpenFolder): Promise<void> {
     const held = await this.hold(left);
     // A window may have been quicker.
     if (held.windows.size > 0) return;
@@ -102,7 +102,7 @@ export class Folders {
   async reopen(directory: string, { env, whatWasUsed }: Reopening): Promise<void> {
     const { stateFolder, logger } = this.shared;
     const { settings, isUsed } = await StateFile.open(stateFolder, directory, logger);
-    if (settings && (isUsed || !whatWasUsed)) await this.resume({ directory, settings, env });
+    if (settings && (isUsed || !whatWasUsed)) await this.openWithoutWindow({ directory, settings, env });
   }
 
   /**
@@ -129,7 +129,7 @@ export class Folders {
     return working;
   }
 
-  private hold(opened: OpenFolder): Promise<Held> {
+  private hold(opened: OpenFolder): Promise<OpenedFolder> {
     const { directory } = opened;
     const known = this.folders.get(directory);
     if (known) return known;
@@ -140,26 +140,26 @@ export class Folders {
     return holding;
   }
 
-  private async begin(opened: OpenFolder): Promise<Held> {
+  private async begin(opened: OpenFolder): Promise<OpenedFolder> {
     const { directory, settings, kept } = opened;
     const { stateFolder, logger } = this.shared;
     const state = await StateFile.open(stateFolder, directory, logger);
     if (kept) state.takeOver(kept);
     const folder = new Folder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
-    const held: Held = { folder, windows: new Map(), keepWorkingMs, left: undefined };
+    const held: OpenedFolder = { folder, windows: new Map(), keepWorkingMs, left: undefined };
     this.held.set(directory, held);
     logger.info(`${directory} is open.`);
     return held;
   }
 
-  private configure(held: Held, settings: FolderSettings): void {
+  private configure(held: OpenedFolder, settings: FolderSettings): void {
     held.keepWorkingMs = settings.keepWorkingMs;
     held.folder.configure(settings);
     this.followWindows(held);
   }
 
-  private followWindows(held: Held): void {
+  private followWindows(held: OpenedFolder): void {
     const { folder, windows } = held;
     folder.setWatched([...windows.values()].some(({ watched }) => watched));
     held.left?.abort();
@@ -172,7 +172,7 @@ export class Folders {
    * @param everyMs how often it is looked at
    * @param keepMs how long work may go on
    */
-  private async keepUntilLeft(held: Held, everyMs: number, keepMs: number): Promise<void> {
+  private async keepUntilLeft(held: OpenedFolder, everyMs: number, keepMs: number): Promise<void> {
     const { clock, logger } = this.shared;
     const { folder } = held;
     held.left?.abort();

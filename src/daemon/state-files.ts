@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
 import { Emitter, type Event } from "../engine/event.ts";
-import type { Logger, TombstoneStore } from "../engine/ports.ts";
+import type { Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
@@ -28,7 +28,7 @@ interface Kept extends KeptTasks {
 }
 
 /** What of a folder outlives the daemon, in a file of the private state folder. */
-export class StateFile implements TombstoneStore {
+export class StateFile implements TaskMemoryStore {
   /** What is to be written; undefined: the file says all. */
   private unwritten: Kept | undefined;
   private writing: Promise<void> = Promise.resolve();

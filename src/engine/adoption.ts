@@ -53,7 +53,7 @@ export class Adoption {
     const isAtWork = (await server.statuses()).has(sessionID);
     const record = recordOf(subagent, await server.messages(sessionID), isAtWork, this.ports);
     const stored = await server.saveRecord(record);
-    const entry = stored && this.registry.adopt(stored);
+    const entry = stored && this.registry.applySession(stored);
     if (!entry) throw this.subagents.unknown(sessionID);
     return entry;
   }

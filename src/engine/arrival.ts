@@ -47,8 +47,8 @@ export interface PromptInput {
   readonly noReply?: boolean | undefined;
 }
 
-/** Hands prompts over to tasks; called with the task's queue held. */
-export class HandOver {
+/** Sends prompts to tasks; called with the task's queue held. */
+export class PromptSender {
   constructor(
     private readonly server: AgentServer,
     private readonly clock: Clock,
@@ -56,21 +56,21 @@ export class HandOver {
 
   /**
    * Gives a task the prompt that its record names. Rejects where the server refuses it. Where the server gives no answer
-   * the turn watcher finds out whether the prompt is there, and hands it over again if not.
+   * the turn watcher finds out whether the prompt is there, and sends it again if not.
    */
-  async give(entry: Entry, { text, preamble, files, noReply }: PromptInput): Promise<void> {
+  async send(entry: Entry, { text, preamble, files, noReply }: PromptInput): Promise<void> {
     const { agent, model, promptMessageID: messageID } = entry.record;
     const background = preamble === undefined ? [] : [{ text: preamble, synthetic: true }];
     const parts = partsOf(messageID, [...background, { text }]);
-    await this.send(entry, { messageID, agent, model, parts, files, noReply });
+    await this.deliver(entry, { messageID, agent, model, parts, files, noReply });
   }
 
-  /** Hands over once more what may not have arrived. */
-  async giveAgain(entry: Entry, { prompt }: SentPrompt): Promise<void> {
-    await this.send(entry, prompt);
+  /** Sends once more what may not have arrived. */
+  async sendAgain(entry: Entry, { prompt }: SentPrompt): Promise<void> {
+    await this.deliver(entry, prompt);
   }
 
-  private async send(entry: Entry, prompt: Prompt): Promise<void> {
+  private async deliver(entry: Entry, prompt: Prompt): Promise<void> {
     const sent: SentPrompt = { kind: "sent", prompt, at: this.clock.now(), isDoubtful: false };
     if (entry.turn) entry.turn.prompt = sent;
     try {

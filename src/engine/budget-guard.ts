@@ -153,7 +153,7 @@ export class BudgetGuard implements Disposable {
       await entry.serial.run(async () => {
         const { record } = entry;
         if (isActive(record) && record.startedAt === startedAt)
-          await this.registry.save(entry, { ...record, waited });
+          await this.registry.storeThenShow(entry, { ...record, waited });
       });
     } catch (error) {
       logger.warn(`How long task ${shortID(id)} waited was not stored: ${messageOf(error)}`);

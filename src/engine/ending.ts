@@ -60,22 +60,23 @@ export class Ending {
     const ended = transition(record, event);
     const next = this.closed(entry, ended, noticeID(record, event.at, finalMessageID), by);
     const { notice } = next;
-    // What the server's messages tell again after a crash is stored together with the notice's delivery.
-    const storesFirst =
+    // After a crash, an end with a final message can be read again from the server, so it is stored together with the
+    // delivery of its notice. Any other end is stored first.
+    const mustStoreFirst =
       notice.state !== "pending" ||
       finalMessageID === undefined ||
       event.type === "cancelled" ||
       by === "ceiling";
     try {
-      if (storesFirst) await this.registry.record(entry, next);
-      else this.registry.keep(entry, next);
+      if (mustStoreFirst) await this.registry.showThenStore(entry, next);
+      else this.registry.show(entry, next);
     } catch (error) {
       // It ended all the same; the notice's delivery stores it first, and tries again.
       this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
     }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${next.status}.`);
     const answer = event.type === "turn-completed" ? event.answer : undefined;
-    void this.notices.deliver(entry, { storesFirst, answer });
+    void this.notices.deliver(entry, { mustStoreFirst, answer });
   }
 
   /** Ends a task whose session is deleted while it is at work. */
@@ -84,7 +85,7 @@ export class Ending {
     const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
     // When it was deleted an earlier process may have seen at another time; the notice is the same.
     const messageID = noticeID(record, record.startedAt, SESSION_DELETED.name);
-    this.registry.keep(entry, this.closed(entry, transition(record, event), messageID));
+    this.registry.show(entry, this.closed(entry, transition(record, event), messageID));
   }
 
   /**

@@ -281,7 +281,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
 
   private mark(entry: Entry, facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt">): Promise<Task> {
     return entry.serial.run(async () => {
-      await this.registry.save(entry, { ...entry.record, ...facts });
+      await this.registry.storeThenShow(entry, { ...entry.record, ...facts });
       return this.registry.snapshot(entry);
     });
   }

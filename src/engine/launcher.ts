@@ -1,5 +1,5 @@
 import { readCallingAgent } from "./agent-permissions.ts";
-import { hasArrived, isStored, type HandOver } from "./arrival.ts";
+import { hasArrived, isStored, type PromptSender } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
@@ -64,7 +64,7 @@ interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" 
   readonly catalog: Catalog;
   readonly queue: LaunchQueue;
   readonly forks: ForkBuilder;
-  readonly prompts: HandOver;
+  readonly prompts: PromptSender;
   readonly forkHandOver: ForkHandOver;
   readonly budget: BudgetUse;
   readonly turns: TurnWatcher;
@@ -251,7 +251,7 @@ export class Launcher {
       fork && opening?.copies
         ? server.copySession(fork.sourceSessionID, wanted)
         : server.createSession(wanted);
-    const entry = this.registry.adopt(await this.created(create, promptMessageID));
+    const entry = this.registry.applySession(await this.created(create, promptMessageID));
     if (entry) return entry;
     throw new ServerFailure(
       "POST /session",
@@ -319,7 +319,7 @@ export class Launcher {
     const { promptMessageID } = entry.record;
     return entry.serial.run(async () => {
       try {
-        await this.parts.prompts.give(entry, { text, files, noReply: !startsNow });
+        await this.parts.prompts.send(entry, { text, files, noReply: !startsNow });
       } catch (error) {
         // A task that never got its prompt would only mislead.
         this.registry.discard(promptMessageID);

@@ -62,24 +62,24 @@ export class Notices implements Disposable {
 
   /**
    * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
-   * @param storesFirst stores the record before the notice is sent, where that is still to be done. An end that the
+   * @param mustStoreFirst stores the record before the notice is sent, where that is still to be done. An end that the
    * server's messages tell again after a crash, its notice's ID included, can be stored with the delivery in one write.
    * @param answer what the task answered, where it was just read
    */
   deliver(
     entry: Entry,
-    { storesFirst = true, answer }: { storesFirst?: boolean; answer?: string | undefined } = {},
+    { mustStoreFirst = true, answer }: { mustStoreFirst?: boolean; answer?: string | undefined } = {},
   ): Promise<void> {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
       if (!this.connected || !this.registry.holds(entry)) return;
       try {
-        if (storesFirst) await this.registry.flush(entry);
+        if (mustStoreFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
         const outcome = await this.tell(entry, notice.messageID, { answer });
-        if (outcome) await this.registry.record(entry, { ...entry.record, notice: outcome });
+        if (outcome) await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
         else if (this.connected) await this.registry.flush(entry);
       } catch (error) {
         this.ports.logger.warn(
@@ -106,7 +106,7 @@ export class Notices implements Disposable {
     this.held.delete(entry.record.parentSessionID, entry);
     const outcome = await this.tell(entry, notice.messageID, { waits: false });
     if (!outcome) throw new ToldError(NOT_STORED);
-    await this.registry.record(entry, { ...entry.record, notice: outcome });
+    await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
   }
 
   /** Whatever was not stored or told yet is now, for example after a reconnect. */
@@ -136,7 +136,7 @@ export class Notices implements Disposable {
     const { notice } = entry.record;
     if (notice.state !== "delivered") return;
     const { messageID } = notice;
-    this.registry.keep(entry, { ...entry.record, notice: { state: "pending", messageID, attempts: 0 } });
+    this.registry.show(entry, { ...entry.record, notice: { state: "pending", messageID, attempts: 0 } });
     await this.deliver(entry);
   }
 
@@ -320,7 +320,7 @@ export class Notices implements Disposable {
     if (notice.state !== "pending") return;
     // Kept in memory first: where the server is out of reach, storing it fails as well.
     await this.registry
-      .record(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
+      .showThenStore(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
 }

@@ -1,5 +1,5 @@
 import { Adoption } from "./adoption.ts";
-import { HandOver } from "./arrival.ts";
+import { PromptSender } from "./arrival.ts";
 import { BudgetGuard } from "./budget-guard.ts";
 import { BudgetUse } from "./budget-use.ts";
 import { Catalog } from "./catalog.ts";
@@ -36,7 +36,7 @@ export function createParts(ports: EnginePorts) {
   // How a turn ends.
   const notices = new Notices(ports, registry, catalog);
   const ending = new Ending(ports, registry, notices, work, budget);
-  const prompts = new HandOver(server, clock);
+  const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
   const guard = new BudgetGuard(ports, registry, work, budget, ending);
   // How one begins.

@@ -26,7 +26,7 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: Random;
-  readonly tombstones: TombstoneStore;
+  readonly tombstones: TaskMemoryStore;
   readonly tokens: TokenCounter;
   /** Read at each use, so that a change takes effect at once. */
   readonly settings: () => EngineSettings;
@@ -48,7 +48,7 @@ export interface NewSession {
  * the call when the server cannot be reached, refuses, or answers with something that does not fit.
  */
 export interface AgentServer {
-  /** What happens on the server, in the order in which it was told. Missed events are made up by `onDidConnect`. */
+  /** What happens on the server, in the order in which it was told. What was missed while disconnected is not repeated: the engine reads it when it connects. */
   readonly onEvent: Event<ServerEvent>;
 
   createSession(session: NewSession): Promise<Session>;
@@ -113,10 +113,10 @@ export interface Logger {
 }
 
 /** Where what the server does not tell of tasks any more outlives the process. */
-export interface TombstoneStore {
+export interface TaskMemoryStore {
   load(): readonly Tombstone[];
   save(tombstones: readonly Tombstone[]): void;
-  /** Tasks of which a parent is still to be notified, as last seen: their session may be deleted while nobody watches. */
+  /** Tasks that are queued or at work, or whose parent has not been notified yet, as last seen: their session may be deleted while nobody watches. */
   loadUnsettled(): readonly TaskRecord[];
   saveUnsettled(records: readonly TaskRecord[]): void;
 }

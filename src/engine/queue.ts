@@ -108,7 +108,11 @@ export class LaunchQueue implements Disposable {
     // A task is seen as soon as its session exists, a moment before the server has stored its prompt.
     if (!hasArrived(await this.ports.server.message(id, messageID))) return false;
     // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
-    await this.registry.save(entry, { ...record, queued: undefined, startedAt: this.ports.clock.now() });
+    await this.registry.storeThenShow(entry, {
+      ...record,
+      queued: undefined,
+      startedAt: this.ports.clock.now(),
+    });
     await this.ports.server.prompt(id, { messageID, agent, model, parts: [] });
     return true;
   }

@@ -2,7 +2,7 @@ import type { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
 import { findTask, noSuchTask } from "./find-task.ts";
 import { Groups } from "./groups.ts";
-import type { AgentServer, Logger, TombstoneStore } from "./ports.ts";
+import type { AgentServer, Logger, TaskMemoryStore } from "./ports.ts";
 import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
@@ -74,7 +74,7 @@ export class TaskRegistry {
     private readonly server: AgentServer,
     private readonly logger: Logger,
     private readonly now: () => number,
-    store: TombstoneStore,
+    store: TaskMemoryStore,
   ) {
     this.memory = new TaskMemory(store);
     this.losses = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
@@ -188,8 +188,8 @@ export class TaskRegistry {
     return entry.snapshot;
   }
 
-  /** Takes over what the server tells of a session, and returns its entry if it is a task. Of two records the newer one stands. */
-  adopt(session: Session): Entry | undefined {
+  /** Takes over what the server says of a session, and returns its entry if it is a task. Of two records the one with the higher revision wins. */
+  applySession(session: Session): Entry | undefined {
     this.sessionTree.keep(session);
     const entry = this.adoptTask(session);
     this.sessionChanges.fire(session.id);
@@ -272,7 +272,7 @@ export class TaskRegistry {
   /** A task that an earlier process left unsettled, and whose session is gone. */
   lose(record: TaskRecord): void {
     const { id, description, parentSessionID, agent, model, createdAt } = record;
-    this.adopt({
+    this.applySession({
       id,
       title: description,
       directory: "",
@@ -289,7 +289,7 @@ export class TaskRegistry {
   }
 
   /** Stores a changed record, and shows it then. Where that fails nothing is changed. */
-  async save(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+  async storeThenShow(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
     await this.store(entry, { ...next, revision: entry.record.revision + 1 });
   }
 
@@ -297,13 +297,13 @@ export class TaskRegistry {
    * Shows a fact at once, and stores it. Where that fails the record stays in memory as the newer one, and {@link flush}
    * stores it later.
    */
-  async record(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
-    this.keep(entry, next);
+  async showThenStore(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
+    this.show(entry, next);
     await this.flush(entry);
   }
 
-  /** Shows a fact, which {@link flush} or the next {@link save} stores. */
-  keep(entry: Entry, next: Omit<TaskRecord, "revision">): void {
+  /** Shows a fact, which {@link flush} or the next {@link storeThenShow} stores. */
+  show(entry: Entry, next: Omit<TaskRecord, "revision">): void {
     const record = { ...next, revision: entry.record.revision + 1 };
     this.change(entry, () => this.replace(entry, record));
   }
@@ -354,7 +354,7 @@ export class TaskRegistry {
   private async store(entry: Entry, record: TaskRecord): Promise<void> {
     const stored = await this.stored(record);
     if (stored) {
-      if (this.entries.get(record.id) === entry) this.adopt(stored);
+      if (this.entries.get(record.id) === entry) this.applySession(stored);
     } else {
       this.logger.warn(`The session of task ${shortID(record.id)} is gone.`);
       this.forget(record.id);

@@ -1,6 +1,6 @@
 import type { Adoption } from "./adoption.ts";
 import { readCallingAgent, type AgentCall } from "./agent-permissions.ts";
-import { isStored, type HandOver } from "./arrival.ts";
+import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import { Refusal } from "./errors.ts";
@@ -24,7 +24,7 @@ interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random"> {
   readonly adoption: Adoption;
   readonly budget: BudgetUse;
   readonly notices: Notices;
-  readonly prompts: HandOver;
+  readonly prompts: PromptSender;
   readonly turns: TurnWatcher;
 }
 
@@ -73,11 +73,11 @@ export class Resume {
     await notices.deliverNow(entry);
     const before = entry.record;
     const resumed = { ...transition(before, event), callID: call?.callID };
-    await registry.save(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
+    await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
-      await prompts.give(entry, { text: prompt });
+      await prompts.send(entry, { text: prompt });
     } catch (error) {
-      await registry.record(entry, before).catch(() => undefined);
+      await registry.showThenStore(entry, before).catch(() => undefined);
       throw error;
     }
     turns.watch();
@@ -97,7 +97,7 @@ export class Resume {
     const { server, prompts, turns } = this.parts;
     const mayBeLost = entry.record.status === "resumed" && !sentPrompt(entry);
     if (!mayBeLost || (await isStored(server, entry.record)) !== false) return;
-    await prompts.give(entry, { text });
+    await prompts.send(entry, { text });
     turns.watch();
   }
 }

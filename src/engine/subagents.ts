@@ -27,7 +27,7 @@ type Ending =
 type ChildSession = Session & { readonly parentID: string };
 
 /** A subagent as the engine holds it. */
-interface Held {
+interface TrackedSubagent {
   session: ChildSession;
   /** Of the present or last turn; undefined: none was seen. */
   startedAt: number | undefined;
@@ -44,8 +44,8 @@ interface Held {
 
 /** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
 export class Subagents implements Family<Subagent>, Disposable {
-  private readonly held = new Map<string, Held>();
-  private readonly heldBelow = new Groups<string, Held>();
+  private readonly held = new Map<string, TrackedSubagent>();
+  private readonly heldBelow = new Groups<string, TrackedSubagent>();
   private readonly subscription: Disposable;
   /** Looks for those that fell silent; only while one works. */
   private silenceTimer: Disposable | undefined;
@@ -136,7 +136,7 @@ export class Subagents implements Family<Subagent>, Disposable {
   }
 
   /** What became a task goes on with the turn that was followed here. */
-  private handOver({ session, progress, lastError }: Held): void {
+  private handOver({ session, progress, lastError }: TrackedSubagent): void {
     const entry = this.registry.entry(session.id);
     if (!entry?.turn || !progress) return;
     entry.turn.progress = progress;
@@ -166,7 +166,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     this.changes.fire({ id: session.id, before: undefined, after: held.snapshot });
   }
 
-  private drop(held: Held): void {
+  private drop(held: TrackedSubagent): void {
     const {
       session: { id, parentID },
       snapshot,
@@ -176,7 +176,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     this.changes.fire({ id, before: snapshot, after: undefined });
   }
 
-  private acceptStatus(held: Held, status: SessionStatus): void {
+  private acceptStatus(held: TrackedSubagent, status: SessionStatus): void {
     const now = this.ports.clock.now();
     const { progress, lastError } = held;
     if (status.type === "idle") {
@@ -205,7 +205,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     });
   }
 
-  private async readTurn(held: Held, progress: ProgressTracker): Promise<void> {
+  private async readTurn(held: TrackedSubagent, progress: ProgressTracker): Promise<void> {
     const { id } = held.session;
     try {
       const messages = await this.ports.server.messages(id);
@@ -220,7 +220,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     }
   }
 
-  private change(held: Held, apply: () => void): void {
+  private change(held: TrackedSubagent, apply: () => void): void {
     const { id } = held.session;
     const before = held.snapshot;
     apply();
@@ -229,14 +229,14 @@ export class Subagents implements Family<Subagent>, Disposable {
   }
 }
 
-function begin(held: Held, status: SessionStatus, now: number): void {
+function begin(held: TrackedSubagent, status: SessionStatus, now: number): void {
   held.progress = new ProgressTracker(now);
   held.progress.onStatus(status, now);
   held.startedAt = now;
   held.ending = undefined;
 }
 
-function end(held: Held, progress: ProgressTracker, now: number): void {
+function end(held: TrackedSubagent, progress: ProgressTracker, now: number): void {
   const { toolCalls, retry } = progress.snapshot();
   held.toolCalls += toolCalls;
   held.progress = undefined;
@@ -249,7 +249,7 @@ function end(held: Held, progress: ProgressTracker, now: number): void {
 }
 
 /** It ended while nobody listened, so nobody knows how. */
-function endUnseen(held: Held): void {
+function endUnseen(held: TrackedSubagent): void {
   held.progress = undefined;
   held.lastError = undefined;
 }
@@ -260,7 +260,7 @@ function snapshotOf({
   progress,
   ending,
   toolCalls,
-}: Omit<Held, "snapshot" | "lastError">): Subagent {
+}: Omit<TrackedSubagent, "snapshot" | "lastError">): Subagent {
   const { id, parentID, title, agent, model, created, updated, cost, tokens } = session;
   return {
     launchedBy: "other",

@@ -133,7 +133,7 @@ export class Synchronizer implements Disposable {
     const { registry } = this.parts;
     const there = new Set(sessions.map(({ id }) => id));
     for (const id of knownBefore) if (!there.has(id)) registry.forget(id);
-    for (const session of sessions) registry.adopt(session);
+    for (const session of sessions) registry.applySession(session);
   }
 
   private applyRequests(
@@ -181,7 +181,7 @@ export class Synchronizer implements Disposable {
     const { registry, subagents, requests, turns, ending, notices, transcripts } = this.parts;
     if (event.type === "heartbeat") return;
     if (event.type === "session-changed") {
-      const entry = registry.adopt(event.session);
+      const entry = registry.applySession(event.session);
       if (entry && isActive(entry.record)) turns.watch();
       return;
     }

@@ -1,5 +1,5 @@
 import { withTombstone, type Tombstone } from "./find-task.ts";
-import type { TombstoneStore } from "./ports.ts";
+import type { TaskMemoryStore } from "./ports.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
 /** What is kept of tasks beyond the process, as the server may forget it: those whose session is gone, and the unsettled. */
@@ -8,7 +8,7 @@ export class TaskMemory {
   private readonly records: Map<string, TaskRecord>;
   private saving: Promise<void> | undefined;
 
-  constructor(private readonly store: TombstoneStore) {
+  constructor(private readonly store: TaskMemoryStore) {
     this.buried = [...store.load()];
     this.records = new Map(store.loadUnsettled().map((record) => [record.id, record]));
   }
@@ -31,7 +31,7 @@ export class TaskMemory {
     this.store.save(this.buried);
   }
 
-  /** Keeps what a parent is still to be notified of, and nothing else. */
+  /** Keeps every task that is queued or at work, or whose parent has not been notified yet. */
   remember(record: TaskRecord): void {
     if (isSettled(record)) return this.forget(record.id);
     if (this.records.get(record.id)?.revision === record.revision) return;

@@ -1,4 +1,4 @@
-import { isOwnText, type HandOver } from "./arrival.ts";
+import { isOwnText, type PromptSender } from "./arrival.ts";
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from "./ports.ts";
@@ -76,7 +76,7 @@ export class TurnWatcher implements Disposable {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly prompts: HandOver,
+    private readonly prompts: PromptSender,
     /** Carries out what a turn's end means; called with the task's queue held. */
     private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {
@@ -261,7 +261,7 @@ export class TurnWatcher implements Disposable {
     if (kind === "unanswered") {
       if (entry.turn) entry.turn.prompt = { kind: "stored" };
     } else if (sent?.isDoubtful) {
-      await this.prompts.giveAgain(entry, sent);
+      await this.prompts.sendAgain(entry, sent);
       if (!sentPrompt(entry)?.isDoubtful) return undefined;
     } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) {
       return undefined;

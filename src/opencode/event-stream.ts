@@ -36,7 +36,7 @@ interface Attempt {
   openedAt?: number;
   error?: unknown;
   /** The next one follows without a pause. */
-  reopening?: { readonly toldReason: Text | undefined };
+  reopening?: { readonly cutReason: Text | undefined };
 }
 
 /** The events of one folder, followed anew whenever their stream breaks or falls silent, until disposed. */
@@ -58,10 +58,10 @@ export class EventStream implements Disposable {
     this.following?.setWatched(watched);
   }
 
-  /** Opens the stream anew, at once. With a reason, that it was cut is told, unless it was told already. */
-  reopen(toldReason?: Text): void {
+  /** Opens the stream anew, at once. With a reason, the cut is reported by it, unless this cut was reported already. */
+  reopen(cutReason?: Text): void {
     this.cuts = 0;
-    if (this.current) this.current.reopening ??= { toldReason };
+    if (this.current) this.current.reopening ??= { cutReason };
     this.current?.abort.abort();
     this.wake?.();
   }
@@ -82,11 +82,11 @@ export class EventStream implements Disposable {
       this.current = undefined;
       if (this.disposed) return;
       const { reopening, openedAt, error } = attempt;
-      if (reopening && reopening.toldReason === undefined) continue;
+      if (reopening && reopening.cutReason === undefined) continue;
       // A stream that opens only to break again is not well: the pauses between its attempts grow as well.
       if (clock.now() - (openedAt ?? Infinity) > MAX_DELAY_MS) this.cuts = 0;
       const paused = reopening ? undefined : this.pause(retryDelay(this.cuts, random()));
-      onCut({ reason: reopening?.toldReason ?? describe(error), error, cuts: ++this.cuts });
+      onCut({ reason: reopening?.cutReason ?? describe(error), error, cuts: ++this.cuts });
       await paused;
     }
   }

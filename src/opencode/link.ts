@@ -104,8 +104,8 @@ export class Link implements Disposable {
     this.client = undefined;
     const server = await attachment.running(signal);
     signal.throwIfAborted();
-    if (server === "stopped") throw this.over({ type: "left" });
-    if ("code" in server) throw this.over({ type: "failed", failure: server });
+    if (server === "stopped") throw this.endLink({ type: "left" });
+    if ("code" in server) throw this.endLink({ type: "failed", failure: server });
     this.use(server);
     const health = await awaitHealth(server, HEALTH_TIMEOUT_MS, signal);
     signal.throwIfAborted();
@@ -113,7 +113,7 @@ export class Link implements Disposable {
     if (failure) {
       // A server of ours may just have crashed: where it runs next, or that it is no more, is told soon.
       const isFinal = failure.code !== "unreachable" && (!attachment.own || failure.code === "too-old");
-      throw isFinal ? this.over({ type: "failed", failure }) : new ConnectionError(failure);
+      throw isFinal ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;
     const client = createClient(server, directory);
@@ -140,8 +140,8 @@ export class Link implements Disposable {
     });
   }
 
-  /** Has this disposed of. */
-  private over(action: ConnectionAction): Error {
+  /** Dispatches the action, which disposes of this link. Returns the error to throw. */
+  private endLink(action: ConnectionAction): Error {
     this.options.dispatch(action);
     return cancelled();
   }

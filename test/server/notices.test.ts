@@ -8,7 +8,7 @@ import {
   type EngineWindow,
   type EngineWindowOptions,
 } from "../support/engine.ts";
-import type { TombstoneStore } from "../../src/engine/ports.ts";
+import type { TaskMemoryStore } from "../../src/engine/ports.ts";
 import { mortal, replacing, withoutEndEvents, type Death } from "../support/mortal-server.ts";
 import { remembered } from "../support/remembered.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
@@ -30,7 +30,7 @@ describe("notices to the parent", () => {
     parent = await createSession(server);
   });
 
-  const open = (between?: EngineWindowOptions["between"], memory?: TombstoneStore): Promise<EngineWindow> =>
+  const open = (between?: EngineWindowOptions["between"], memory?: TaskMemoryStore): Promise<EngineWindow> =>
     openEngine(server, {}, { between, tombstones: memory });
 
   async function launch(

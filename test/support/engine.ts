@@ -3,7 +3,7 @@ import { roughTokens } from "./rough-tokens.ts";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
-import type { AgentServer, Clock, Logger, TombstoneStore } from "../../src/engine/ports.ts";
+import type { AgentServer, Clock, Logger, TaskMemoryStore } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
 import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
@@ -44,7 +44,7 @@ export interface EngineWindowOptions {
   readonly clock?: Clock | undefined;
   readonly tokens?: TokenCounter | undefined;
   readonly callTimeoutMs?: number | undefined;
-  readonly tombstones?: TombstoneStore | undefined;
+  readonly tombstones?: TaskMemoryStore | undefined;
   /** It hears what happens, and ends no turn: another engine does. */
   readonly followsOnly?: boolean | undefined;
 }

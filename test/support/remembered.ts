@@ -1,9 +1,9 @@
-import type { TombstoneStore } from "../../src/engine/ports.ts";
+import type { TaskMemoryStore } from "../../src/engine/ports.ts";
 
 /** What a window remembers beyond its end, in memory. */
-export function remembered(): TombstoneStore {
-  let tombstones: ReturnType<TombstoneStore["load"]> = [];
-  let unsettled: ReturnType<TombstoneStore["loadUnsettled"]> = [];
+export function remembered(): TaskMemoryStore {
+  let tombstones: ReturnType<TaskMemoryStore["load"]> = [];
+  let unsettled: ReturnType<TaskMemoryStore["loadUnsettled"]> = [];
   return {
     load: () => tombstones,
     save: (next) => void (tombstones = structuredClone(next)),

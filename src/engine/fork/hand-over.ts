@@ -1,4 +1,4 @@
-import { isStored, partsOf, type HandOver } from "../arrival.ts";
+import { isStored, partsOf, type PromptSender } from "../arrival.ts";
 import { messageOf, Refusal, textOf } from "../errors.ts";
 import { Cancellation } from "../event.ts";
 import type { EnginePorts } from "../ports.ts";
@@ -25,7 +25,7 @@ export class ForkHandOver {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly builder: ForkBuilder,
-    private readonly prompts: HandOver,
+    private readonly prompts: PromptSender,
     /** Ends a task; called with its queue held. */
     private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {}
@@ -58,7 +58,7 @@ export class ForkHandOver {
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on something may run that a cancel has to end.
       endBuilding(entry);
-      await this.prompts.give(entry, {
+      await this.prompts.send(entry, {
         text: input.prompt,
         preamble: prepared.preamble,
         files: input.files,
