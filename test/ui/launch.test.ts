@@ -67,8 +67,13 @@ describe("launching in a real editor", () => {
   }
 
   /** The document in which a prompt is written, once one can write. */
+  /** Its button is there once the editor knows what it is, and so what Ctrl+Enter is to do in it. */
+  const optionsButton = (): Locator =>
+    workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]');
+
   async function promptEditor(): Promise<void> {
     await lens("(Ctrl+Enter)").waitFor();
+    await optionsButton().waitFor();
     await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
   }
 
@@ -293,7 +298,7 @@ describe("launching in a real editor", () => {
       await workbench.runCommand("Notifications: Clear All Notifications");
       await workbench.page.locator(".editor-instance .view-line").first().click();
       await workbench.write("Use it from the editor.");
-      await workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]').click();
+      await optionsButton().click();
       await option("Model…").click();
       await option("fake/m2").click();
       await option("Model…, fake/m2").waitFor();
@@ -310,6 +315,7 @@ describe("launching in a real editor", () => {
       await promptEditor();
       await workbench.reload();
       await lens("Options: explore").waitFor({ timeout: 30_000 });
+      await optionsButton().waitFor();
       await workbench.page.locator(".editor-instance .view-line").first().click();
       await workbench.write("Outlive the window.");
       await keys("Control+Enter");
