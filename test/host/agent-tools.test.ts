@@ -428,7 +428,10 @@ describe("the agent tools inside OpenCode", () => {
     try {
       const { agentTools } = await activated();
       await assert.rejects(agentTools.install("project"), /"plugin" that is no list/);
-      await assert.rejects(agentTools.install("everything" as never), /arguments of planAgentTools do not fit/);
+      await assert.rejects(
+        agentTools.install("everything" as never),
+        /arguments of planAgentTools do not fit/,
+      );
       assert.equal(readFileSync(path, "utf8"), '{ "plugin": 1 }');
     } finally {
       rmSync(path, { force: true });

@@ -365,7 +365,7 @@ describe("Agent server", function () {
       failing("unreachable", /GET \/agent/),
     );
     const disconnected = new OpenCodeAgentServer(() => undefined, noEvents);
-    await assert.rejects(disconnected.sessions(), failing("unreachable", /no connection .*GET \/session/));
+    await assert.rejects(disconnected.sessions(), failing("unreachable", /connection to OpenCode was lost/));
   });
 });
 

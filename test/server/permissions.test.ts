@@ -415,7 +415,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     const left = window.engine.get(id);
     assert.deepEqual([left?.status, left?.clearedAt], ["running", undefined]);
     model.release(gate);
-    await ended(window, id);
+    await told(await ended(window, id));
     assert.match(
       (await callTool(server, owner, "asyncagents_output", { task_id: shortID(id) }, "plan")).text,
       /Result:\nDone\./,
