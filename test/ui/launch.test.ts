@@ -67,13 +67,12 @@ describe("launching in a real editor", () => {
   }
 
   /** The document in which a prompt is written, once one can write. */
-  /** Its button is there once the editor knows what it is, and so what Ctrl+Enter is to do in it. */
+  /** Of a prompt for a new task; it is there once the window knows the editor as one, and so what Ctrl+Enter is to do in it. */
   const optionsButton = (): Locator =>
     workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]');
 
   async function promptEditor(): Promise<void> {
     await lens("(Ctrl+Enter)").waitFor();
-    await optionsButton().waitFor();
     await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
   }
 
