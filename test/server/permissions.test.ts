@@ -57,7 +57,9 @@ describe("What agents hand on is allowed no more than they are", () => {
         },
       },
     });
+    start.stop(() => server.stop());
     window = await openAgentWindow(server, { settings });
+    start.stop(() => window.dispose());
   });
 
   beforeEach(() => {
