@@ -76,8 +76,11 @@ export interface AsyncAgentsApi {
     connect(): Promise<void>;
     /** Ends the server of the current folder, and what works in it. */
     stop(): Promise<void>;
-    /** Ends the work of this user in these folders, by their paths, in whichever windows they are open. */
-    stopBackgroundWork(folders: readonly string[]): Promise<void>;
+    /**
+     * Ends the work of this user in these folders, by their paths, in whichever windows they are open. Resolves to those,
+     * by their real paths, in which there was something to end.
+     */
+    stopBackgroundWork(folders: readonly string[]): Promise<readonly string[]>;
   };
   /** The tools for agents in OpenCode's configuration. Resolves to the path of its file; undefined: there is none. */
   readonly agentTools: {
@@ -147,10 +150,7 @@ export function createApi(
     server: {
       connect: async () => void (await connectedFolder(folders)),
       stop: async () => requireFolder(folders).connector.stopServer(),
-      stopBackgroundWork: async (paths) => {
-        const daemon = await context.daemon();
-        if (await daemon.isStarted()) await daemon.stop(paths);
-      },
+      stopBackgroundWork: async (paths) => (await programs()).stopBackgroundWork(context, paths),
     },
     agentTools: {
       install: async (scope) => (await programs()).setAgentTools(context, "install", scope),

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { realpathSync } from "node:fs";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
@@ -26,7 +27,7 @@ describe("commands and API in the extension host", () => {
     await api.ready();
   });
 
-  const launch = (input: Record<string, unknown>): Promise<Task> => api.tasks.launch(input as never);
+  const launch = (input: unknown): Promise<Task> => api.tasks.launch(input as never);
 
   const finished = async (task: Task): Promise<Task> =>
     (await api.tasks.wait(task.id, { timeoutMs: 30_000 })) ?? assert.fail("the task is gone");
@@ -85,15 +86,23 @@ describe("commands and API in the extension host", () => {
 
   it("bad arguments are refused with a sentence, and nothing is launched", async () => {
     const count = api.tasks.list().length;
-    const refusals: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+    const refusals: readonly (readonly [unknown, RegExp])[] = [
+      [{}, /prompt is empty/],
       [{ prompt: " " }, /prompt is empty/],
-      [{ prompt: "x", agent: 7 }, /arguments of launch do not fit/],
+      ["text", /an object with a prompt/],
+      [{ prompt: 7 }, /"prompt" must be a text/],
+      [{ prompt: "x", agent: 7 }, /"agent" must be a text/],
+      [{ prompt: "x", agnet: "plan" }, /no argument "agnet"; there are: prompt, description, agent,/],
       [{ prompt: "x", agent: "nobody" }, /no agent "nobody"/],
       [{ prompt: "x", model: "fake" }, /write it as provider\/model/],
       [{ prompt: "x", model: "fake/none" }, /no model "fake\/none"/],
     ];
     for (const [argument, message] of refusals) await assert.rejects(launch(argument), message);
+    const fork = { fork: true } as object;
+    await assert.rejects(api.tasks.fork(api.session.active ?? "", "x", fork), /no argument "fork"/);
     await assert.rejects(api.tasks.cancel("zzzzzz"), /no task zzzzzz/);
+    // Of a key binding it is shown, and nothing is asked.
+    assert.equal(await vscode.commands.executeCommand("asyncagents.launch", { prmpt: "x" }), undefined);
     assert.equal(api.tasks.list().length, count);
   });
 
@@ -125,6 +134,18 @@ describe("commands and API in the extension host", () => {
     await assert.rejects(api.tasks.clear(task.id), /still at work/);
     await api.tasks.clear(task.id, { cancelRunning: true });
     assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
+  });
+
+  it("the work in a folder is stopped by its path, and where nothing works nothing is", async () => {
+    const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? assert.fail("no folder");
+    const task = await launch({ prompt: script([{ text: "x", gate: "host-stop", gateAfterText: true }]) });
+    await model.waitForRequest(({ sessionID }) => sessionID === task.id);
+    assert.deepEqual(await api.server.stopBackgroundWork(["/no/such/folder"]), []);
+    assert.equal(api.tasks.get(task.id)?.status, "running");
+    const stopped = await api.server.stopBackgroundWork([folder]);
+    assert.deepEqual(stopped, [realpathSync(folder)]);
+    assert.equal((await finished(task)).status, "cancelled");
+    assert.deepEqual(await api.server.stopBackgroundWork([folder]), []);
   });
 
   it("[BAT-1] a batch is launched and cancelled from code", async () => {

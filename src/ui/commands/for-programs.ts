@@ -1,8 +1,10 @@
+import { realpath } from "node:fs/promises";
 import { Refusal } from "../../engine/errors.ts";
 import type { FileChange, PendingRequest, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
 import { shortID, type Task } from "../../engine/task.ts";
+import { stoppable } from "../background-work.ts";
 import { requireFolder } from "../folders/require-folder.ts";
-import type { ReviewContext, TaskContext } from "./command.ts";
+import type { ReviewContext, ServerContext, TaskContext } from "./command.ts";
 import { readSubject, type SubjectKind } from "./editor-commands.ts";
 import { launchTask, type LaunchArguments } from "./launch.ts";
 import { changeAt, type ChangedBy } from "./pick-change.ts";
@@ -16,6 +18,22 @@ import { requestsBelow } from "./task-commands.ts";
  */
 
 export { forkTask, launchTask } from "./launch.ts";
+
+/** Resolves to the folders, by their real paths, in which there was something to end. */
+export async function stopBackgroundWork(
+  context: Pick<ServerContext, "daemon">,
+  folders: readonly string[],
+): Promise<readonly string[]> {
+  const daemon = await context.daemon();
+  if (!(await daemon.isStarted())) return [];
+  // One that is gone from the disk may still be worked in.
+  const wanted = await Promise.all(folders.map((path) => realpath(path).catch(() => path)));
+  const directories = stoppable(await daemon.status())
+    .map(({ directory }) => directory)
+    .filter((directory) => wanted.includes(directory));
+  if (directories.length > 0) await daemon.stop(directories);
+  return directories;
+}
 
 export async function launchOn(
   context: TaskContext,

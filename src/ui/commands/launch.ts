@@ -4,6 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import { TreeNode } from "../tree/nodes.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
 import { folderNamed } from "./pick-folder.ts";
 import { launchAsking } from "./launch-flow.ts";
@@ -22,19 +23,31 @@ export interface LaunchArguments {
   readonly folder?: string | undefined;
 }
 
-/** Launches what a key binding says; asks where it says no prompt. */
+const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id", "folder"];
+
+/** Launches what a key binding says; asks where it says nothing. */
 export async function launch(context: PromptContext, argument: unknown): Promise<Task | undefined> {
-  return isInput(argument) ? launchTask(context, argument) : launchAsking(context);
+  const isFromMenu = argument === undefined || argument === null || argument instanceof TreeNode;
+  return isFromMenu ? launchAsking(context) : launchTask(context, argument);
 }
 
-/** The daemon checks the rest. */
-function isInput(argument: unknown): argument is LaunchArguments {
-  return (
-    typeof argument === "object" &&
-    argument !== null &&
-    "prompt" in argument &&
-    typeof argument.prompt === "string"
-  );
+/** Throws a `Refusal` that names what is wrong with what somebody wrote into a key binding or a program. */
+function readArguments(input: unknown): LaunchArguments {
+  if (typeof input !== "object" || input === null)
+    throw new Refusal("invalid-argument", sentence("The argument must be an object with a prompt."));
+  for (const [name, value] of Object.entries(input)) {
+    if (!LAUNCH_ARGUMENTS.includes(name))
+      throw new Refusal(
+        "invalid-argument",
+        sentence('There is no argument "{0}"; there are: {1}.', name, LAUNCH_ARGUMENTS.join(", ")),
+      );
+    if (value !== undefined && typeof value !== "string")
+      throw new Refusal("invalid-argument", sentence('"{0}" must be a text.', name));
+  }
+  const { prompt = "", ...rest } = input as Partial<LaunchArguments>;
+  if (prompt.trim() === "")
+    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
+  return { prompt, ...rest };
 }
 
 /** From the empty view, whose button goes with the first task: the task's row has the focus then. */
@@ -46,17 +59,15 @@ export async function launchFromView(context: PromptContext): Promise<void> {
 /** Launches under the active session, which is created if there is none. */
 export async function launchTask(
   { folders }: Pick<TaskContext, "folders">,
-  input: LaunchArguments,
+  input: unknown,
   subject?: Subject,
 ): Promise<Task> {
-  const { prompt, description, agent, batch_id: batchID, folder } = input;
+  const { prompt, description, agent, batch_id: batchID, folder, ...given } = readArguments(input);
   const { session, calls } = await connectedFolder(
     folders,
     folder === undefined ? undefined : folderNamed(folders, folder),
   );
-  const model = requireModel(input.model);
-  if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
+  const model = requireModel(given.model);
   return calls.launch({
     prompt: promptOn(subject, prompt),
     files: subject?.files,
@@ -76,9 +87,10 @@ export async function launchTask(
 export async function forkTask(
   context: Pick<TaskContext, "known" | "tasks">,
   id: string,
-  { prompt, description, agent, model, batch_id: batchID }: LaunchArguments,
+  input: unknown,
 ): Promise<Task> {
   const { known, tasks } = context;
+  const { prompt, description, agent, model, batch_id: batchID } = readArguments(input);
   const isSession = !known.child(id) && known.session(id) !== undefined;
   const source = isSession ? undefined : findChild(context, id);
   return tasks.launch({
