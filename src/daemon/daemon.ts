@@ -1,8 +1,7 @@
 import { dirname, join } from "node:path";
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { messageOf } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
-import { sentence } from "../engine/sentence.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
 import type { DaemonStatus, OpenFolder, Reopening } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
@@ -25,6 +24,9 @@ const GRACE_MS = 60_000;
 const ANSWER_MS = 100;
 /** How many servers are started at once. */
 const STARTS_AT_ONCE = 2;
+
+/** Of a daemon that ends: whoever asked sees the connection close, and asks the next one. */
+const NO_ANSWER = new Promise<never>(() => undefined);
 
 const LOST_WORK = "What works without a window could not be handed from one daemon to the next.";
 
@@ -103,14 +105,12 @@ export class Daemon implements FolderHost {
     return daemon;
   }
 
-  async open(folder: OpenFolder): Promise<HostedFolder> {
-    if (this.ending)
-      throw new Refusal("unavailable", sentence("The background process is ending; try again."));
-    return this.folders.open(folder);
+  open(folder: OpenFolder): Promise<HostedFolder> {
+    return this.ending ? NO_ANSWER : this.folders.open(folder);
   }
 
   reopen(directory: string, reopening: Reopening): Promise<void> {
-    return this.folders.reopen(directory, reopening);
+    return this.ending ? NO_ANSWER : this.folders.reopen(directory, reopening);
   }
 
   async status(): Promise<DaemonStatus> {

@@ -2,6 +2,7 @@ import { systemClock } from "../rpc/clock.ts";
 import { notReached } from "../rpc/daemon-failures.ts";
 import { reachDaemon } from "../rpc/reach-daemon.ts";
 import { readProgram } from "../rpc/recorded-program.ts";
+import { WireClosed } from "../rpc/wire-closed.ts";
 
 /**
  * Has the daemon open a folder that no window has open, after starting the daemon where none runs and there is something
@@ -13,7 +14,7 @@ export async function reopenFolder(
   directory: string,
   { whatWasUsed }: { readonly whatWasUsed: boolean },
 ): Promise<void> {
-  try {
+  const ask = async (): Promise<void> => {
     const program = await readProgram(stateFolder);
     if (!program) return;
     const link = await reachDaemon(
@@ -29,6 +30,13 @@ export async function reopenFolder(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
     await link.request("reopen", [{ directory, env, whatWasUsed }]).finally(() => link.close());
+  };
+  try {
+    await ask().catch((error: unknown) => {
+      // One that was about to end does not answer.
+      if (error instanceof WireClosed) return ask();
+      throw error;
+    });
   } catch (error) {
     throw notReached(error);
   }

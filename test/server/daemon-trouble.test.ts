@@ -87,6 +87,8 @@ describe("the daemon in trouble", function () {
       const window = await open(folder);
       const { calls } = window.folder;
       const before = await calls.launch(input({ text: "Never.", gate: "never" }));
+      // A prompt that had not arrived would be handed over again, and its turn would wait at the gate.
+      await model.waitForRequest(({ sessionID }) => sessionID === before.id);
       const clear = obstruct(folder);
       if (!clear) return this.skip();
       mend = () => {

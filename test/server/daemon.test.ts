@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
 import type { Task } from "../../src/engine/task.ts";
+import { reopenFolder } from "../../src/plugin/reopen-folder.ts";
 import type { FolderClient, FolderSettings } from "../../src/rpc/contract.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { callTool, startAgentServer, type AgentServer, type MadeCall } from "../support/agent-tools.ts";
 import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
-import { notices } from "../support/engine.ts";
+import { notices, storedMessages } from "../support/engine.ts";
 import {
   script,
   startScriptedModel,
@@ -155,6 +157,7 @@ describe("the daemon", function () {
     const first = await calls.launch(input({ text: "First.", gate: "first" }));
     await asked(first.id);
     const second = await calls.launch(input({ text: "Second." }));
+    await until("its prompt", async () => (await storedMessages(desk, second.id))[0]?.parts.length);
     const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
     window.close();
     await until("that the window is gone", async () =>
@@ -221,6 +224,26 @@ describe("the daemon", function () {
     const { status } = await end(folder, id);
     assert.equal(status, "completed");
     await told(1, window);
+  });
+
+  it("that is ending answers neither a window that opens nor OpenCode's plugin: the next one does", async () => {
+    const window = await open();
+    const daemon = desk.daemonPid() ?? 0;
+    window.close();
+    process.kill(daemon, "SIGTERM");
+    while (!/The daemon ends/.test(desk.log())) await setImmediate();
+    assert.equal(desk.daemonPid(), daemon);
+    const elsewhere = tempDir("elsewhere");
+    await Promise.all([
+      desk.window({}, {}, undefined, elsewhere).folder.calls.connect(),
+      reopenFolder(desk.stateFolder, desk.directory, { whatWasUsed: false }),
+    ]);
+    assert.ok(![undefined, daemon].includes(desk.daemonPid()));
+    const { folders } = await desk.status();
+    assert.deepEqual(
+      new Set(folders.map(({ directory, windows }) => `${windows} in ${directory}`)),
+      new Set([`1 in ${elsewhere}`, `0 in ${desk.directory}`]),
+    );
   });
 
   it("[BKG-6] hands over to a newer version without ending a turn, and a window of the older one asks to be updated", async () => {
