@@ -1,5 +1,7 @@
 import * as vscode from "vscode";
-import type { FirstStep } from "./first-steps.ts";
+
+/** A step of the walkthrough. */
+export type FirstStep = "connect" | "launch" | "resume" | "agentTools";
 
 /** Facts that the manifest's `when` clauses ask for, by their names there. */
 interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, boolean> {

@@ -1,14 +1,13 @@
 import type * as vscode from "vscode";
 import { isAtWork } from "../engine/subagent.ts";
-import type { ContextKeys } from "./context-keys.ts";
+import type { ContextKeys, FirstStep } from "./context-keys.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folders } from "./folders/folders.ts";
 
 const DONE = "asyncagents.firstSteps";
 
-/** The steps of the walkthrough, in its order. */
-export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const;
-export type FirstStep = (typeof FIRST_STEPS)[number];
+/** In the order of the walkthrough. */
+export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const satisfies FirstStep[];
 
 /** Notes which steps of the walkthrough the person has done, on this machine and for good. */
 export class FirstSteps implements vscode.Disposable {

@@ -1,26 +1,9 @@
 import type * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
 import type { RefusedSubagent } from "../engine/engine.ts";
-import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, type Task } from "../engine/task.ts";
-import type { TaskCommands } from "../engine/task-commands.ts";
-import type { Tasks } from "./folders/all-tasks.ts";
-import type { NotifyUser } from "./settings.ts";
-import type { EndNotifications } from "./tell-end.ts";
-
-/** What telling of an end, or of one that is near, takes. */
-export interface EndContext {
-  readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
-  readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly notifyUser: () => NotifyUser;
-  readonly showOutput: (taskID: string) => void;
-  readonly showTasks: () => void;
-  /** Whether the person is looking at this task's output now. */
-  readonly isShown: (taskID: string) => boolean;
-}
+import type { EndNotifications, TellContext } from "./tell-task.ts";
 
 /** Tasks of a batch that ended this close to one another, in milliseconds, were stopped as one. */
 const STOPPED_AS_ONE_MS = 5_000;
@@ -31,7 +14,7 @@ export class Notifications implements vscode.Disposable {
   private toldOfDepth = false;
   private ends: Promise<EndNotifications> | undefined;
 
-  constructor(private readonly context: EndContext) {
+  constructor(private readonly context: TellContext) {
     this.subscriptions = [
       context.known.onDidChange((change) => void this.tell(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
@@ -52,13 +35,13 @@ export class Notifications implements vscode.Disposable {
     // At once, as the tasks beside it may change while the texts are loaded.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
-    this.ends ??= import("./tell-end.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
+    this.ends ??= import("./tell-task.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
     await (await this.ends).tell(after, before.status === "running" ? siblings : []);
   }
 
   private async warn(task: Task): Promise<void> {
     if (this.context.notifyUser() === "never") return;
-    const { tellCeiling } = await import("./tell-ceiling.ts");
+    const { tellCeiling } = await import("./tell-task.ts");
     await tellCeiling(this.context, task);
   }
 
@@ -66,7 +49,7 @@ export class Notifications implements vscode.Disposable {
   private async tellDepth(refused: RefusedSubagent): Promise<void> {
     if (this.toldOfDepth || this.context.notifyUser() === "never") return;
     this.toldOfDepth = true;
-    const { tellDepth } = await import("./tell-depth.ts");
+    const { tellDepth } = await import("./tell-task.ts");
     await tellDepth(this.context, refused);
   }
 }

@@ -1,5 +1,6 @@
 import type { PanelMessage } from "../protocol/output.ts";
 import type { Formatter } from "../protocol/format.ts";
+import type { Row } from "./conversation.ts";
 import type { L10n } from "./l10n.ts";
 import type { MarkdownRenderer } from "./markdown.ts";
 
@@ -11,4 +12,10 @@ export interface Context {
   /** Milliseconds since 1970, by the clock of the extension. */
   readonly now: () => number;
   readonly post: (message: PanelMessage) => void;
+}
+
+/** What the reader opened: tool calls and reasoning, by the ID of their entry. */
+export interface Disclosures {
+  isOpen(id: string): boolean;
+  toggle(row: Row): void;
 }

@@ -1,7 +1,7 @@
 import { isSafeLink } from "../protocol/output-guard.ts";
 import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protocol/output.ts";
 import { Banner, Toast } from "./banner.ts";
-import type { Context } from "./context.ts";
+import type { Context, Disclosures } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
 import { button, h } from "./dom.ts";
 import { Footer } from "./footer.ts";
@@ -12,7 +12,7 @@ import type { PageState, PageStateStore } from "./page-state.ts";
 import { requestTitle } from "./request-card.ts";
 import { Requests } from "./requests.ts";
 import { ResumeBox } from "./resume-box.ts";
-import { RowView, type Disclosures } from "./row-view.ts";
+import { RowView } from "./row-view.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
 

@@ -1,5 +1,5 @@
 import type { ErrorEntry, FileEntry, PromptEntry, ReasoningEntry } from "../protocol/output.ts";
-import type { Context } from "./context.ts";
+import type { Context, Disclosures } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { button, h } from "./dom.ts";
 import { action } from "./header.ts";
@@ -8,12 +8,6 @@ import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
 import { plainTerminalText } from "./terminal-text.ts";
 import type { ToolView } from "./tool-view.ts";
 import type { RowRenderer } from "./virtual-list.ts";
-
-/** What the reader opened: tool calls and reasoning, by the ID of their entry. */
-export interface Disclosures {
-  isOpen(id: string): boolean;
-  toggle(row: Row): void;
-}
 
 /** Draws the rows of a conversation. */
 export class RowView implements RowRenderer {

@@ -1,10 +1,9 @@
 import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../protocol/output.ts";
-import type { Context } from "./context.ts";
+import type { Context, Disclosures } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { diffView } from "./diff-view.ts";
 import { button, h } from "./dom.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
-import type { Disclosures } from "./row-view.ts";
 import { styledTerminalText } from "./terminal-text.ts";
 
 const STATUS_ICONS: Readonly<Record<ToolEntry["status"], IconName>> = {

@@ -4,7 +4,8 @@ import { Emitter } from "../../src/engine/event.ts";
 import type { TaskChange } from "../../src/engine/registry.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { INTERRUPTED } from "../../src/engine/turns.ts";
-import { Notifications, type EndContext } from "../../src/ui/notifications.ts";
+import { Notifications } from "../../src/ui/notifications.ts";
+import type { TellContext } from "../../src/ui/tell-task.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/wait.ts";
 
@@ -17,7 +18,7 @@ describe("what tells of ends", () => {
   let told: string[];
   let clock: ManualClock;
   let changes: Emitter<TaskChange>;
-  let notifyUser: ReturnType<EndContext["notifyUser"]>;
+  let notifyUser: ReturnType<TellContext["notifyUser"]>;
   let notifications: Notifications;
 
   beforeEach(() => {

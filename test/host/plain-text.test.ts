@@ -12,9 +12,8 @@ import { setUp } from "../../src/ui/commands/set-up.ts";
 import { openInTerminal } from "../../src/ui/commands/task-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
-import type { EndContext } from "../../src/ui/notifications.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
-import { tellEnd } from "../../src/ui/tell-end.ts";
+import { tellEnd, type TellContext } from "../../src/ui/tell-task.ts";
 import { batchLabel } from "../../src/ui/tree/batch-item.ts";
 import { folderItem } from "../../src/ui/tree/folder-item.ts";
 import { childItem } from "../../src/ui/tree/task-item.ts";
@@ -118,7 +117,7 @@ describe("what others wrote, where it is a title", () => {
     const connector = { state, connectAsking: async () => undefined };
     try {
       await tellEnd(
-        { notifyUser: () => "always", isShown: () => false } as unknown as EndContext,
+        { notifyUser: () => "always", isShown: () => false } as unknown as TellContext,
         { ...task, description: `${LINK}\u202e`, status: "completed" },
         [],
       );

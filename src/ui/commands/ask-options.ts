@@ -5,7 +5,7 @@ import type { Subject } from "../editor/subject.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK, askChoice, type Choice, type Step } from "../quick-input.ts";
 import type { LaunchContext } from "./command.ts";
-import type { LaunchPlan } from "./launch-plan.ts";
+import type { LaunchPlan } from "../launch-plan.ts";
 import { pickAgents } from "./pick-agent.ts";
 import { pickModel, usualModel } from "./pick-model.ts";
 

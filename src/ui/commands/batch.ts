@@ -6,7 +6,7 @@ import { joinSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
-import { PartlyLaunched } from "./launch-plan.ts";
+import { PartlyLaunched } from "./launch-together.ts";
 import { launchReviewed } from "./launch-reviewed.ts";
 
 /** The name under which prompts that were written and not launched are kept. */

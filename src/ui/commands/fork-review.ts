@@ -5,7 +5,7 @@ import { humanMessage } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { BACK, showInput, askChoice, showStep, type Choice, type Step } from "../quick-input.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
-import type { ForkDraft, LaunchPlan } from "./launch-plan.ts";
+import type { ForkDraft, LaunchPlan } from "../launch-plan.ts";
 import { pickAgent } from "./pick-agent.ts";
 
 const EXCERPT_LENGTH = 80;

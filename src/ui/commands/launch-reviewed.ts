@@ -6,7 +6,8 @@ import { BACK, type Step } from "../quick-input.ts";
 import type { LaunchContext } from "./command.ts";
 import { reviewFork } from "./fork-review.ts";
 import type { Draft } from "./launch-memory.ts";
-import { confirmCount, launchPlan, type LaunchPlan } from "./launch-plan.ts";
+import { confirmCount, launchPlan } from "./launch-together.ts";
+import type { LaunchPlan } from "../launch-plan.ts";
 import { pickAgent, pickAgents } from "./pick-agent.ts";
 
 /** What became of a question about a launch, and what was chosen meanwhile. */

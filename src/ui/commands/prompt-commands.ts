@@ -5,14 +5,15 @@ import { connectedFolder } from "../folders/connected-folder.ts";
 import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
 import { folderGone } from "../folders/require-folder.ts";
-import type { PromptTarget } from "../prompt-editor/prompt-editors.ts";
+import type { PromptTarget } from "../launch-plan.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";
 import { BACK } from "../quick-input.ts";
 import { askOptions } from "./ask-options.ts";
 import type { PromptContext } from "./command.ts";
 import { launchTextAsking } from "./launch-flow.ts";
-import { PartlyLaunched, type LaunchPlan } from "./launch-plan.ts";
+import { PartlyLaunched } from "./launch-together.ts";
+import type { LaunchPlan } from "../launch-plan.ts";
 import { launchReviewed } from "./launch-reviewed.ts";
 
 /** Launches, or resumes with, the text of a prompt editor; launches what is selected in another one, else its text. */

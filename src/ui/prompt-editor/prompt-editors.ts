@@ -1,15 +1,10 @@
 import * as vscode from "vscode";
-import type { LaunchPlan } from "../commands/launch-plan.ts";
 import type { ContextKeys } from "../context-keys.ts";
+import type { PromptTarget } from "../launch-plan.ts";
 import { setText } from "./editor-text.ts";
 import { promptLenses } from "./prompt-lenses.ts";
 
 const TARGETS = "asyncagents.promptEditors";
-
-/** What the text of a prompt editor is for. */
-export type PromptTarget =
-  | { readonly kind: "launch"; readonly plan: LaunchPlan }
-  | { readonly kind: "resume"; readonly taskID: string; readonly description: string };
 
 /**
  * Untitled documents in which prompts are written. Which ones they are is kept with the workspace, as the editor brings

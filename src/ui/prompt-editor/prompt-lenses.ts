@@ -1,7 +1,6 @@
 import * as vscode from "vscode";
 import { modelText } from "../../engine/model-ref.ts";
-import type { LaunchPlan } from "../commands/launch-plan.ts";
-import type { PromptTarget } from "./prompt-editors.ts";
+import type { LaunchPlan, PromptTarget } from "../launch-plan.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { splitSections } from "./sections.ts";
 

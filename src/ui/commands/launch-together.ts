@@ -1,38 +1,15 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
-import type { ForkRequest } from "../../engine/fork/builder.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
-import type { ModelRef, Task } from "../../engine/task.ts";
+import type { Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { promptOn, type Subject } from "../editor/subject.ts";
+import { promptOn } from "../editor/subject.ts";
 import { explanation } from "../human-error.ts";
+import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
 import type { LaunchContext } from "./command.ts";
 
 /** So many tasks at once are asked about: each one costs. */
 const MANY_TASKS = 10;
-
-/** What is to become of a prompt, as the person has chosen so far. */
-export interface LaunchPlan {
-  /** Each of them gets the prompt; none: still to be chosen. */
-  readonly agents: readonly string[];
-  /** Undefined: the one of the settings, or the agent's own. */
-  readonly model?: ModelRef | undefined;
-  /** The conversation that the tasks inherit. */
-  readonly fork?: ForkDraft | undefined;
-  /** What the prompt is about. */
-  readonly subject?: Subject | undefined;
-  /** Whether the prompt goes without its subject. */
-  readonly leavesOutSubject?: boolean | undefined;
-  /** The address of the folder that the agents work in; left out: the current one. */
-  readonly folder?: string | undefined;
-  /** Whether each section of a text is a prompt of its own. */
-  readonly splits?: boolean | undefined;
-}
-
-/** What goes with the prompts. */
-export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | undefined {
-  return leavesOutSubject ? undefined : subject;
-}
 
 /** Some tasks were launched, and others were not. */
 export class PartlyLaunched extends Refusal {
@@ -44,16 +21,6 @@ export class PartlyLaunched extends Refusal {
   ) {
     super("unavailable", text);
   }
-}
-
-/** A fork as the person has it before them. */
-export interface ForkDraft {
-  /** What is forked, in a few words. */
-  readonly title: string;
-  readonly request: ForkRequest;
-  /** How the message begins that the fork starts from; undefined: it starts from the beginning. */
-  readonly start?: string | undefined;
-  readonly parentSessionID: string;
 }
 
 /** Launches a task for each prompt and agent, those of one call as one batch. */

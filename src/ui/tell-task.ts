@@ -1,11 +1,31 @@
 import * as vscode from "vscode";
-import { BUDGET_EXCEEDED } from "../engine/ceiling.ts";
+import { settingOf } from "../engine/budget.ts";
+import { BUDGET_EXCEEDED, percentOf } from "../engine/ceiling.ts";
+import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
+import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
+import type { Clock, Logger } from "../engine/ports.ts";
 import { INTERRUPTED_ERROR, type Task } from "../engine/task.ts";
+import type { TaskCommands } from "../engine/task-commands.ts";
+import type { Tasks } from "./folders/all-tasks.ts";
 import { showError } from "./human-error.ts";
-import type { EndContext } from "./notifications.ts";
 import { withoutLinks } from "./plain-text.ts";
+import type { NotifyUser } from "./settings.ts";
 import { enumerate, translate } from "./translate.ts";
+import { ceilingAmounts } from "./tree/words.ts";
+
+/** What a notification about a task takes. */
+export interface TellContext {
+  readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
+  readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly notifyUser: () => NotifyUser;
+  readonly showOutput: (taskID: string) => void;
+  readonly showTasks: () => void;
+  /** Whether the person is looking at this task's output now. */
+  readonly isShown: (taskID: string) => boolean;
+}
 
 /** Tasks of a batch that were created this close to one another, in milliseconds, were launched as one. */
 const LAUNCHED_AS_ONE_MS = 5_000;
@@ -13,12 +33,15 @@ const LAUNCHED_AS_ONE_MS = 5_000;
 /** What one crash of a server interrupted shows folder by folder, each this soon after another, in milliseconds. */
 const INTERRUPTED_AS_ONE_MS = 2_000;
 
+/** As much of a task's description as a notification shows. */
+const TASK_SHOWN = 60;
+
 /** Tells the person that what they launched has ended. */
 export class EndNotifications implements Disposable {
   private pending: Task[] = [];
   private timer: Disposable | undefined;
 
-  constructor(private readonly context: EndContext) {}
+  constructor(private readonly context: TellContext) {}
 
   /**
    * Tells of the end of a task, or of those launched as one with it when it was the last of them, or of those cut off with
@@ -44,7 +67,7 @@ export class EndNotifications implements Disposable {
   }
 }
 
-export async function tellEnd(context: EndContext, task: Task, siblings: readonly Task[]): Promise<void> {
+export async function tellEnd(context: TellContext, task: Task, siblings: readonly Task[]): Promise<void> {
   const batch = launchedWith(siblings, task);
   if (batch.length > 1) {
     const isOver = !batch.some(({ status }) => status === "running");
@@ -54,7 +77,7 @@ export async function tellEnd(context: EndContext, task: Task, siblings: readonl
   }
 }
 
-async function tellInterrupted(context: EndContext, tasks: readonly Task[]): Promise<void> {
+async function tellInterrupted(context: TellContext, tasks: readonly Task[]): Promise<void> {
   const [task] = tasks;
   if (task && tasks.length === 1) return tellEnd(context, task, []);
   if (!isWanted(context, tasks)) return;
@@ -62,7 +85,7 @@ async function tellInterrupted(context: EndContext, tasks: readonly Task[]): Pro
   await tellOfTasks(context, vscode.window.showErrorMessage, text);
 }
 
-function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
+function isWanted({ notifyUser }: TellContext, tasks: readonly Task[]): boolean {
   const setting = notifyUser();
   if (setting === "never") return false;
   const failed = tasks.some(({ status }) => status === "error");
@@ -70,7 +93,7 @@ function isWanted({ notifyUser }: EndContext, tasks: readonly Task[]): boolean {
   return failed || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
 }
 
-async function tellTask({ showOutput, tasks, logger }: EndContext, task: Task): Promise<void> {
+async function tellTask({ showOutput, tasks, logger }: TellContext, task: Task): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
   const change = vscode.l10n.t("Change Ceiling");
@@ -89,14 +112,14 @@ async function tellTask({ showOutput, tasks, logger }: EndContext, task: Task): 
   if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
 }
 
-async function tellBatch(context: EndContext, batch: readonly Task[]): Promise<void> {
+async function tellBatch(context: TellContext, batch: readonly Task[]): Promise<void> {
   const { showErrorMessage, showInformationMessage } = vscode.window;
   const failed = batch.some(({ status }) => status === "error");
   await tellOfTasks(context, failed ? showErrorMessage : showInformationMessage, outcome(batch));
 }
 
 async function tellOfTasks(
-  { showTasks }: EndContext,
+  { showTasks }: TellContext,
   tell: typeof vscode.window.showErrorMessage,
   text: string,
 ): Promise<void> {
@@ -140,4 +163,55 @@ function outcome(batch: readonly Task[]): string {
     cancelled > 0 && vscode.l10n.t("{0} cancelled", cancelled),
   ];
   return vscode.l10n.t("Batch of {0}: {1}", batch.length, enumerate(parts));
+}
+
+/** Warns that a task, or its batch, has nearly used its ceiling, while there is time to raise it or to stop by hand. */
+export async function tellCeiling(context: TellContext, task: Task): Promise<void> {
+  const { ceiling } = task;
+  if (!ceiling) return;
+  const isBatch = ceiling.scope === "batch";
+  const show = isBatch ? vscode.l10n.t("Show Tasks") : vscode.l10n.t("Show Output");
+  const change = vscode.l10n.t("Change Ceiling");
+  const cancel = isBatch ? vscode.l10n.t("Cancel Batch") : vscode.l10n.t("Cancel Task");
+  const name = excerpt(oneLine(task.description), TASK_SHOWN);
+  const facts = [name, percentOf(ceiling), ceilingAmounts(ceiling)] as const;
+  const message = isBatch
+    ? vscode.l10n.t('The batch of task "{0}" has used {1} % of its ceiling: {2}.', ...facts)
+    : vscode.l10n.t('Task "{0}" has used {1} % of its ceiling: {2}.', ...facts);
+  const choice = await vscode.window.showWarningMessage(withoutLinks(message), show, change, cancel);
+  if (choice === change)
+    await vscode.commands.executeCommand(
+      "workbench.action.openSettings",
+      `@id:${settingOf(ceiling.ceiling)}`,
+    );
+  else if (choice === cancel) await stop(context, task, isBatch);
+  else if (choice === show && isBatch) context.showTasks();
+  else if (choice === show) context.showOutput(task.id);
+}
+
+async function stop(
+  { tasks, logger }: TellContext,
+  { id, batchID, parentSessionID }: Task,
+  isBatch: boolean,
+): Promise<void> {
+  try {
+    await (isBatch ? tasks.cancelBatch(batchID, parentSessionID) : tasks.cancel(id));
+  } catch (error) {
+    await showError(error, logger);
+  }
+}
+
+/** Says what to set in OpenCode's configuration so that the agents of tasks can use subagents. */
+export async function tellDepth(
+  { showOutput }: Pick<TellContext, "showOutput">,
+  { task, depth }: RefusedSubagent,
+): Promise<void> {
+  const show = vscode.l10n.t("Show Output");
+  const message = vscode.l10n.t(
+    'OpenCode refused task "{0}" a subagent, because its configuration allows none at this level. Set "subagent_depth": {1} in OpenCode\'s configuration, then restart the server.',
+    excerpt(oneLine(task.description), TASK_SHOWN),
+    depth,
+  );
+  const choice = await vscode.window.showWarningMessage(withoutLinks(message), show);
+  if (choice === show) showOutput(task.id);
 }
