@@ -47,11 +47,10 @@ describe("a batch of which some tasks are refused", () => {
 
   async function launchAs(agents: readonly string[], splits: boolean, text: string): Promise<void> {
     await promptEditors.open({ kind: "launch", plan: { agents, splits } }, text);
-    document = await until("the editor of the prompts", () => {
-      const open = vscode.window.activeTextEditor?.document;
-      return open?.getText() === text ? open : undefined;
-    });
-    await assert.rejects(launchPrompt(context(), undefined), (error) => {
+    document = await until("the editor of the prompts", () =>
+      vscode.workspace.textDocuments.find((each) => each.getText() === text),
+    );
+    await assert.rejects(launchPrompt(context(), document.uri), (error) => {
       assert.ok(error instanceof PartlyLaunched);
       assert.match(error.message, /tasks were launched, the others were not: The server is gone\.$/);
       return true;

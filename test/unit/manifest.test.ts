@@ -113,6 +113,10 @@ describe("the extension's manifest", () => {
     );
   });
 
+  it("asks the extension whether a folder is trusted, as a window that was reloaded learns that seconds late", () => {
+    assert.doesNotMatch(read("package.json"), /isWorkspaceTrusted/);
+  });
+
   it("lets breakpoints be set in every script that is built", () => {
     const launch = JSON.parse(read(".vscode/launch.json")) as {
       readonly configurations: readonly { readonly outFiles: readonly string[] }[];
