@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { context, build } from "esbuild";
 
 const production = process.argv.includes("--production");
@@ -64,57 +64,10 @@ const node = {
   mainFields: ["module", "main"],
 };
 
-/** What of the source a window may load, as far as it imports anything dynamically. */
-const OF_WINDOW = /^(?:(?:extension|folder)|(?:ui|rpc|tools)[\\/].+)\.ts$/;
-
-/**
- * Puts what is imported dynamically into two chunks: what works on folders, which every window needs, and what a person
- * sees and does, which is needed when they do. Left to itself, the bundler makes one of each import and of each
- * combination that shares code, and the editor reads them one after the other at the start of a window.
- */
-const laterChunks = {
-  name: "later-chunks",
-  setup(setup) {
-    const dynamicImport = /\bimport\("(\.[^"]+)"\)/g;
-    const chunks = { work: new Map(), ui: new Map() };
-    const chunkOf = (file) => (file.startsWith(resolve("src/ui")) ? "ui" : "work");
-    const nameOf = (file) => {
-      const files = chunks[chunkOf(file)];
-      if (!files.has(file)) files.set(file, `later${files.size}`);
-      return files.get(file);
-    };
-    // The whole of the source is read first, as a chunk is made of what all of it imports.
-    setup.onStart(() => {
-      const sources = readdirSync("src", { recursive: true }).filter((file) => OF_WINDOW.test(file));
-      for (const file of sources.map((path) => join("src", path)))
-        for (const [, path] of readFileSync(file, "utf8").matchAll(dynamicImport))
-          nameOf(resolve(dirname(file), path));
-    });
-    setup.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path: importer }) => {
-      const contents = readFileSync(importer, "utf8").replace(dynamicImport, (_, path) => {
-        const file = resolve(dirname(importer), path);
-        return `import("later:${chunkOf(file)}").then((later) => later.${nameOf(file)})`;
-      });
-      return { contents, loader: "ts" };
-    });
-    setup.onResolve({ filter: /^later:/ }, ({ path }) => ({
-      path: path.slice("later:".length),
-      namespace: "later",
-    }));
-    setup.onLoad({ filter: /^/, namespace: "later" }, ({ path: chunk }) => ({
-      contents: [...chunks[chunk]]
-        .map(([file, name]) => `export * as ${name} from ${JSON.stringify(file)};`)
-        .join("\n"),
-      resolveDir: ".",
-    }));
-  },
-};
-
 const bundles = [
   {
-    // What is not needed at the start is in a chunk that is loaded when it is.
+    // What is not needed at the start is in the chunks of src/window.ts and src/ui/later.ts.
     ...node,
-    plugins: [jsonRpc, laterChunks],
     format: "esm",
     splitting: true,
     external: ["vscode"],

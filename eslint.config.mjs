@@ -26,7 +26,7 @@ const PARTS = {
 };
 
 /** The composition roots join all parts, and no part imports them. */
-const ROOTS = ["extension.ts", "folder.ts"];
+const ROOTS = ["extension.ts", "folder.ts", "window.ts"];
 
 const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 

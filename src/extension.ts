@@ -81,7 +81,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
   const openReview = async (): Promise<Review> => {
-    const { Review } = await import("./ui/changes/review.ts");
+    const { Review } = await import("./ui/later.ts");
     return own(new Review({ known, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
   let opening: Promise<Review> | undefined;
@@ -96,7 +96,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const { env, execPath, platform } = process;
   const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
   const openDaemon = async (): Promise<DaemonClient> => {
-    const { DaemonClient } = await import("./rpc/daemon-client.ts");
+    const { DaemonClient } = await import("./window.ts");
     const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
     const { version } = manifest;
     const client = own(
@@ -123,7 +123,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
-      const { findOpenCode } = await import("./opencode/locate.ts");
+      const { findOpenCode } = await import("./window.ts");
       return findOpenCode({
         configuredPath: settings.server().path ?? "",
         env,
@@ -138,7 +138,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     registerCommands(
       commandContext,
       [...manifest.contributes.commands.map(({ command }) => command), ...INTERNAL_COMMANDS],
-      async () => import("./ui/commands/index.ts"),
+      async () => (await import("./ui/later.ts")).commands,
     ),
   );
   own(new RequestNotifications(commandContext, isShown));
@@ -171,7 +171,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;
     if (atWork.length > 0)
-      void import("./ui/folders/tell-closed.ts").then(({ tellClosed }) =>
+      void import("./ui/later.ts").then(({ tellClosed }) =>
         tellClosed(folder, atWork, isOwnServer, openFolder, logger),
       );
   };
@@ -179,12 +179,12 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const tellNews = (folderName: string, news: News): boolean => {
     if (!isWanted(news, settings.notifyUser())) return false;
     const about = folders.all.length > 1 ? folderName : undefined;
-    void import("./ui/tell-news.ts").then(({ tellNews }) => tellNews({ folderName: about, showTasks }, news));
+    void import("./ui/later.ts").then(({ tellNews }) => tellNews({ folderName: about, showTasks }, news));
     return true;
   };
 
   const start = async (): Promise<void> => {
-    const [{ folderOpener }, client] = await Promise.all([import("./folder.ts"), daemon()]);
+    const [{ folderOpener }, client] = await Promise.all([import("./window.ts"), daemon()]);
     const openFolder = folderOpener({ context, view, daemon: client, tellNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);

@@ -4,8 +4,9 @@ import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { DaemonNotifications, DaemonStatus, FolderClient, OpenFolder } from "./contract.ts";
 import { notReached, Silence } from "./daemon-failures.ts";
+import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
-import type { DaemonPlace } from "./reach-daemon.ts";
+import { endDaemon, reachDaemon, type DaemonPlace } from "./reach-daemon.ts";
 import { RemoteFolder, type DaemonAccess, type RemoteTranscript } from "./remote-folder.ts";
 
 /** Before the second retry; each later one waits for twice as long. */
@@ -81,7 +82,6 @@ export class DaemonClient implements Disposable {
 
   /** Whether a daemon was started and has not ended in good order. */
   async isStarted(): Promise<boolean> {
-    const { DaemonFiles } = await import("./daemon-files.ts");
     return (await new DaemonFiles(this.options.stateFolder).read()) !== undefined;
   }
 
@@ -92,7 +92,6 @@ export class DaemonClient implements Disposable {
 
   /** Where the daemon logs, whether a window is connected or not. */
   async logFile(): Promise<string> {
-    const { DaemonFiles } = await import("./daemon-files.ts");
     return new DaemonFiles(this.options.stateFolder).log;
   }
 
@@ -104,7 +103,6 @@ export class DaemonClient implements Disposable {
 
   /** Ends the daemon's process, which may hang, and starts a new one. Servers and their work go on meanwhile. */
   async restart(): Promise<void> {
-    const { endDaemon } = await import("./reach-daemon.ts");
     await endDaemon(this.options, this.link?.isOpen ? this.link.pid : undefined);
     this.link?.close();
     await this.connected();
@@ -165,7 +163,6 @@ export class DaemonClient implements Disposable {
   }
 
   private async reach(): Promise<DaemonLink> {
-    const { reachDaemon } = await import("./reach-daemon.ts");
     const link: DaemonLink = await reachDaemon(this.options, {
       // Of a daemon of the same protocol.
       hear: (method, params) => this.hear({ method, params } as Told),

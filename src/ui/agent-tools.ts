@@ -32,7 +32,7 @@ export class AgentTools implements vscode.Disposable {
   private tool(name: ToolName): vscode.LanguageModelTool<object> {
     let loaded: Promise<EditorTool> | undefined;
     const load = (): Promise<EditorTool> =>
-      (loaded ??= import("./editor-tool.ts").then(({ EditorTool }) => new EditorTool(name, this.context)));
+      (loaded ??= import("./later.ts").then(({ EditorTool }) => new EditorTool(name, this.context)));
     return {
       prepareInvocation: async (options) => (await load()).prepareInvocation(options),
       invoke: async (options, token) => (await load()).invoke(options, token),

@@ -97,7 +97,7 @@ export function createApi(
 ): AsyncAgentsApi {
   const { known, folders, tasks } = context;
   const session = (): WindowSession | undefined => folders.current?.session;
-  const programs = async () => import("./commands/for-programs.ts");
+  const programs = async () => (await import("./later.ts")).forPrograms;
   /** The tasks of a folder are known once it is connected. */
   const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
     await folders.opened;

@@ -35,13 +35,13 @@ export class Notifications implements vscode.Disposable {
     // At once, as the tasks beside it may change while the texts are loaded.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
-    this.ends ??= import("./tell-task.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
+    this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
     await (await this.ends).tell(after, before.status === "running" ? siblings : []);
   }
 
   private async warn(task: Task): Promise<void> {
     if (this.context.notifyUser() === "never") return;
-    const { tellCeiling } = await import("./tell-task.ts");
+    const { tellCeiling } = await import("./later.ts");
     await tellCeiling(this.context, task);
   }
 
@@ -49,7 +49,7 @@ export class Notifications implements vscode.Disposable {
   private async tellDepth(refused: RefusedSubagent): Promise<void> {
     if (this.toldOfDepth || this.context.notifyUser() === "never") return;
     this.toldOfDepth = true;
-    const { tellDepth } = await import("./tell-task.ts");
+    const { tellDepth } = await import("./later.ts");
     await tellDepth(this.context, refused);
   }
 }

@@ -72,7 +72,7 @@ export class StatusBar implements vscode.Disposable {
   private async update(): Promise<void> {
     this.gathering = undefined;
     if (this.active().length === 0) return this.hide();
-    const { describe } = await import("./status-bar-text.ts");
+    const { describe } = await import("./later.ts");
     this.show(describe);
     // What the day took may be long in coming.
     if (await this.readToday()) this.show(describe);

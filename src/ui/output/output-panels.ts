@@ -102,7 +102,7 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
-    const { openSession } = await import("./open-session.ts");
+    const { openSession } = await import("../later.ts");
     return openSession(panel, taskID, this.parts);
   }
 

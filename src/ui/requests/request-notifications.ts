@@ -50,12 +50,12 @@ export class RequestNotifications implements vscode.Disposable {
       for (const { request } of untold) this.summarised.add(request.id);
     } else if (stillShown(this.showing) + untold.length > AT_ONCE) {
       void this.run(untold, this.summarised, async () =>
-        (await import("./tell-request.ts")).tellSeveral(this.context, open.length),
+        (await import("../later.ts")).tellSeveral(this.context, open.length),
       );
     } else {
       for (const one of untold)
         void this.run([one], this.showing, async () =>
-          (await import("./tell-request.ts")).tellRequest(this.context, one),
+          (await import("../later.ts")).tellRequest(this.context, one),
         );
     }
   }

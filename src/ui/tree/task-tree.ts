@@ -154,7 +154,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
     if (element instanceof UnreadableNode || element instanceof FolderNode) return item;
-    const { batchTooltip, childTooltip } = await import("./task-tooltip.ts");
+    const { batchTooltip, childTooltip } = await import("../later.ts");
     item.tooltip =
       element instanceof BatchNode
         ? batchTooltip(this.known, element)

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+const source = join(import.meta.dirname, "../../src");
+const MAX_LINES = 400;
+
+describe("the source", () => {
+  const files = new Map(
+    readdirSync(source, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => [name, readFileSync(join(source, name), "utf8")]),
+  );
+
+  it("has no file that nobody reads to its end", () => {
+    const long = [...files].filter(([, text]) => text.split("\n").length - 1 > MAX_LINES);
+    assert.deepEqual(
+      long.map(([name]) => name),
+      [],
+    );
+  });
+
+  it("imports in no circle, types included", () => {
+    // What is loaded later may need what loads it.
+    const imports = new Map([...files].map(([name, text]) => [name, importsOf(name, text)]));
+    assert.ok([...imports.values()].flat().length > files.size);
+    for (let left = imports; left.size > 0;) {
+      const free = [...left].filter(([, needed]) => !needed.some((name) => left.has(name)));
+      assert.ok(free.length > 0, `These import one another, or what does: ${[...left.keys()].join(", ")}`);
+      left = new Map([...left].filter(([name]) => !free.some(([done]) => done === name)));
+    }
+  });
+});
+
+/** The files of the source that this one imports at its start. */
+function importsOf(name: string, text: string): readonly string[] {
+  return [...text.matchAll(/^(?:import|export)\b[^;]*? from "(\.[^"]+)";$/gm)].map(([, path = ""]) =>
+    relative(source, join(source, dirname(name), path)),
+  );
+}
