@@ -218,7 +218,8 @@ export class Workbench {
     await until(
       "the view of the tasks",
       async () => {
-        if (!(await open.isVisible())) await this.activityBarItem.click();
+        // Forced, as a badge can lie over it, which takes the click just as well.
+        if (!(await open.isVisible())) await this.activityBarItem.click({ force: true });
         return isThere(open);
       },
       30_000,
