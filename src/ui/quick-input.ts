@@ -1,19 +1,9 @@
 import * as vscode from "vscode";
 import { title, withoutLinks } from "./plain-text.ts";
+import { BACK, type Answer, type Place } from "./wizard.ts";
 
-/** The person wants the step before. */
-export const BACK = Symbol("back");
-
-/** What came of a question; undefined: the person left, or it had no more use. */
-export type Answer<T> = T | typeof BACK | undefined;
-
-/** Where a question stands among those that are asked one after the other. */
-export interface Step {
+export interface Heading extends Place {
   readonly title: string;
-  /** 1 for the first one; left out: it stands alone. */
-  readonly step?: number | undefined;
-  readonly totalSteps?: number | undefined;
-  readonly canGoBack?: boolean | undefined;
 }
 
 /** A button beside the title, and what its click gives. */
@@ -21,10 +11,12 @@ export interface StepButton<B> extends vscode.QuickInputButton {
   readonly gives: B;
 }
 
-interface ListQuestion<T extends vscode.QuickPickItem, B> extends Step {
+interface ListQuestion<T extends vscode.QuickPickItem, B> extends Heading {
   readonly placeholder: string;
   /** May take a while; where they fail, so does the question. */
   readonly items: Promise<readonly T[]> | readonly T[];
+  /** Shown until they are there. */
+  readonly meanwhile?: readonly T[];
   /** Which of them Enter takes at first; of several to pick, which are ticked. */
   readonly first?: (items: readonly T[]) => readonly T[];
   readonly buttons?: readonly StepButton<B>[];
@@ -54,9 +46,9 @@ function pick<T extends vscode.QuickPickItem, B, R>(
   /** Undefined: not enough yet. */
   read: (items: readonly T[]) => R | undefined,
 ): Promise<Answer<R | B>> {
-  const { placeholder, items, first, buttons = [], over, titleFor } = question;
+  const { placeholder, items, meanwhile = [], first, buttons = [], over, titleFor } = question;
   const list = vscode.window.createQuickPick<T>();
-  showStep(list, question);
+  showHeading(list, question);
   list.placeholder = title(placeholder);
   list.canSelectMany = isForSeveral;
   list.matchOnDescription = true;
@@ -71,6 +63,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
     else if (chosen.length > 0) list.activeItems = chosen;
   };
   const listen = (finish: (result: R | B | typeof BACK) => void, fail: (error: unknown) => void): void => {
+    list.items = meanwhile;
     if (items instanceof Promise) items.then(fill, fail);
     else fill(items);
     if (titleFor) list.onDidChangeSelection(({ length }) => (list.title = title(titleFor(length))));
@@ -90,7 +83,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
 /** A row that stands for a value, or a line between such rows. */
 export type Choice<T> = vscode.QuickPickItem & { readonly value?: T };
 
-interface ChoiceQuestion<T> extends Step {
+interface ChoiceQuestion<T> extends Heading {
   readonly placeholder: string;
   readonly choices: Promise<readonly Choice<T>[]> | readonly Choice<T>[];
 }
@@ -129,45 +122,73 @@ function among<T>(choices: readonly Choice<T>[], values: readonly (T | undefined
   return choices.filter(({ value }) => value !== undefined && values.includes(value));
 }
 
-/** Says in a question's head where it stands, and offers the way back. */
-export function showStep(input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox, step: Step): void {
-  input.title = title(step.title);
-  input.step = step.step;
-  input.totalSteps = step.totalSteps;
-  input.buttons = step.canGoBack ? [vscode.QuickInputButtons.Back] : [];
+/** Whatever comes of a question beside the way, the one before is asked again. Undefined: it stays as it is. */
+export async function aside<T>(question: Promise<Answer<T>>): Promise<T | undefined> {
+  const answer = await question;
+  return answer === BACK ? undefined : answer;
 }
 
-/** Lets the person write; `draft` is told each change, so that nothing is lost with the step. */
-export function write(
-  options: Step & {
-    readonly placeholder: string;
-    /** Closes the box. */
-    readonly over: AbortSignal;
-    readonly prompt: string;
-    readonly text: string;
-    readonly draft: (text: string) => void;
-    /** Said where nothing is written. */
-    readonly empty: string;
-  },
-): Promise<Answer<string>> {
+/** Says in a question's head where it stands, and offers the way back. */
+export function showHeading(
+  input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox,
+  { title: heading, step, totalSteps = 0, canGoBack }: Heading,
+): void {
+  input.title = title(heading);
+  if (totalSteps > 1) {
+    input.step = step;
+    input.totalSteps = totalSteps;
+  }
+  input.buttons = canGoBack ? [vscode.QuickInputButtons.Back] : [];
+}
+
+/** A button that puts a text into the box. */
+interface InsertButton extends vscode.QuickInputButton {
+  readonly inserts: string;
+}
+
+interface TextQuestion<B> extends Heading {
+  readonly placeholder: string;
+  readonly prompt: string;
+  readonly text: string;
+  /** Whether what is typed replaces the text. */
+  readonly isReplaced?: boolean;
+  /** What is wrong with the text as it was given. */
+  readonly problem?: string | undefined;
+  /** What is wrong with a text; undefined: nothing. */
+  readonly validate: (text: string) => string | undefined;
+  /** Gets what is in the box when it is left, however that is. */
+  readonly keep?: (text: string) => void;
+  readonly buttons?: readonly (StepButton<B> | InsertButton)[];
+  /** Closes the box. */
+  readonly over?: AbortSignal;
+}
+
+/** Lets the person write. */
+export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<string | B>> {
+  const { text, isReplaced, problem, validate, keep, buttons = [], over } = question;
   const input = vscode.window.createInputBox();
-  showStep(input, options);
-  input.placeholder = options.placeholder;
-  input.prompt = withoutLinks(options.prompt);
-  input.value = options.text;
-  input.valueSelection = [options.text.length, options.text.length];
-  const listen = (finish: (result: string | typeof BACK) => void): void => {
-    input.onDidChangeValue((value) => {
-      input.validationMessage = "";
-      options.draft(value);
-    });
+  showHeading(input, question);
+  input.buttons = [...input.buttons, ...buttons];
+  input.placeholder = question.placeholder;
+  input.prompt = withoutLinks(question.prompt);
+  input.value = text;
+  input.valueSelection = [isReplaced ? 0 : text.length, text.length];
+  input.validationMessage = problem;
+  const listen = (finish: (result: string | B | typeof BACK) => void): void => {
+    input.onDidChangeValue(() => (input.validationMessage = undefined));
     input.onDidAccept(() => {
-      if (input.value.trim() === "") input.validationMessage = options.empty;
-      else finish(input.value.trim());
+      input.validationMessage = validate(input.value);
+      if (!input.validationMessage) finish(input.value);
     });
-    input.onDidTriggerButton(() => finish(BACK));
+    input.onDidTriggerButton((button) => {
+      const own = buttons.find((one) => one === button);
+      if (!own) finish(BACK);
+      else if ("gives" in own) finish(own.gives);
+      else input.value = [input.value.trimEnd(), own.inserts, ""].join(" ").trimStart();
+    });
+    input.onDidHide(() => keep?.(input.value));
   };
-  return showInput(input, listen, options.over);
+  return showInput(input, listen, over);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { RequestAnswer } from "../../src/engine/server-model.ts";
 import type { Child } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
-import { launchAsking } from "../../src/ui/commands/launch-flow.ts";
+import { launchAsking } from "../../src/ui/commands/launch-wizard.ts";
 import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
 import { resumeAsking } from "../../src/ui/commands/task-commands.ts";
 import { answerRequest, type FlowContext } from "../../src/ui/requests/answer-flow.ts";

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
-import { PartlyLaunched } from "../../src/ui/commands/launch-together.ts";
+import { PartlyLaunched } from "../../src/ui/commands/launching.ts";
 import { launchPrompt } from "../../src/ui/commands/prompt-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
 import { PromptEditors } from "../../src/ui/prompt-editor/prompt-editors.ts";

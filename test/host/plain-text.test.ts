@@ -4,7 +4,7 @@ import { Refusal } from "../../src/engine/errors.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { showChanges } from "../../src/ui/changes/show-changes.ts";
 import { humanMessage } from "../../src/ui/human-error.ts";
-import { write } from "../../src/ui/quick-input.ts";
+import { askText } from "../../src/ui/quick-input.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
@@ -167,8 +167,8 @@ describe("what agents wrote, where the editor makes links", () => {
     };
     const over = new AbortController();
     try {
-      const step = { title: "Question", placeholder: "", empty: "", text: "", canGoBack: false };
-      const answered = write({ ...step, prompt: LINK, draft: () => undefined, over: over.signal });
+      const question = { title: "Question", placeholder: "", text: "", validate: () => undefined };
+      const answered = askText({ ...question, prompt: LINK, over: over.signal });
       assert.match(boxes[0]?.prompt ?? "", /\[Fix it\] \(command:/);
       over.abort();
       assert.equal(await answered, undefined);

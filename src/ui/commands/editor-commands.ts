@@ -9,9 +9,9 @@ import { editorVariables, selectionSubject, type Selected } from "../editor/sele
 import type { Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
 import type { Folders } from "../folders/folders.ts";
-import { BACK } from "../quick-input.ts";
+import { aside } from "../quick-input.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
-import { launchAsking, launchTextAsking } from "./launch-flow.ts";
+import { launchAsking, launchTextAsking } from "./launch-wizard.ts";
 import { namedPrompt, pickPrompt } from "./pick-prompt.ts";
 
 /** What a task can be launched on. */
@@ -78,10 +78,12 @@ export async function launchTemplate(context: PromptContext, name: unknown): Pro
   const variables = editorVariables();
   const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
   const picked =
-    typeof name === "string" ? namedPrompt(name, variables) : await pickPrompt(memory, { title }, variables);
-  if (!picked || picked === BACK) return undefined;
+    typeof name === "string"
+      ? namedPrompt(name, variables)
+      : await aside(pickPrompt(memory, { title }, variables));
+  if (!picked) return undefined;
   const { text, agent } = picked;
-  return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent], canMove: true });
+  return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent] });
 }
 
 /** What is named, else what is selected. */

@@ -3,99 +3,90 @@ import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import { humanMessage } from "../human-error.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { BACK, showInput, askChoice, showStep, type Choice, type Step } from "../quick-input.ts";
-import type { LaunchContext, PromptContext } from "./command.ts";
 import type { ForkDraft, LaunchPlan } from "../launch-plan.ts";
-import { pickAgent } from "./pick-agent.ts";
+import { aside, askChoice, askText, pickOne, type Choice } from "../quick-input.ts";
+import { type Answer, BACK, type Place, type Step } from "../wizard.ts";
+import type { LaunchContext } from "./command.ts";
+import { pickAgent } from "./launch-lists.ts";
+import type { Launching } from "./launching.ts";
 
 const EXCERPT_LENGTH = 80;
+/** A plan with a fork. */
+type ForkPlan = LaunchPlan & { readonly fork: ForkDraft };
+
 const SHORT_TIME = { dateStyle: "short", timeStyle: "short" } as const;
 
-type Action = "launch" | "again" | "show" | "limit" | "start" | "agent" | "back";
-
-/** A plan with a fork, as it goes through the review. */
-export type ForkPlan = LaunchPlan & { readonly fork: ForkDraft };
+type Action = "launch" | "again" | "show" | "limit" | "start" | "agent";
 
 interface ActionItem extends vscode.QuickPickItem {
-  readonly action: Action | undefined;
+  readonly action?: Action;
 }
 
-/** What became of the plan, and where the person goes from here. */
-export interface Reviewed {
-  readonly plan: ForkPlan;
-  readonly goes: "launch" | "back";
-}
+/** Shows what a fork would inherit, and lets the user change it. */
+export const review: Step<Launching> = {
+  applies: ({ plan }) => plan.fork !== undefined,
+  take: async (state, place) => {
+    const { context, plan } = state;
+    const { fork } = plan;
+    if (!fork) return { state };
+    const { picked, preview } = await showReview(context, { ...plan, fork }, place);
+    if (picked === undefined || picked === BACK) return picked;
+    if (picked.action === "launch") return { state };
+    if (picked.action === "show" && preview)
+      await context.openText(vscode.l10n.t("Fork of {0}.md", fork.title), preview.text);
+    const change = await changed(context, { ...plan, fork }, picked.action, preview);
+    return { state: { ...state, plan: { ...plan, ...change } }, to: review };
+  },
+};
 
-/** Shows what a fork would inherit, and lets the person change it. Undefined: they changed their mind. */
-export async function reviewFork(
+/** What the user changes of a plan. */
+async function changed(
   context: LaunchContext,
-  plan: ForkPlan,
-  step: Step,
-): Promise<Reviewed | undefined> {
-  for (let current = plan; ;) {
-    const { fork } = current;
-    const { action, preview } = await showReview(context, current, step);
-    switch (action) {
-      case undefined:
-        return undefined;
-      case "launch":
-      case "back":
-        return { plan: current, goes: action };
-      case "again":
-        continue;
-      case "show":
-        if (preview) await context.openText(vscode.l10n.t("Fork of {0}.md", fork.title), preview.text);
-        continue;
-      case "limit":
-        current = { ...current, fork: (await changeLimit(fork, preview)) ?? fork };
-        continue;
-      case "start":
-        current = { ...current, fork: (await changeStart(context, fork)) ?? fork };
-        continue;
-      case "agent": {
-        const agentStep = { title: vscode.l10n.t("Fork: Agent"), canGoBack: true };
-        const agent = await pickAgent(context, agentStep, current.agents[0]);
-        if (agent !== undefined && agent !== BACK) current = { ...current, agents: [agent] };
-      }
+  { agents, fork }: ForkPlan,
+  action: Action | undefined,
+  preview: ForkPreview | undefined,
+): Promise<Partial<LaunchPlan>> {
+  switch (action) {
+    case "limit":
+      return { fork: (await aside(askLimit(fork, preview))) ?? fork };
+    case "start":
+      return { fork: (await aside(askStart(context, fork))) ?? fork };
+    case "agent": {
+      const heading = { title: vscode.l10n.t("Fork: Agent"), canGoBack: true };
+      const agent = await aside(pickAgent(context, heading, agents[0]));
+      return agent === undefined ? {} : { agents: [agent] };
     }
+    default:
+      return {};
   }
 }
 
 async function showReview(
-  { known, logger }: PromptContext,
+  { known, logger }: LaunchContext,
   plan: ForkPlan,
-  step: Step,
-): Promise<{ readonly action: Action | undefined; readonly preview: ForkPreview | undefined }> {
-  const pick = vscode.window.createQuickPick<ActionItem>();
+  place: Place,
+): Promise<{ readonly picked: Answer<ActionItem>; readonly preview: ForkPreview | undefined }> {
   const reading = new AbortController();
   let preview: ForkPreview | undefined;
-  showStep(pick, step);
-  pick.placeholder = vscode.l10n.t("See what the task inherits, then launch it.");
-  pick.busy = true;
-  pick.items = [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…"), action: undefined }];
-  known
-    .previewFork(plan.fork.request, reading.signal)
-    .then(
-      (found) => {
-        preview = found;
-        pick.items = [launchItem(found), ...changeItems(plan, found)];
-      },
-      (error: unknown) => {
-        if (reading.signal.aborted) return;
-        logger.error("The conversation could not be read.", error);
-        pick.items = [tryAgainItem(error), ...changeItems(plan)];
-      },
-    )
-    .finally(() => (pick.busy = false));
-  const action = await showInput<Action>(pick, (finish) => {
-    pick.onDidAccept(() => {
-      const chosen = pick.selectedItems[0]?.action;
-      if (chosen) finish(chosen);
-    });
-    pick.onDidTriggerButton(() => finish("back"));
+  const items = known.previewFork(plan.fork.request, reading.signal).then(
+    (found) => {
+      preview = found;
+      return [launchItem(found), ...changeItems(plan, found)];
+    },
+    (error: unknown) => {
+      if (!reading.signal.aborted) logger.error("The conversation could not be read.", error);
+      return [tryAgainItem(error), ...changeItems(plan)];
+    },
+  );
+  const picked = await pickOne<ActionItem>({
+    title: vscode.l10n.t("Fork: {0}", plan.fork.title),
+    ...place,
+    placeholder: vscode.l10n.t("See what the task inherits, then launch it."),
+    items,
+    meanwhile: [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…") }],
   });
   reading.abort();
-  return { action, preview };
+  return { picked, preview };
 }
 
 function launchItem(preview: ForkPreview): ActionItem {
@@ -163,29 +154,21 @@ function changeItems({ agents, fork }: ForkPlan, preview?: ForkPreview): readonl
   ];
 }
 
-/** Undefined: it stays as it is. */
-function changeLimit(draft: ForkDraft, preview: ForkPreview | undefined): Promise<ForkDraft | undefined> {
-  const box = vscode.window.createInputBox();
-  showStep(box, { title: vscode.l10n.t("Fork: Token Limit"), canGoBack: true });
-  box.prompt = vscode.l10n.t(
-    "How many tokens may the task inherit? They are estimated; models count differently.",
-  );
-  box.value = String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? "");
-  box.valueSelection = [0, box.value.length];
-  const validate = (): number | undefined => {
-    const maxTokens = readLimit(box.value);
-    box.validationMessage =
-      maxTokens === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined;
-    return maxTokens;
-  };
-  return showInput(box, (finish) => {
-    box.onDidChangeValue(validate);
-    box.onDidAccept(() => {
-      const maxTokens = validate();
-      if (maxTokens !== undefined) finish({ ...draft, request: { ...draft.request, maxTokens } });
-    });
-    box.onDidTriggerButton(() => box.hide());
+async function askLimit(draft: ForkDraft, preview: ForkPreview | undefined): Promise<Answer<ForkDraft>> {
+  const given = await askText({
+    title: vscode.l10n.t("Fork: Token Limit"),
+    canGoBack: true,
+    placeholder: "",
+    prompt: vscode.l10n.t(
+      "How many tokens may the task inherit? They are estimated; models count differently.",
+    ),
+    text: String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? ""),
+    isReplaced: true,
+    validate: (text) =>
+      readLimit(text) === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined,
   });
+  if (given === undefined || given === BACK) return given;
+  return { ...draft, request: { ...draft.request, maxTokens: readLimit(given) } };
 }
 
 /** A number that may have its thousands apart. Undefined: it is none. */
@@ -195,8 +178,7 @@ function readLimit(value: string): number | undefined {
   return limit > 0 ? limit : undefined;
 }
 
-/** Undefined: it stays as it is. */
-async function changeStart({ known }: PromptContext, draft: ForkDraft): Promise<ForkDraft | undefined> {
+async function askStart({ known }: LaunchContext, draft: ForkDraft): Promise<Answer<ForkDraft>> {
   const beginning: Choice<ForkStartChoice> = {
     label: vscode.l10n.t("$(arrow-up) The beginning"),
     value: {},
@@ -216,7 +198,7 @@ async function changeStart({ known }: PromptContext, draft: ForkDraft): Promise<
       })),
     ]),
   });
-  if (picked === undefined || picked === BACK) return undefined;
+  if (picked === undefined || picked === BACK) return picked;
   const { fromMessageID, start } = picked;
   return { ...draft, start, request: { ...draft.request, fromMessageID } };
 }

@@ -1,6 +1,5 @@
 /** What each command does, by the last part of its ID in the manifest. */
 export { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
-export { launchBatch } from "./batch.ts";
 export { clear, clearFinished } from "./clear.ts";
 export {
   launchOnChange,
@@ -9,8 +8,8 @@ export {
   launchOnSelection,
   launchTemplate,
 } from "./editor-commands.ts";
-export { fork } from "./fork.ts";
-export { launch, launchFromView } from "./launch.ts";
+export { fork, launch, launchFromView } from "./launch.ts";
+export { launchBatch } from "./launch-wizard.ts";
 export { clearFilter, filter, sort } from "./list-commands.ts";
 export { launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
 export { revertAllChanges, revertChange } from "./revert.ts";

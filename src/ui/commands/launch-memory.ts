@@ -11,12 +11,6 @@ const PROMPT_LENGTH = 20_000;
 
 type Drafts = Readonly<Record<string, string>>;
 
-/** A text that was written, and the name under which it is kept. */
-export interface Draft {
-  readonly name: string;
-  readonly text: string;
-}
-
 /** What the workspace remembers from one launch or answer to the next. */
 export class LaunchMemory {
   constructor(private readonly state: vscode.Memento) {}
@@ -44,13 +38,14 @@ export class LaunchMemory {
   }
 
   /**
-   * Sends a text that was kept under the name. It is no draft while it is on its way; where that fails it comes back,
+   * Sends the text that is kept under the name. It is no draft while it is on its way; where that fails it comes back,
    * before what was written meanwhile.
    */
-  async send<T>({ name, text }: Draft, send: () => Promise<T>): Promise<T> {
-    this.dropDraft(name, text);
+  async send<T>(name: string, send: (text: string) => Promise<T>): Promise<T> {
+    const text = this.draft(name);
+    this.keepDraft(name, "");
     try {
-      return await send();
+      return await send(text);
     } catch (error) {
       this.keepDraft(name, [text, this.draft(name)].filter(Boolean).join(" "));
       throw error;

@@ -1,14 +1,16 @@
+import * as vscode from "vscode";
 import { requireModel } from "../../engine/model-ref.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
+import type { Folder } from "../folders/folder.ts";
+import type { Folders } from "../folders/folders.ts";
 import { TreeNode } from "../tree/nodes.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
-import { folderNamed } from "./pick-folder.ts";
-import { launchAsking } from "./launch-flow.ts";
-import { findChild } from "./pick-task.ts";
+import { forkAsking, launchAsking } from "./launch-wizard.ts";
+import { findChild, pickFrom, referenceOf } from "./pick-task.ts";
 
 /** What is to be launched; the names are those of the tool `asyncagents_task`. */
 export interface LaunchArguments {
@@ -54,6 +56,33 @@ function readArguments(input: unknown): LaunchArguments {
 export async function launchFromView(context: PromptContext): Promise<void> {
   const task = await launchAsking(context);
   if (task) context.reveal(task.id, { focus: true });
+}
+
+/** Forks the conversation of a task or subagent, or that of the active session. */
+export async function fork(context: PromptContext, argument: unknown): Promise<void> {
+  const { folders, known } = context;
+  const reference = referenceOf(argument);
+  const folder = await connectedFolder(
+    folders,
+    reference === undefined ? undefined : known.folderOf(reference),
+  );
+  const active = reference === undefined ? await folder.session.ensure() : undefined;
+  const title = vscode.l10n.t("Fork Conversation");
+  const id = reference ?? (await pickFrom(context, { title, sessionID: active }));
+  if (id === undefined) return;
+  const child = id === active ? undefined : findChild(context, id);
+  const session = child ? undefined : known.session(id);
+  const { model } = child ?? session ?? {};
+  const agent = child ? child.agent : (session?.agent ?? (await folder.calls.agents())[0]?.name);
+  const draft = {
+    title: child?.description ?? session?.title ?? "",
+    request: { sourceSessionID: child?.id ?? id },
+    parentSessionID: child?.parentSessionID ?? id,
+  };
+  await forkAsking(
+    { ...context, folder: child ? await connectedFolder(folders, folders.of(child.id)) : folder },
+    { agents: agent === undefined ? [] : [agent], model, fork: draft },
+  );
 }
 
 /** Launches under the active session, which is created if there is none. */
@@ -103,4 +132,20 @@ export async function forkTask(
     launchedBy: "person",
     fork: { sourceSessionID: source?.id ?? id },
   });
+}
+
+/** The folder that a program names: by its path, its address or its name in the workspace. Throws a {@link Refusal}. */
+export function folderNamed(folders: Folders, wanted: string): Folder {
+  const found = folders.all.filter(({ uri, name }) =>
+    [uri.fsPath, uri.toString(), name].includes(wanted.trim()),
+  );
+  const [folder, ...others] = found;
+  if (folder && others.length === 0) return folder;
+  const paths = (found.length > 0 ? found : folders.all).map(({ uri }) => uri.fsPath).join(", ");
+  throw new Refusal(
+    "invalid-argument",
+    folder
+      ? sentence("Several folders are called “{0}”; give the path of one: {1}.", wanted, paths)
+      : sentence("There is no folder “{0}” in the workspace; there are: {1}.", wanted, paths || "—"),
+  );
 }

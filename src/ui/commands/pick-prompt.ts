@@ -3,7 +3,8 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { BACK, showInput, showStep, type Step } from "../quick-input.ts";
+import { showHeading, showInput, type Heading } from "../quick-input.ts";
+import { BACK, type Answer } from "../wizard.ts";
 import { fillIn, VARIABLES, type Template, type Variable, type Variables } from "../templates/template.ts";
 import { openTemplateSettings, saveTemplate, templateList } from "../templates/template-settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
@@ -29,11 +30,11 @@ type Item = vscode.QuickPickItem & { readonly value?: Picked };
 /** Asks for a template or a recent prompt. Undefined: the person changed their mind, or went to the settings. */
 export async function pickPrompt(
   memory: LaunchMemory,
-  step: Step,
+  heading: Heading,
   variables: Variables,
-): Promise<PickedPrompt | typeof BACK | undefined> {
+): Promise<Answer<PickedPrompt>> {
   for (;;) {
-    const picked = await ask(memory, step);
+    const picked = await ask(memory, heading);
     switch (picked?.kind) {
       case undefined:
         return undefined;
@@ -103,7 +104,7 @@ function written(name: string): string {
   return `\${${name}}`;
 }
 
-function ask(memory: LaunchMemory, step: Step): Promise<Picked | undefined> {
+function ask(memory: LaunchMemory, heading: Heading): Promise<Picked | undefined> {
   const pick = vscode.window.createQuickPick<Item>();
   const forgetAll = {
     iconPath: new vscode.ThemeIcon("clear-all"),
@@ -117,11 +118,11 @@ function ask(memory: LaunchMemory, step: Step): Promise<Picked | undefined> {
   const fill = (): void => {
     pick.items = [...templateItems(), ...recentItems(memory.prompts, [save, forget])];
     pick.buttons = [
-      ...(step.canGoBack ? [vscode.QuickInputButtons.Back] : []),
+      ...(heading.canGoBack ? [vscode.QuickInputButtons.Back] : []),
       ...(memory.prompts.length > 0 ? [forgetAll] : []),
     ];
   };
-  showStep(pick, step);
+  showHeading(pick, heading);
   pick.placeholder = vscode.l10n.t("Begin with a template or a recent prompt");
   pick.matchOnDescription = true;
   pick.matchOnDetail = true;

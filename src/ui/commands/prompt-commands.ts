@@ -2,19 +2,14 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { connectedFolder } from "../folders/connected-folder.ts";
-import { folderTitle } from "../folders/folder-title.ts";
 import type { Folder } from "../folders/folder.ts";
 import { folderGone } from "../folders/require-folder.ts";
-import type { PromptTarget } from "../launch-plan.ts";
+import type { LaunchPlan, PromptTarget } from "../launch-plan.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";
-import { BACK } from "../quick-input.ts";
-import { askOptions } from "./ask-options.ts";
 import type { PromptContext } from "./command.ts";
-import { launchTextAsking } from "./launch-flow.ts";
-import { PartlyLaunched } from "./launch-together.ts";
-import type { LaunchPlan } from "../launch-plan.ts";
-import { launchReviewed } from "./launch-reviewed.ts";
+import { chooseOptions, launchFromEditor, launchTextAsking } from "./launch-wizard.ts";
+import { PartlyLaunched } from "./launching.ts";
 
 /** Launches, or resumes with, the text of a prompt editor; launches what is selected in another one, else its text. */
 export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
@@ -24,7 +19,7 @@ export async function launchPrompt(context: PromptContext, uri: unknown): Promis
   const { selection } = vscode.window.activeTextEditor ?? {};
   const text = document.getText(selection?.isEmpty ? undefined : selection);
   requireText(text);
-  await launchTextAsking(context, text);
+  await launchTextAsking(context, text, { isInEditor: true });
 }
 
 export async function promptOptions(context: PromptContext, uri: unknown): Promise<void> {
@@ -32,14 +27,10 @@ export async function promptOptions(context: PromptContext, uri: unknown): Promi
   const target = requireTarget(context, document);
   if (target.kind === "resume") return;
   const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
-  const title = folderTitle(context.folders, folder, vscode.l10n.t("Launch Task: Options"));
   const prompts = promptsOf(target.plan, document.getText());
-  const { plan, goes } = await askOptions(
-    { ...context, folder },
-    { title, plan: target.plan, prompts, canMove: false },
-  );
+  const { plan, isAgreed } = await chooseOptions({ ...context, folder }, target.plan, prompts);
   context.promptEditors.setTarget(document.uri, { ...target, plan });
-  if (goes === "on" && prompts.length > 0) await handOver(context, document, { ...target, plan });
+  if (isAgreed) await handOver(context, document, { ...target, plan });
 }
 
 /** Chooses whether the sections of a prompt editor are prompts of their own. */
@@ -72,13 +63,10 @@ async function handOver(
     }
     const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
     try {
-      const { plan, result } = await launchReviewed(
-        { ...context, folder },
-        target.plan,
-        promptsOf(target.plan, text),
-      );
+      const prompts = promptsOf(target.plan, text);
+      const { plan, isLaunched } = await launchFromEditor({ ...context, folder }, target.plan, prompts);
       promptEditors.setTarget(document.uri, { ...target, plan });
-      return result !== undefined && result !== BACK;
+      return isLaunched;
     } catch (error) {
       if (error instanceof PartlyLaunched) await keepRest(context, document, text, target.plan, error);
       throw error;

@@ -16,9 +16,10 @@ import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer
 import { isAnswered } from "../tree/child-state.ts";
 import { ancestors } from "../tree/family.ts";
 import { BatchNode } from "../tree/nodes.ts";
-import { askPrompt } from "./ask-prompt.ts";
+import { BACK, runWizard, type Step } from "../wizard.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
+import { askPrompt } from "./prompt-box.ts";
 
 /** Characters of a description that a message shows. */
 const NAME_LENGTH = 80;
@@ -99,6 +100,12 @@ export async function resume(context: PromptContext, argument: unknown): Promise
   if (child) await resumeAsking(context, child);
 }
 
+interface Resuming {
+  /** Why the follow-up was not taken. */
+  readonly problem?: string;
+  readonly task?: Task;
+}
+
 /** Asks for a follow-up to a completed task and resumes it; a subagent of others is adopted with it. */
 export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
   const { memory, promptEditors, tasks, logger } = context;
@@ -109,34 +116,42 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
       sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
     );
   const draft = `resume ${id}`;
-  for (let problem: string | undefined; ;) {
-    const answer = await askPrompt(memory, {
-      title: isTask(child)
-        ? vscode.l10n.t("Resume: {0}", description)
-        : vscode.l10n.t("Adopt and Resume: {0}", description),
-      hint: isTask(child)
-        ? vscode.l10n.t("What is it to do next? It remembers its whole conversation.")
-        : vscode.l10n.t(
-            "What is it to do next? It becomes a task of yours, and remembers its whole conversation.",
-          ),
-      placeholder: vscode.l10n.t("For example: now mend what you found."),
-      draft,
-      problem,
-    });
-    if (!answer) return undefined;
-    if (answer.goes === "editor") {
-      await promptEditors.open({ kind: "resume", taskID: id, description }, answer.text || quotedSelection());
-      memory.dropDraft(draft, answer.text);
-      return undefined;
-    }
-    try {
-      const { text } = answer;
-      return await memory.send({ name: draft, text }, () => tasks.resume(id, text));
-    } catch (error) {
-      logger.error("The task was not resumed.", error);
-      problem = humanMessage(error);
-    }
-  }
+  const writeInEditor = async (): Promise<undefined> => {
+    const text = memory.draft(draft) || quotedSelection();
+    await promptEditors.open({ kind: "resume", taskID: id, description }, text);
+    memory.keepDraft(draft, "");
+  };
+  const ask: Step<Resuming> = {
+    take: async ({ problem }) => {
+      const given = await askPrompt(memory, {
+        title: isTask(child)
+          ? vscode.l10n.t("Resume: {0}", description)
+          : vscode.l10n.t("Adopt and Resume: {0}", description),
+        hint: isTask(child)
+          ? vscode.l10n.t("What is it to do next? It remembers its whole conversation.")
+          : vscode.l10n.t(
+              "What is it to do next? It becomes a task of yours, and remembers its whole conversation.",
+            ),
+        placeholder: vscode.l10n.t("For example: now mend what you found."),
+        draft,
+        problem,
+        editor: writeInEditor,
+      });
+      if (given === undefined || given === BACK) return given;
+      return typeof given === "string" ? { state: {} } : given();
+    },
+  };
+  const send: Step<Resuming> = {
+    take: async () => {
+      try {
+        return { state: { task: await memory.send(draft, (text) => tasks.resume(id, text)) } };
+      } catch (error) {
+        logger.error("The task was not resumed.", error);
+        return { state: { problem: humanMessage(error) }, to: ask };
+      }
+    },
+  };
+  return (await runWizard([ask, send], {})).state.task;
 }
 
 export async function retry(context: TaskContext, argument: unknown): Promise<Task | undefined> {

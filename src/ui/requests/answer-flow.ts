@@ -13,7 +13,8 @@ import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
-import { BACK, pickOne, pickSome, write, type Answer, type StepButton } from "../quick-input.ts";
+import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
+import { BACK, type Answer } from "../wizard.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
 
@@ -253,18 +254,21 @@ async function askPermission(
           : context.openText(`${subject}.diff`, visible(diff)));
         continue;
       case "explain": {
-        const message = await write({
+        const message = await askText({
           title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
           placeholder: vscode.l10n.t("For example: only look, change nothing"),
           prompt: vscode.l10n.t("What is the agent to do instead? It is told, and goes on."),
-          empty: vscode.l10n.t("Say what the agent is to do instead."),
           text: drafts.reason,
-          draft: (text) => (drafts.reason = text),
+          validate: (text) =>
+            text.trim() ? undefined : vscode.l10n.t("Say what the agent is to do instead."),
+          keep: (text) => (drafts.reason = text),
           over: options.over,
           canGoBack: true,
         });
         if (message === BACK) continue;
-        return message === undefined ? undefined : { type: "permission", reply: "reject", message };
+        return message === undefined
+          ? undefined
+          : { type: "permission", reply: "reject", message: message.trim() };
       }
       default:
         return { type: "permission", reply: picked.does };
@@ -342,17 +346,17 @@ async function askQuestion(
     const rows = "label" in picked ? [picked] : picked;
     draft.labels = rows.flatMap(({ answer }) => answer ?? []);
     if (!rows.includes(own)) return draft.labels;
-    const text = await write({
+    const text = await askText({
       ...step,
       placeholder: "",
       prompt: visible(question),
-      empty: vscode.l10n.t("Write your answer, or go back."),
       text: draft.own,
-      draft: (written) => (draft.own = written),
+      validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Write your answer, or go back.")),
+      keep: (written) => (draft.own = written),
       canGoBack: step.canGoBack || !isOwnAlone,
     });
     if (text === BACK && !isOwnAlone) continue;
-    return text === undefined || text === BACK ? text : [...draft.labels, text];
+    return text === undefined || text === BACK ? text : [...draft.labels, text.trim()];
   }
 }
 

@@ -2,11 +2,34 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
 import { promptOn } from "../editor/subject.ts";
-import { explanation } from "../human-error.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import { explanation, humanMessage } from "../human-error.ts";
 import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import type { Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
+
+/** What the launch wizard knows so far. */
+export interface Launching {
+  readonly context: LaunchContext;
+  readonly plan: LaunchPlan;
+  /** Empty: still to be written. */
+  readonly prompts: readonly string[];
+  /** The name of the draft that the prompts were written as; left out: they come from elsewhere, and stay there. */
+  readonly draft?: string | undefined;
+  /** What went wrong when the prompts were to be used. */
+  readonly problem?: string | undefined;
+  /** What was put into the box last. */
+  readonly inserted?: string | undefined;
+  /** The option that was changed last. */
+  readonly option?: LaunchOption | undefined;
+  /** Whether the prompts are in an editor, so that they need not go on in one. */
+  readonly isInEditor?: boolean;
+  /** What was launched. */
+  readonly tasks?: readonly Task[];
+}
+
+export type LaunchOption = "on" | "subject" | "agents" | "model" | "fork" | "editor" | "sections";
 
 /** So many tasks at once are asked about: each one costs. */
 const MANY_TASKS = 10;
@@ -23,12 +46,38 @@ export class PartlyLaunched extends Refusal {
   }
 }
 
-/** Launches a task for each prompt and agent, those of one call as one batch. */
-export async function launchPlan(
-  context: LaunchContext,
-  plan: LaunchPlan,
-  prompts: readonly string[],
-): Promise<readonly Task[]> {
+/**
+ * The last step of the wizard: launches what was asked for.
+ * @param box where the prompts are written; they are shown there again when they could not be launched
+ */
+export function launchFrom(box?: Step<Launching>): Step<Launching> {
+  return {
+    take: async (state) => {
+      const { context, plan, prompts, draft } = state;
+      const { memory, logger, reveal } = context;
+      if (!(await confirmCount(prompts.length * plan.agents.length))) return undefined;
+      const launch = (): Promise<readonly Task[]> => launchAll(state);
+      const written = draft === undefined ? "" : memory.draft(draft);
+      try {
+        const tasks = await (draft === undefined ? launch() : memory.send(draft, launch));
+        if (!plan.fork) memory.keepAgent(plan.agents[0] ?? "");
+        memory.keepPrompts(prompts);
+        if (tasks[0]) reveal(tasks[0].id);
+        return { state: { ...state, tasks } };
+      } catch (error) {
+        if (!box || draft === undefined) throw error;
+        logger.error("The prompt was not launched.", error);
+        const { agents } = error instanceof PartlyLaunched ? error : plan;
+        if (error instanceof PartlyLaunched && plan.splits && memory.draft(draft) === written)
+          memory.keepDraft(draft, error.prompts.join(" | "));
+        return { state: { ...state, plan: { ...plan, agents }, problem: humanMessage(error) }, to: box };
+      }
+    },
+  };
+}
+
+/** Launches a task for each prompt and agent, all as one batch. */
+async function launchAll({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
   const { session, calls: commands } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());

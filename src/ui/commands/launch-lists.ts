@@ -1,0 +1,129 @@
+import * as vscode from "vscode";
+import { Refusal } from "../../engine/errors.ts";
+import { modelText } from "../../engine/model-ref.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { ModelInfo } from "../../engine/server-model.ts";
+import type { ModelRef } from "../../engine/task.ts";
+import type { Folder } from "../folders/folder.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { askChoice, askChoices, type Choice, type Heading } from "../quick-input.ts";
+import { BACK, type Answer } from "../wizard.ts";
+import type { LaunchContext } from "./command.ts";
+
+/**
+ * Asks for an agent; Enter takes the one of the settings, else the one that was launched last.
+ * @param others rows below the agents
+ */
+export function pickAgent<T = never>(
+  context: LaunchContext,
+  heading: Heading,
+  active?: string,
+  others: readonly Choice<T>[] = [],
+): Promise<Answer<string | T>> {
+  return askChoice<string | T>({
+    ...heading,
+    placeholder: vscode.l10n.t("Which agent is to do it?"),
+    choices: agentChoices(context).then((agents) => [...agents, ...others]),
+    active: active ?? usualAgent(context),
+  });
+}
+
+/** Asks for one or more agents. `titleFor` says what so many of them come to. */
+export function pickAgents(
+  context: LaunchContext,
+  heading: Heading,
+  picked: readonly string[],
+  titleFor?: (count: number) => string,
+): Promise<Answer<readonly string[]>> {
+  return askChoices({
+    ...heading,
+    placeholder: vscode.l10n.t("Each prompt goes to each of the agents chosen"),
+    choices: agentChoices(context),
+    picked: picked.length > 0 ? picked : [usualAgent(context)],
+    titleFor,
+  });
+}
+
+/** Undefined: the first one of the list. */
+function usualAgent({ folder, memory }: LaunchContext): string | undefined {
+  return folder.settings.engine().defaultAgent ?? memory.agent;
+}
+
+async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<string>[]> {
+  const agents = await folder.calls.agents();
+  if (agents.length === 0)
+    throw new Refusal(
+      "unknown-agent",
+      sentence(
+        "OpenCode offers no agent that tasks could run as. Add one to its configuration, then try again.",
+      ),
+    );
+  const { defaultModel } = folder.settings.engine();
+  return agents.map(({ name, description, model }) => ({
+    label: name,
+    description: modelText(defaultModel ?? model),
+    detail: withoutIcons(description ?? ""),
+    value: name,
+  }));
+}
+
+/** Stands for the model that a task gets for which none is chosen. */
+const USUAL = "";
+
+/** Asks for a model, or for the usual one: the one of the settings, else the agent's own. */
+export async function pickModel(
+  { folder }: LaunchContext,
+  heading: Heading,
+  active: ModelRef | undefined,
+): Promise<Answer<{ readonly model: ModelRef | undefined }>> {
+  const { defaultModel } = folder.settings.engine();
+  const models = folder.calls.models();
+  const picked = await askChoice<string>({
+    ...heading,
+    placeholder: vscode.l10n.t("Which model is to be used?"),
+    choices: models.then((found) => [
+      { label: usualModel(), description: modelText(defaultModel), value: USUAL },
+      ...byProvider(found),
+    ]),
+    active: modelText(active),
+  });
+  if (picked === undefined || picked === BACK) return picked;
+  return { model: (await models).find(({ ref }) => modelText(ref) === picked)?.ref };
+}
+
+/** What is said of a task for which no model is chosen. */
+export function usualModel(): string {
+  return vscode.l10n.t("The agent's own, or the default");
+}
+
+function byProvider(models: readonly ModelInfo[]): readonly Choice<string>[] {
+  const providers = [...new Set(models.map(({ provider }) => provider))];
+  return providers.flatMap((provider) => [
+    { label: provider, kind: vscode.QuickPickItemKind.Separator },
+    ...models.filter((model) => model.provider === provider).map(modelChoice),
+  ]);
+}
+
+function modelChoice({ ref, name, contextLimit }: ModelInfo): Choice<string> {
+  const tokens = contextLimit?.toLocaleString(vscode.env.language, { notation: "compact" });
+  const size = tokens === undefined ? "" : vscode.l10n.t("{0} tokens", tokens);
+  return {
+    label: modelText(ref),
+    description: [name, size].filter(Boolean).join(" · "),
+    value: modelText(ref),
+  };
+}
+
+/** Asks for one of the workspace's folders. */
+export function pickFolder({ folders, folder }: LaunchContext, heading: Heading): Promise<Answer<Folder>> {
+  return askChoice({
+    ...heading,
+    placeholder: vscode.l10n.t("In which folder is the agent to work?"),
+    choices: folders.all.map((each) => ({
+      label: withoutIcons(each.name),
+      description: withoutIcons(each.uri.fsPath),
+      value: each,
+    })),
+    active: folder,
+  });
+}

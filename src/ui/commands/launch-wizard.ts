@@ -1,0 +1,274 @@
+import * as vscode from "vscode";
+import type { Task } from "../../engine/task.ts";
+import { editorVariables } from "../editor/selection-subject.ts";
+import type { Subject } from "../editor/subject.ts";
+import { connectedFolder } from "../folders/connected-folder.ts";
+import { folderTitle } from "../folders/folder-title.ts";
+import { humanMessage } from "../human-error.ts";
+import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { aside } from "../quick-input.ts";
+import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts";
+import type { LaunchContext, PromptContext } from "./command.ts";
+import { review } from "./fork-review.ts";
+import { pickAgent, pickAgents, pickFolder } from "./launch-lists.ts";
+import { options, writeInEditor } from "./launch-options.ts";
+import { launchFrom, type Launching } from "./launching.ts";
+import { pickPrompt } from "./pick-prompt.ts";
+import { askPrompt } from "./prompt-box.ts";
+
+/** Asks for an agent and a prompt, and for whatever else the user wants to choose; `subject`: what it is about. */
+export async function launchAsking(context: PromptContext, subject?: Subject): Promise<Task | undefined> {
+  const plan = { agents: [], subject };
+  return run([agent, prompt, review, launch], {
+    context: await inFolder(context),
+    plan,
+    prompts: [],
+    draft: "launch",
+  });
+}
+
+/** Asks for the prompt of a fork, then shows what it inherits. */
+export async function forkAsking(
+  context: LaunchContext,
+  plan: LaunchPlan & Required<Pick<LaunchPlan, "fork">>,
+): Promise<Task | undefined> {
+  const draft = `fork ${plan.fork?.request.sourceSessionID}`;
+  return run([prompt, review, launch], { context, plan, prompts: [], draft });
+}
+
+/**
+ * Asks who is to do what a text says, and shows what is to be launched.
+ * @param isInEditor whether the text is in an editor already, so that it cannot go on in one
+ */
+export async function launchTextAsking(
+  context: PromptContext,
+  text: string,
+  { agents = [], isInEditor = false }: { readonly agents?: readonly string[]; readonly isInEditor?: boolean },
+): Promise<Task | undefined> {
+  const begin = { context: await inFolder(context), plan: { agents }, prompts: [text], isInEditor };
+  return run([agent, options, review, launchFrom()], begin, agents.length > 0 ? 1 : 0);
+}
+
+/** Asks for the prompts, where they are not selected in the editor, then for the agents. */
+export async function launchBatch(context: PromptContext): Promise<void> {
+  const begin = { context: await inFolder(context), plan: { agents: [], splits: true } };
+  const prompts = selectedTexts();
+  await (prompts
+    ? run([agents, launchFrom()], { ...begin, prompts })
+    : run([prompt, agents, launch], { ...begin, prompts: [], draft: "batch" }));
+}
+
+/** One prompt for each selection of the active editor, where there are several. */
+function selectedTexts(): readonly string[] | undefined {
+  const editor = vscode.window.activeTextEditor;
+  const texts = (editor?.selections ?? [])
+    .map((each) => editor?.document.getText(each).trim() ?? "")
+    .filter(Boolean);
+  return texts.length > 1 ? texts : undefined;
+}
+
+async function inFolder(context: PromptContext): Promise<LaunchContext> {
+  return { ...context, folder: await connectedFolder(context.folders) };
+}
+
+async function run(
+  steps: readonly Step<Launching>[],
+  begin: Launching,
+  first?: number,
+): Promise<Task | undefined> {
+  return (await runWizard(steps, begin, first)).state.tasks?.[0];
+}
+
+/**
+ * Launches prompts of an editor, for which it asks what is still open.
+ * @returns the plan as it is then, and whether it was launched
+ */
+export async function launchFromEditor(
+  context: LaunchContext,
+  plan: LaunchPlan,
+  prompts: readonly string[],
+): Promise<{ readonly plan: LaunchPlan; readonly isLaunched: boolean }> {
+  const steps = [...(plan.agents.length === 0 ? [agents] : []), review, launchFrom()];
+  const { state, isFinished } = await runWizard(steps, { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isLaunched: isFinished };
+}
+
+/** Shows what can be chosen for prompts of an editor. */
+export async function chooseOptions(
+  context: LaunchContext,
+  plan: LaunchPlan,
+  prompts: readonly string[],
+): Promise<{ readonly plan: LaunchPlan; readonly isAgreed: boolean }> {
+  const { state, isFinished } = await runWizard([options], { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isAgreed: isFinished };
+}
+
+const agent: Step<Launching> = {
+  take: async (state, place) => {
+    const { context, plan } = state;
+    const { folders, folder } = context;
+    const { subject } = plan;
+    const title = subject
+      ? vscode.l10n.t("Launch on {0}: Agent", subject.title)
+      : vscode.l10n.t("Launch Task: Agent");
+    const other = {
+      label: vscode.l10n.t("$(root-folder) Another Folder…"),
+      description: vscode.l10n.t("now: {0}", withoutIcons(folder.name)),
+      value: otherFolder,
+    };
+    const separator = { label: "", kind: vscode.QuickPickItemKind.Separator };
+    const picked = await pickAgent<Step<Launching>>(
+      context,
+      { title: folderTitle(folders, folder, title), ...place },
+      plan.agents[0],
+      folders.all.length > 1 ? [separator, other] : [],
+    );
+    if (picked === undefined || picked === BACK) return picked;
+    if (typeof picked !== "string") return { state, to: picked };
+    // Several agents that were chosen before are left for one that is chosen now.
+    return {
+      state: plan.agents.includes(picked) ? state : { ...state, plan: { ...plan, agents: [picked] } },
+    };
+  },
+};
+
+const otherFolder: Step<Launching> = {
+  take: async (state) => {
+    const { context } = state;
+    const heading = { title: vscode.l10n.t("Launch Task: Folder"), canGoBack: true };
+    const picked = await aside(pickFolder(context, heading));
+    if (!picked) return { state, to: agent };
+    context.folders.use(picked);
+    const folder = await connectedFolder(context.folders, picked);
+    return { state: { ...state, context: { ...context, folder } }, to: agent };
+  },
+};
+
+/** Several agents for the prompts, which are known. */
+const agents: Step<Launching> = {
+  take: async (state, place) => {
+    const { context, plan, prompts } = state;
+    const { folders, folder } = context;
+    const inTitle = (title: string): string => folderTitle(folders, folder, title);
+    const heading = { title: inTitle(vscode.l10n.t("Launch Task: Agent")), ...place };
+    const picked = await pickAgents(context, heading, plan.agents, (agentCount) => {
+      const count = prompts.length * agentCount;
+      return inTitle(
+        count === 1 ? vscode.l10n.t("Launch Batch: 1 Task") : vscode.l10n.t("Launch Batch: {0} Tasks", count),
+      );
+    });
+    if (picked === undefined || picked === BACK) return picked;
+    return { state: { ...state, plan: { ...plan, agents: picked } } };
+  },
+};
+
+/** What a button of the box leads to. */
+type Detour = (state: Launching, typed: string) => Promise<Answer<Move<Launching>>>;
+
+const prompt: Step<Launching> = {
+  take: async (state, place) => {
+    const { context, plan, problem, draft = "" } = state;
+    const { memory, folders, folder } = context;
+    const toOptions: Detour = async (written) => ({ state: written, to: options });
+    const buttons = [
+      {
+        iconPath: new vscode.ThemeIcon("settings-gear"),
+        tooltip: vscode.l10n.t("Options"),
+        gives: toOptions,
+      },
+      {
+        iconPath: new vscode.ThemeIcon("history"),
+        tooltip: vscode.l10n.t("Templates and Recent Prompts"),
+        gives: insertPrompt,
+      },
+    ];
+    const { title, ...texts } = promptTexts(plan);
+    const given = await askPrompt<Detour>(memory, {
+      title: plan.fork ? title : folderTitle(folders, folder, title),
+      ...texts,
+      ...place,
+      draft,
+      problem,
+      isEmpty: (text) => promptsIn(plan, text).length === 0,
+      editor: writeInEditor,
+      buttons: plan.splits ? [] : buttons,
+    });
+    if (given === undefined || given === BACK) return given;
+    const text = memory.draft(draft);
+    const written = { ...state, prompts: promptsIn(plan, text), problem: undefined };
+    return typeof given === "string" ? { state: written } : given(written, text);
+  },
+};
+
+/** The prompts of what is in the box, none of them blank. */
+function promptsIn({ splits }: LaunchPlan, text: string): readonly string[] {
+  return (splits ? text.split(/\r?\n|\|/).map((each) => each.trim()) : [text]).filter((each) => each.trim());
+}
+
+function promptTexts(plan: LaunchPlan): {
+  readonly title: string;
+  readonly hint: string;
+  readonly placeholder?: string;
+} {
+  const { fork, splits } = plan;
+  const agentNames = plan.agents.join(", ");
+  const subject = subjectOf(plan);
+  if (splits)
+    return {
+      title: vscode.l10n.t("Launch Batch: Prompts"),
+      hint: vscode.l10n.t("One prompt for each task, separated by |. In an editor: by lines of ---."),
+      placeholder: vscode.l10n.t("For example: review the parser | review the printer"),
+    };
+  if (fork)
+    return {
+      title: vscode.l10n.t("Fork: {0}", fork.title),
+      hint: vscode.l10n.t("What is the task to do? It knows this conversation, cut to what fits."),
+    };
+  if (!subject)
+    return {
+      title: vscode.l10n.t("Launch Task: Prompt for {0}", agentNames),
+      hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
+    };
+  const hint = vscode.l10n.t("What is the task to do? It gets {0} with this prompt.", subject.title);
+  return {
+    title: vscode.l10n.t("Launch on {0}: Prompt for {1}", subject.title, agentNames),
+    hint: subject.note === undefined ? hint : `${hint} ${subject.note}`,
+  };
+}
+
+/** Adds a template or a recent prompt to what was typed, or puts it in the place of the one before. */
+const insertPrompt: Detour = async (state, typed) => {
+  const { context, plan, draft = "", inserted } = state;
+  const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
+  const variables = subjectOf(plan)?.variables ?? editorVariables();
+  try {
+    const picked = await pickPrompt(context.memory, { title, canGoBack: true }, variables);
+    if (picked === undefined) return undefined;
+    if (picked === BACK) return { state, to: prompt };
+    const text = typed === inserted ? picked.text : joined(typed, picked.text);
+    const filled = {
+      ...state,
+      plan: picked.agent === undefined ? plan : { ...plan, agents: [picked.agent] },
+      prompts: promptsIn(plan, text),
+    };
+    // The box takes one line only.
+    if (!isOneLine(text)) return { state: filled, to: options };
+    context.memory.keepDraft(draft, text);
+    return { state: { ...filled, inserted: text }, to: prompt };
+  } catch (error) {
+    return { state: { ...state, problem: humanMessage(error) }, to: prompt };
+  }
+};
+
+/** What was typed is never lost. */
+function joined(typed: string, text: string): string {
+  if (typed.trim() === "") return text;
+  return `${typed.trimEnd()}${isOneLine(text) ? " " : "\n\n"}${text}`;
+}
+
+function isOneLine(text: string): boolean {
+  return !/[\r\n]/.test(text.trim());
+}
+
+const launch = launchFrom(prompt);
