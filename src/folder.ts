@@ -6,12 +6,11 @@ import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
-import { folderSettings } from "./ui/folders/folder-settings.ts";
+import { folderSettings, PasswordStore } from "./ui/folders/folder-settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
 import type { OpenFolder } from "./ui/folders/folders.ts";
 import { FolderMirror } from "./ui/mirror/folder-mirror.ts";
 import { WindowSession } from "./ui/mirror/window-session.ts";
-import { PasswordStore } from "./ui/passwords.ts";
 import { Settings } from "./ui/settings.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
 

@@ -6,9 +6,8 @@ import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { ReviewContext, ServerContext } from "./commands/command.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
 import type { LaunchArguments } from "./commands/launch.ts";
-import type { RevertResult } from "./commands/revert.ts";
-import { connectedFolder } from "./folders/connected-folder.ts";
-import { requireFolder } from "./folders/require-folder.ts";
+import type { RevertResult } from "./commands/review.ts";
+import { connectedFolder, requireFolder } from "./folders/require-folder.ts";
 import type { WindowSession } from "./mirror/window-session.ts";
 
 /**

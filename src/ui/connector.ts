@@ -5,7 +5,7 @@ import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { FolderMirror } from "./mirror/folder-mirror.ts";
-import type { PasswordStore } from "./passwords.ts";
+import type { PasswordStore } from "./folders/folder-settings.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { Settings } from "./settings.ts";
 import { translate } from "./translate.ts";

@@ -5,14 +5,15 @@ import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
-import { INTERRUPTED_ERROR, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
+import { INTERRUPTED_ERROR, type Task } from "../engine/task.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import { showError } from "./human-error.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { NotifyUser } from "./settings.ts";
 import { enumerate, translate } from "./translate.ts";
 import { ceilingAmounts } from "./tree/words.ts";
+import { type News, newsWords } from "./while-away.ts";
 
 /** What a notification about a task takes. */
 export interface TellContext {
@@ -214,4 +215,23 @@ export async function tellDepth(
   );
   const choice = await vscode.window.showWarningMessage(withoutLinks(message), show);
   if (choice === show) showOutput(task.id);
+}
+
+export interface NewsContext {
+  /** The folder's name, where there are several. */
+  readonly folderName: string | undefined;
+  readonly showTasks: () => void;
+}
+
+/** Tells in one what happened while no window had the folder open. */
+export async function tellNews({ folderName, showTasks }: NewsContext, news: News): Promise<void> {
+  const words = enumerate(newsWords(news).map(translate));
+  const text =
+    folderName === undefined
+      ? vscode.l10n.t("While you were away: {0}", words)
+      : vscode.l10n.t("While you were away from {0}: {1}", folderName, words);
+  const show = vscode.l10n.t("Show");
+  const { showWarningMessage, showInformationMessage } = vscode.window;
+  const tell = news.failed + news.waiting > 0 ? showWarningMessage : showInformationMessage;
+  if ((await tell(withoutLinks(text), show)) === show) showTasks();
 }

@@ -7,7 +7,7 @@ import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { launchAsking } from "../../src/ui/commands/launch-wizard.ts";
 import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
-import { resumeAsking } from "../../src/ui/commands/task-commands.ts";
+import { resumeAsking } from "../../src/ui/commands/row-commands.ts";
 import { answerRequest, type FlowContext } from "../../src/ui/requests/answer-flow.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";

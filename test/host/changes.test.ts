@@ -6,7 +6,7 @@ import type { FileContent, SessionChanges } from "../../src/engine/server-model.
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { CHANGE_SCHEME, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
-import { showChanges } from "../../src/ui/changes/show-changes.ts";
+import { showChanges } from "../../src/ui/changes/changes-view.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";

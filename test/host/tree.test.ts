@@ -5,7 +5,7 @@ import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { TaskRecordDraft } from "../../src/engine/task.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
-import { batchLabel } from "../../src/ui/tree/batch-item.ts";
+import { batchLabel } from "../../src/ui/tree/items.ts";
 import { atWork } from "../../src/ui/tree/family.ts";
 import { ListOptions, NO_FILTER } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { messageOf } from "../../engine/errors.ts";
 import type { FileChange } from "../../engine/server-model.ts";
-import { presentFile } from "./present-file.ts";
+import { presentFile } from "../output/workspace-file.ts";
 import { planRevert, type Present, type RefusalReason } from "./revert-plan.ts";
 
 /** A file that was put back, with all it takes to undo that. Undefined: there was, or is, none. */

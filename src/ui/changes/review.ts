@@ -5,16 +5,15 @@ import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isAtWork, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder } from "../folders/require-folder.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folders } from "../folders/folders.ts";
 import { humanMessage } from "../human-error.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
-import { ChangesView } from "./changes-view.ts";
+import { presentFile } from "../output/workspace-file.ts";
+import { changesTitle, ChangesView } from "./changes-view.ts";
 import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
-import { presentFile } from "./present-file.ts";
 import { isReverted } from "./revert-plan.ts";
-import { changesTitle } from "./show-changes.ts";
 
 export interface ReviewParts {
   readonly known: Pick<Tasks, "child" | "find" | "onDidChange" | "onDidChangeSubagent">;

@@ -4,15 +4,20 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { changeSubject } from "../editor/change-subject.ts";
 import { fileSubject } from "../editor/file-subject.ts";
-import { problemSubject, problemsIn } from "../editor/problem-subject.ts";
-import { editorVariables, selectionSubject, type Selected } from "../editor/selection-subject.ts";
+import {
+  editorVariables,
+  problemsIn,
+  problemSubject,
+  type Selected,
+  selectionSubject,
+} from "../editor/place-subjects.ts";
 import type { Subject } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder } from "../folders/require-folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { aside } from "../quick-input.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
 import { launchAsking, launchTextAsking } from "./launch-wizard.ts";
-import { namedPrompt, pickPrompt } from "./pick-prompt.ts";
+import { namedPrompt, pickPrompt } from "./ask-prompt.ts";
 
 /** What a task can be launched on. */
 export type SubjectKind = "selection" | "file" | "problem" | "change";

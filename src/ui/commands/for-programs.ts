@@ -9,9 +9,8 @@ import { readSubject, type SubjectKind } from "./editor-commands.ts";
 import { launchTask, type LaunchArguments } from "./launch.ts";
 import { changeAt, type ChangedBy } from "./pick-change.ts";
 import { findChild } from "./pick-task.ts";
-import { revertNow, type RevertResult } from "./revert.ts";
-import { accept, pendingOf } from "./review.ts";
-import { requestsBelow } from "./task-commands.ts";
+import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
+import { requestsBelow } from "./row-commands.ts";
 
 /*
  * What programs do through the exported API: as the commands do it, but they are asked nothing, and what fails rejects.

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
 import type { Subject } from "../editor/subject.ts";
-import { folderTitle } from "../folders/folder-title.ts";
+import { folderTitle } from "../folders/require-folder.ts";
 import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";

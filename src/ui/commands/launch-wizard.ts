@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
-import { editorVariables } from "../editor/selection-subject.ts";
+import { editorVariables } from "../editor/place-subjects.ts";
 import type { Subject } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
-import { folderTitle } from "../folders/folder-title.ts";
+import { connectedFolder, folderTitle } from "../folders/require-folder.ts";
 import { humanMessage } from "../human-error.ts";
 import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -14,8 +13,7 @@ import { review } from "./fork-review.ts";
 import { pickAgent, pickAgents, pickFolder } from "./launch-lists.ts";
 import { options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
-import { pickPrompt } from "./pick-prompt.ts";
-import { askPrompt } from "./prompt-box.ts";
+import { askPrompt, pickPrompt } from "./ask-prompt.ts";
 
 /** Asks for an agent and a prompt, and for whatever else the user wants to choose; `subject`: what it is about. */
 export async function launchAsking(context: PromptContext, subject?: Subject): Promise<Task | undefined> {

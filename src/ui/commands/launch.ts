@@ -4,7 +4,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder } from "../folders/require-folder.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { TreeNode } from "../tree/nodes.ts";

@@ -3,7 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder } from "../folders/require-folder.ts";
 import { explanation, humanMessage } from "../human-error.ts";
 import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
 import type { Step } from "../wizard.ts";

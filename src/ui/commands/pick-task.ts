@@ -2,13 +2,13 @@ import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { shortID } from "../../engine/task.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder } from "../folders/require-folder.ts";
 import type { Folder } from "../folders/folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers } from "../tree/family.ts";
 import { BatchNode, ChildNode } from "../tree/nodes.ts";
-import { childIcon } from "../tree/task-item.ts";
+import { childIcon } from "../tree/items.ts";
 import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { TaskContext } from "./command.ts";
 

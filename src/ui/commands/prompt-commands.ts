@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
-import { connectedFolder } from "../folders/connected-folder.ts";
+import { connectedFolder, folderGone } from "../folders/require-folder.ts";
 import type { Folder } from "../folders/folder.ts";
-import { folderGone } from "../folders/require-folder.ts";
 import type { LaunchPlan, PromptTarget } from "../launch-plan.ts";
 import { setText } from "../prompt-editor/editor-text.ts";
 import { joinSections, splitSections } from "../prompt-editor/sections.ts";

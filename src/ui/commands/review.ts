@@ -1,11 +1,24 @@
+import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
-import { ChangeNode } from "../changes/changes-view.ts";
-import { presentFile } from "../changes/present-file.ts";
-import { showChange, showChanges as showInEditor } from "../changes/show-changes.ts";
+import { isAtWork } from "../../engine/subagent.ts";
+import { presentFile } from "../output/workspace-file.ts";
+import { namelike, sideUri } from "../changes/change-side.ts";
+import { ChangeNode, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
+import {
+  refusalSentence,
+  type RefusedFile,
+  type Reverted,
+  type RevertedFile,
+  revertFiles,
+  undoRevert,
+} from "../changes/revert-files.ts";
+import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../human-error.ts";
+import { withoutLinks } from "../plain-text.ts";
+import { atWorkBelow } from "../tree/family.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
-import { pickChange, pickChanges, readChanges, type ChangedBy } from "./pick-change.ts";
+import { type ChangedBy, pickChange, pickChanges, readChanges } from "./pick-change.ts";
 import { pickConnected } from "./pick-task.ts";
 
 export async function showChanges(context: ReviewContext, argument: unknown): Promise<void> {
@@ -80,4 +93,241 @@ async function tellAccepted(
     accepted.map(({ path }) => path),
   );
   await review.show(child, changes);
+}
+
+/** Files that a question names before it stops. */
+const NAMED_FILES = 12;
+
+/** What reverting gives a program. */
+export interface RevertResult {
+  /** Absolute paths. */
+  readonly reverted: readonly string[];
+  readonly refused: readonly {
+    readonly path: string;
+    readonly reason: RefusedFile["reason"];
+    /** The reason and what to do, in a sentence. */
+    readonly message: string;
+  }[];
+}
+
+type Planned = readonly { readonly change: FileChange; readonly plan: RevertPlan }[];
+
+export async function revertChange(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChange(context, argument, vscode.l10n.t("Revert Change"));
+  if (!target) return;
+  const { child, change } = target;
+  const [planned] = await planAll(context, target, [change]);
+  if (!planned) return;
+  const { plan } = planned;
+  const name = basename(change.path);
+  if (plan.kind === "refused") return refuse(context, target, change, plan.reason);
+  if (plan.kind === "nothing") {
+    void vscode.window.showInformationMessage(
+      withoutLinks(vscode.l10n.t("Nothing is left in {0} of what the task changed.", name)),
+    );
+    return;
+  }
+  if (
+    plan.kind === "delete" &&
+    !(await isAgreed(vscode.l10n.t('Delete {0}, which "{1}" created?', name, child.description)))
+  )
+    return;
+  if (
+    plan.kind === "write" &&
+    plan.isMerged &&
+    !(await isAgreed(
+      vscode.l10n.t("{0} was changed since. Revert what the task changed and keep the rest?", name),
+    ))
+  )
+    return;
+  await finish(context, target, [change]);
+}
+
+export async function revertAllChanges(context: ReviewContext, argument: unknown): Promise<void> {
+  const target = await pickChanges(context, argument, vscode.l10n.t("Revert All Changes"));
+  if (!target) return;
+  const files = await pendingOf(context, target);
+  if (files.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
+    return;
+  }
+  const planned = await planAll(context, target, files);
+  if (await isAgreedToAll(context, target, planned)) await finish(context, target, files);
+}
+
+function isTaskAtWork({ known }: ReviewContext, { child }: ChangedBy): boolean {
+  return isAtWork(known.child(child.id) ?? child) || atWorkBelow(known, child.id).length > 0;
+}
+
+function planAll(context: ReviewContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
+  const atWork = isTaskAtWork(context, target);
+  return Promise.all(
+    files.map(async (change) => ({
+      change,
+      plan: planRevert(change, await presentFile(change.path), atWork),
+    })),
+  );
+}
+
+async function revert(
+  context: ReviewContext,
+  target: ChangedBy,
+  files: readonly FileChange[],
+): Promise<Reverted> {
+  const done = await revertFiles(files, isTaskAtWork(context, target));
+  await (await context.review()).update(target.child, target.changes);
+  return done;
+}
+
+/** As a program asks for it: at once, as far as that harms nobody else's work. */
+export async function revertNow(
+  context: ReviewContext,
+  target: ChangedBy,
+  files: readonly FileChange[],
+): Promise<RevertResult> {
+  const { reverted, refused } = await revert(context, target, files);
+  return {
+    reverted: reverted.map(({ path }) => path),
+    refused: refused.map((each) => ({
+      path: each.path,
+      reason: each.reason,
+      message: reasonOf(context, target, each),
+    })),
+  };
+}
+
+/** Reverts what a person agreed to, by what is so now: while they were asked, others went on. */
+async function finish(
+  context: ReviewContext,
+  target: ChangedBy,
+  files: readonly FileChange[],
+): Promise<void> {
+  const changes = await readChanges(context, target.child);
+  if (!changes) return;
+  const now = { ...target, changes };
+  const paths = new Set(files.map(({ path }) => path));
+  const done = await revert(
+    context,
+    now,
+    changes.files.filter(({ path }) => paths.has(path)),
+  );
+  tell(context, now, done).catch((error: unknown) => showError(error, context.logger));
+}
+
+async function tell(
+  context: ReviewContext,
+  target: ChangedBy,
+  { reverted, refused }: Reverted,
+): Promise<void> {
+  const [failed] = refused;
+  if (failed)
+    void vscode.window.showWarningMessage(
+      withoutLinks(
+        refused.length === 1
+          ? vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, failed))
+          : vscode.l10n.t(
+              "{0} files were not reverted. The first one: {1}",
+              refused.length,
+              reasonOf(context, target, failed),
+            ),
+      ),
+    );
+  const [first] = reverted;
+  if (!first) return;
+  const undo = vscode.l10n.t("Undo");
+  const message =
+    reverted.length === 1
+      ? vscode.l10n.t("Reverted {0}.", basename(first.path))
+      : vscode.l10n.t("Reverted {0} files.", reverted.length);
+  if ((await vscode.window.showInformationMessage(withoutLinks(message), undo)) === undo)
+    await undoAll(context, target, reverted);
+}
+
+async function undoAll(
+  context: ReviewContext,
+  { child, changes }: ChangedBy,
+  reverted: readonly RevertedFile[],
+): Promise<void> {
+  const failed = await undoRevert(reverted);
+  await (await context.review()).show(child, changes);
+  if (failed.length > 0)
+    void vscode.window.showWarningMessage(
+      withoutLinks(
+        vscode.l10n.t(
+          "Left as they are, as they were changed since or cannot be written: {0}",
+          failed.map((path) => basename(path)).join(", "),
+        ),
+      ),
+    );
+}
+
+/** Says why a file is left alone, and leads to where a person can revert parts of it: the diff editor's own arrows. */
+async function refuse(
+  context: ReviewContext,
+  target: ChangedBy,
+  { path, before }: FileChange,
+  reason: RefusedFile["reason"],
+): Promise<void> {
+  const compare = vscode.l10n.t("Compare");
+  const isComparable = (await presentFile(path)).kind === "file" && before.kind === "text";
+  const message = withoutLinks(
+    vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, { path, reason })),
+  );
+  const choice = await vscode.window.showWarningMessage(message, ...(isComparable ? [compare] : []));
+  if (choice !== compare) return;
+  const file = vscode.Uri.file(path);
+  const former = sideUri(namelike(file), { taskID: target.child.id, path, side: "before" });
+  const title = vscode.l10n.t("{0} (Before the Task ↔ Now)", basename(path));
+  await vscode.commands.executeCommand("vscode.diff", former, file, title);
+}
+
+async function isAgreed(question: string): Promise<boolean> {
+  const agree = vscode.l10n.t("Revert");
+  return (await vscode.window.showWarningMessage(withoutLinks(question), { modal: true }, agree)) === agree;
+}
+
+async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned: Planned): Promise<boolean> {
+  const lines = (...kinds: readonly RevertPlan["kind"][]): readonly string[] =>
+    planned
+      .filter(({ plan }) => kinds.includes(plan.kind))
+      .map(({ change, plan }) => planLine(context, target, change, plan));
+  const [revertible, refused] = [lines("write", "delete"), lines("refused")];
+  const detail = [
+    ...excerptOf(revertible),
+    ...(refused.length > 0 ? ["", vscode.l10n.t("Left alone:"), ...excerptOf(refused)] : []),
+  ].join("\n");
+  if (revertible.length === 0) {
+    const question = vscode.l10n.t("None of these changes can be reverted.");
+    await vscode.window.showWarningMessage(question, { modal: true, detail: withoutLinks(detail.trim()) });
+    return false;
+  }
+  const question =
+    revertible.length === 1
+      ? vscode.l10n.t('Revert one file that "{0}" changed?', target.child.description)
+      : vscode.l10n.t('Revert {0} files that "{1}" changed?', revertible.length, target.child.description);
+  const agree = vscode.l10n.t("Revert All");
+  const options = { modal: true, detail: withoutLinks(detail) };
+  return (await vscode.window.showWarningMessage(withoutLinks(question), options, agree)) === agree;
+}
+
+function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {
+  const file = vscode.workspace.asRelativePath(path);
+  if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
+  if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted, as the task created it", file);
+  return plan.kind === "write" && plan.isMerged
+    ? vscode.l10n.t("{0}: what was changed since is kept", file)
+    : file;
+}
+
+function excerptOf(lines: readonly string[]): readonly string[] {
+  if (lines.length <= NAMED_FILES) return lines;
+  return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
+}
+
+function reasonOf({ known }: ReviewContext, { changes }: ChangedBy, refused: RefusedFile): string {
+  const change = changes.files.find(({ path }) => path === refused.path);
+  const names = change?.workedOnBy.map(
+    (id) => known.child(id)?.description ?? known.session(id)?.title ?? id,
+  );
+  return refusalSentence(refused, names ?? []);
 }

@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { DocumentText } from "./document-text.ts";
+import { type DocumentText, placeOf, QUOTE_LENGTH, titleOf } from "./place.ts";
 import { FILE_COUNT, fileText } from "./file-subject.ts";
-import { placeOf, QUOTE_LENGTH, titleOf } from "./place.ts";
 import { fenced } from "./quotation.ts";
 import type { Subject } from "./subject.ts";
 

@@ -4,8 +4,16 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
-import { documentText, type DocumentText } from "./document-text.ts";
-import { fileOf, isOnDisk, openDocument, placeOf, textFile, titleOf } from "./place.ts";
+import {
+  documentText,
+  type DocumentText,
+  fileOf,
+  isOnDisk,
+  openDocument,
+  placeOf,
+  textFile,
+  titleOf,
+} from "./place.ts";
 import type { Subject } from "./subject.ts";
 
 /** Files that go with one prompt at the most. */

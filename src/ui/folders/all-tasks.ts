@@ -1,22 +1,24 @@
 import type { OpenRequest, RefusedSubagent } from "../../engine/engine.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
-import { Emitter, type CancelSignal, type Disposable, type Event } from "../../engine/event.ts";
+import { type CancelSignal, type Disposable, Emitter, type Event } from "../../engine/event.ts";
 import type { MirroredSession } from "../../engine/folder-changes.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import type { Logger } from "../../engine/ports.ts";
-import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
+import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { PendingRequest } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { TakenSince } from "../../engine/taken-since.ts";
+import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Totals } from "../../engine/totals.ts";
 import type { Transcript } from "../../engine/transcript.ts";
 import type { WaitOptions } from "../../engine/waiting.ts";
 import type { Folder } from "./folder.ts";
 import type { Folders } from "./folders.ts";
+import { requireFolder } from "./require-folder.ts";
 
 /** What is known of the tasks of all folders as one: a session is of one folder, so its ID says which is asked. */
 export class AllTasks implements Disposable {
@@ -216,4 +218,29 @@ function refusalOf(known: ReadModel, reference: string, parentSessionID?: string
     if (error instanceof Refusal) return error;
     throw error;
   }
+}
+
+/** The commands of all folders: each goes to the folder of the session that it is about. */
+export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">): TaskCommands {
+  /** Another window may know already what this one does not: then the current folder's says what it is. */
+  const at = (reference: string | undefined): TaskCommands => {
+    const folder = reference === undefined ? undefined : all.folderOf(reference);
+    return (folder ?? requireFolder(folders)).calls;
+  };
+  return {
+    launch: async (input) => at(input.parentSessionID).launch(input),
+    resume: async (taskID, ...rest) => at(taskID).resume(taskID, ...rest),
+    retry: async (taskID) => at(taskID).retry(taskID),
+    cancel: async (taskID, ...rest) => at(taskID).cancel(taskID, ...rest),
+    cancelBatch: async (batchID, parentSessionID, ...rest) =>
+      at(parentSessionID).cancelBatch(batchID, parentSessionID, ...rest),
+    stopSubagent: async (subagentID) => at(subagentID).stopSubagent(subagentID),
+    adopt: async (sessionID) => at(sessionID).adopt(sessionID),
+    clear: async (taskID, ...rest) => at(taskID).clear(taskID, ...rest),
+    clearBatch: async (batchID, parentSessionID, ...rest) =>
+      at(parentSessionID).clearBatch(batchID, parentSessionID, ...rest),
+    restore: async (taskID) => at(taskID).restore(taskID),
+    output: async (taskID, ...rest) => at(taskID).output(taskID, ...rest),
+    answer: async (request, answer) => at(request.sessionID).answer(request, answer),
+  };
 }

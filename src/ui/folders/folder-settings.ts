@@ -1,5 +1,5 @@
+import type * as vscode from "vscode";
 import type { FolderSettings } from "../../rpc/contract.ts";
-import type { PasswordStore } from "../passwords.ts";
 import type { Settings } from "../settings.ts";
 
 /** What the daemon is to know of a folder, as it is now. */
@@ -19,4 +19,21 @@ export async function folderSettings(
     keepWorkingMs: settings.keepWorking(),
     watched: isWatched(),
   };
+}
+
+/** Passwords of servers that people run themselves, kept in the editor's secret storage by address. */
+export class PasswordStore {
+  constructor(private readonly secrets: vscode.SecretStorage) {}
+
+  async get(url: string): Promise<string | undefined> {
+    return this.secrets.get(key(url));
+  }
+
+  async set(url: string, password: string): Promise<void> {
+    await this.secrets.store(key(url), password);
+  }
+}
+
+function key(url: string): string {
+  return `server-password:${url}`;
 }

@@ -18,3 +18,20 @@ export function folderGone(): Refusal {
     ),
   );
 }
+
+/**
+ * The folder, by default the current one, once it is connected; the view shows progress. Rejects where there is none, it
+ * was taken out of the workspace, or it cannot be connected.
+ */
+export async function connectedFolder(folders: Folders, wanted?: Folder): Promise<Folder> {
+  await folders.opened;
+  const folder = wanted ?? requireFolder(folders);
+  if (!folders.all.includes(folder)) throw folderGone();
+  await folder.connector.ensureConnected();
+  return folder;
+}
+
+/** A title that says which folder it is about, where there are several. */
+export function folderTitle(folders: Folders, { name }: Folder, title: string): string {
+  return folders.all.length > 1 ? `${title} — ${name}` : title;
+}

@@ -25,20 +25,22 @@ import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition, type FilePosition } from "./file-reference.ts";
-import { isWithin, toRequestView, type RequestWording } from "./request-view.ts";
-import { toolDiff } from "./tool-diff.ts";
-import { transcriptMarkdown } from "./transcript-markdown.ts";
 import {
   findTool,
+  isWithin,
   pageOf,
+  type Perspective,
   perspectiveOf,
+  type RequestWording,
   toEntryChanges,
   toolFile,
   toolText,
+  toRequestView,
   toTaskView,
   toToolDetail,
-  type Perspective,
 } from "./view-model.ts";
+import { toolDiff } from "./tool-diff.ts";
+import { transcriptMarkdown } from "./transcript-markdown.ts";
 
 /** What all panels need. */
 export interface OutputParts {

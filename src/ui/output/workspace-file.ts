@@ -1,8 +1,9 @@
-import { realpath, stat } from "node:fs/promises";
-import { isAbsolute, relative, resolve } from "node:path";
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
+import type { Present } from "../changes/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
 
 /**
@@ -56,4 +57,47 @@ async function isFileOf(folders: readonly string[], file: string): Promise<boole
 export function isInside(folder: string, file: string): boolean {
   const path = relative(folder, file);
   return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
+}
+
+/** What is at a path now, if it is one of the workspace: no link leads to it, and none leads out on the way. */
+export async function presentFile(path: string): Promise<Present> {
+  const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+  try {
+    const [place, ...realFolders] = await Promise.all([
+      realPlace(path),
+      ...folders.map((folder) => realpath(folder)),
+    ]);
+    if (!realFolders.some((folder) => isInside(folder, place))) return { kind: "outside" };
+    const facts = await unlessMissing(lstat(path));
+    if (!facts) return { kind: "absent" };
+    if (facts.isSymbolicLink()) return { kind: "outside" };
+    if (!facts.isFile()) return { kind: "unreadable" };
+    return { kind: "file", bytes: await readFile(path), isUnsaved: isUnsaved(path) };
+  } catch {
+    return { kind: "unreadable" };
+  }
+}
+
+/** Where a path is once all links on the way to it are followed, though folders of it may be missing. */
+async function realPlace(path: string): Promise<string> {
+  const folder = dirname(path);
+  if (folder === path) return path;
+  const real = await unlessMissing(realpath(folder));
+  return join(real ?? (await realPlace(folder)), basename(path));
+}
+
+function isUnsaved(path: string): boolean {
+  return vscode.workspace.textDocuments.some(
+    ({ uri, isDirty }) => isDirty && uri.scheme === "file" && uri.fsPath === vscode.Uri.file(path).fsPath,
+  );
+}
+
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
+      return undefined;
+    throw error;
+  }
 }

@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
-import { lengthOf } from "../editor/document-text.ts";
-import { linesOf, placeOf, QUOTE_LENGTH } from "../editor/place.ts";
+import { lengthOf, linesOf, placeOf, QUOTE_LENGTH } from "../editor/place.ts";
 import { fenced } from "../editor/quotation.ts";
 
 /** What the active editor shows, as an agent finds it: `src/login.ts:10-20`. Undefined: no file of the workspace. */

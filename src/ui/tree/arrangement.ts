@@ -1,7 +1,6 @@
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { CHILD_STATES, stateOf, type ChildState } from "./child-state.ts";
-import { stateWithBelow, type Family } from "./family.ts";
+import { CHILD_STATES, stateOf, stateWithBelow, type ChildState, type Family } from "./family.ts";
 
 /** In what order rows stand; the first one is the default. Where two are equal, the newer one comes first. */
 export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Child } from "../../engine/subagent.ts";
 import { SORT_ORDERS, type SortOrder } from "./arrangement.ts";
-import { stateOf, type ChildState } from "./child-state.ts";
+import { stateOf, type ChildState } from "./family.ts";
 
 /** Which tasks are shown: those that meet every condition that there is. */
 export interface TaskFilter {

@@ -4,9 +4,8 @@ import { shortID, type NoticeState, type Task, type TokenUsage } from "../../eng
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
-import { batchLabel } from "./batch-item.ts";
-import { CHILD_STATES, countStates } from "./child-state.ts";
-import { batchMembers, descendants } from "./family.ts";
+import { batchLabel } from "./items.ts";
+import { batchMembers, CHILD_STATES, countStates, descendants } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
 import {
   activity,

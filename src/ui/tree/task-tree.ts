@@ -6,13 +6,10 @@ import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
-import { batchItem } from "./batch-item.ts";
-import { stateOf } from "./child-state.ts";
-import { ancestors, batchMembers, countBelow, descendants } from "./family.ts";
-import { folderItem } from "./folder-item.ts";
-import { isFiltering, matches, type ListOptions } from "./list-options.ts";
+import { ancestors, batchMembers, countBelow, descendants, stateOf } from "./family.ts";
+import { isFiltering, type ListOptions, matches } from "./list-options.ts";
+import { batchItem, childItem, folderItem } from "./items.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
-import { childItem } from "./task-item.ts";
 
 /** How often the time of what works is drawn anew, in milliseconds. */
 const TICK_MS = 1_000;

@@ -9,11 +9,10 @@ import type { Folder } from "../folders/folder.ts";
 import { isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
-import { isAnswered, waitsForPerson } from "./child-state.ts";
-import { batchMembers, descendants, isFinished } from "./family.ts";
-import { isFiltering, matches, type ListOptions, type TaskFilter } from "./list-options.ts";
+import { batchMembers, descendants, isAnswered, isFinished, waitsForPerson } from "./family.ts";
+import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node } from "./nodes.ts";
-import { TaskDecorations } from "./task-item.ts";
+import { TaskDecorations } from "./items.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
 

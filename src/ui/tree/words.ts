@@ -5,8 +5,7 @@ import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task, ToolUse } from "../../engine/task.ts";
 import { Formatter } from "../../protocol/format.ts";
 import { title as oneTitle } from "../plain-text.ts";
-import type { ChildState } from "./child-state.ts";
-import type { Below } from "./family.ts";
+import type { Below, ChildState } from "./family.ts";
 
 export const format = new Formatter(vscode.env.language);
 

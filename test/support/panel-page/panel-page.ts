@@ -15,7 +15,7 @@ import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { OutputSession, type OutputEditor, type OutputParts } from "../../../src/ui/output/output-session.ts";
-import type { RequestWording } from "../../../src/ui/output/request-view.ts";
+import type { RequestWording } from "../../../src/ui/output/view-model.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
 
 /** What the editor's own words stand for. */

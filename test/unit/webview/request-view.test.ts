@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
-import { isWithin, toRequestView } from "../../../src/ui/output/request-view.ts";
+import { isWithin, toRequestView } from "../../../src/ui/output/view-model.ts";
 import { requestReason } from "../../../src/ui/requests/request-facts.ts";
 import { fakeSubagent, fakeTask, TASK_ID } from "../../support/panel-page/fake-task.ts";
 import { WORDING } from "../../support/panel-page/panel-page.ts";

@@ -5,7 +5,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
-import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { type Child, isAtWork, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage, showError } from "../human-error.ts";
@@ -13,13 +13,12 @@ import { showIfLong } from "../long-work.ts";
 import { title, withoutLinks } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
-import { isAnswered } from "../tree/child-state.ts";
-import { ancestors } from "../tree/family.ts";
+import { ancestors, atWorkBelow, finishedTasks, isAnswered } from "../tree/family.ts";
 import { BatchNode } from "../tree/nodes.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
+import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
-import { askPrompt } from "./prompt-box.ts";
 
 /** Characters of a description that a message shows. */
 const NAME_LENGTH = 80;
@@ -265,4 +264,60 @@ export async function forEach<T>(
 /** What a message calls a task. */
 export function nameOf({ description }: Child): string {
   return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
+}
+
+export async function clear(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const title = vscode.l10n.t("Clear Task");
+  await clearAll(context, await pickChildren(context, argument, selection, { title, accepts: isTask }));
+}
+
+export async function clearFinished(context: TaskContext): Promise<void> {
+  const { known, folders } = context;
+  const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
+  await clearAll(
+    context,
+    sessionIDs.flatMap((id) => finishedTasks(known, id)),
+  );
+}
+
+/** Clears at once and offers to undo; asks first where something would be cancelled. */
+async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<void> {
+  const { known, tasks, logger } = context;
+  // What works below a row would go on unseen.
+  const working = new Set(
+    asked.flatMap((task) => [...[task].filter(isAtWork), ...atWorkBelow(known, task.id)]),
+  );
+  if (working.size > 0) {
+    const agree = vscode.l10n.t("Cancel and Clear");
+    const question =
+      working.size === 1
+        ? vscode.l10n.t("One task is still running. Cancel it and clear it from the list?")
+        : vscode.l10n.t(
+            "{0} tasks are still running. Cancel them and clear them from the list?",
+            working.size,
+          );
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return;
+  }
+  // As they are now: while the question stood, what was at work may have ended.
+  const below = asked.flatMap(({ id }) => {
+    const child = known.child(id);
+    return child && isAtWork(child) ? [] : atWorkBelow(known, id);
+  });
+  const stopped = Promise.all([...new Set(below)].map((child) => stop(context, child)));
+  const cleared = await forEach(context, vscode.l10n.t("Clearing tasks"), asked, async ({ id }) => {
+    await stopped;
+    return tasks.clear(id, { cancelRunning: true });
+  });
+  if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
+}
+
+async function offerUndo(tasks: TaskContext["tasks"], cleared: readonly Task[]): Promise<void> {
+  const undo = vscode.l10n.t("Undo");
+  const [first, ...others] = cleared;
+  const message =
+    first && others.length === 0
+      ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', nameOf(first))
+      : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
+  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
+  await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
 }

@@ -1,0 +1,282 @@
+import * as vscode from "vscode";
+import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
+import { excerpt } from "../../engine/fork/excerpt.ts";
+import { type Child, isAtWork, isTask } from "../../engine/subagent.ts";
+import type { Phase, Task } from "../../engine/task.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
+import type { Folder } from "../folders/folder.ts";
+import { title } from "../plain-text.ts";
+import { enumerate, translate } from "../translate.ts";
+import {
+  type Below,
+  CHILD_STATES,
+  type ChildState,
+  countBelow,
+  countStates,
+  isAnswered,
+  stateOf,
+  waitsForPerson,
+} from "./family.ts";
+import type { BatchNode } from "./nodes.ts";
+import {
+  activity,
+  belowWords,
+  ceilingWord,
+  costWord,
+  countWord,
+  elapsed,
+  marks,
+  statusWord,
+  toolCalls,
+  toolCount,
+} from "./words.ts";
+
+const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
+
+/** How a folder looks in the tree: what goes on there, or why nothing does. */
+export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
+  const { uri, session, connector } = folder;
+  const name = title(folder.name);
+  const { state } = connector;
+  const item = new vscode.TreeItem(name);
+  item.id = uri.toString();
+  const hasRows =
+    session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0;
+  // Whoever opens a folder that is not connected wants to see its tasks: opening connects it.
+  item.collapsibleState = hasRows ? Expanded : state.kind === "connected" ? None : Collapsed;
+  const words = [
+    stateWords(state),
+    state.kind === "connected" && !hasRows && vscode.l10n.t("no tasks"),
+    session.id !== undefined && atWorkWords(known, session.id),
+    title(session.session?.title ?? ""),
+  ];
+  item.description = words.filter(Boolean).join(" · ");
+  item.accessibilityInformation = { label: [name, item.description].filter(Boolean).join(", ") };
+  const path = title(uri.fsPath);
+  item.tooltip =
+    state.kind === "failed" ? `${path}\n\n${title(translate(describeFailure(state.failure)))}` : path;
+  item.iconPath = folderIcon(state);
+  // A server that was started for the folder can be stopped, one that is only starting too.
+  const isOwn = state.kind === "connecting" || (state.kind === "connected" && state.own);
+  item.contextValue = ["folder", state.kind, isOwn ? "own" : ""].filter(Boolean).join(" ");
+  return item;
+}
+
+function stateWords(state: ConnectionState): string | undefined {
+  switch (state.kind) {
+    case "connected":
+      return undefined;
+    case "connecting":
+      return title(translate(state.detail)) || vscode.l10n.t("connecting…");
+    case "reconnecting":
+      return vscode.l10n.t("connection lost, trying again");
+    case "disconnected":
+      return vscode.l10n.t("not connected");
+    case "failed":
+      return title(translate(state.failure.message));
+  }
+}
+
+function atWorkWords(known: Tasks, sessionID: string): string | undefined {
+  const { waiting, atWork } = countBelow(known, [sessionID]);
+  if (waiting === 1) return vscode.l10n.t("1 needs you");
+  if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
+  if (atWork === 0) return undefined;
+  return atWork === 1 ? vscode.l10n.t("1 at work") : vscode.l10n.t("{0} at work", atWork);
+}
+
+function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
+  switch (kind) {
+    case "connected":
+      return new vscode.ThemeIcon("root-folder");
+    case "connecting":
+      return new vscode.ThemeIcon("loading~spin");
+    case "reconnecting":
+      return new vscode.ThemeIcon("warning", new vscode.ThemeColor("list.warningForeground"));
+    case "disconnected":
+      return new vscode.ThemeIcon("root-folder", new vscode.ThemeColor("disabledForeground"));
+    case "failed":
+      return new vscode.ThemeIcon("error", new vscode.ThemeColor("list.errorForeground"));
+  }
+}
+
+/** Words that all descriptions begin with, for them to name the batch. */
+const COMMON_WORDS = 2;
+/** Characters of a name, which is to leave room for the counts. */
+const NAME_LENGTH = 24;
+
+/** How a batch looks in the tree, by all of its tasks, those too that a filter hides. */
+export function batchItem(
+  { batchID, parentSessionID }: BatchNode,
+  tasks: readonly Task[],
+  below: Below,
+): vscode.TreeItem {
+  const counts = countStates(tasks);
+  const atWork = counts.waiting + counts.running;
+  const label = batchLabel(tasks);
+  const item = new vscode.TreeItem(
+    label,
+    atWork + below.atWork > 0
+      ? vscode.TreeItemCollapsibleState.Expanded
+      : vscode.TreeItemCollapsibleState.Collapsed,
+  );
+  item.id = `${parentSessionID}/${batchID}`;
+  const facts = [
+    counts.waiting > 0 && countWord("waiting", counts.waiting),
+    belowWords(below, atWork > 0),
+    vscode.l10n.t("{0} of {1} done", tasks.length - atWork, tasks.length),
+    ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
+    // While they work it would change with every answer, and the row be drawn anew with all those below it.
+    atWork === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
+  ].filter(Boolean);
+  item.description = facts.join(" · ");
+  item.iconPath = STATE_ICON[CHILD_STATES.find((state) => counts[state] > 0) ?? "completed"];
+  item.contextValue = [
+    "batch",
+    atWork > 0 ? "active" : "ended",
+    ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
+  ].join(" ");
+  item.accessibilityInformation = { label: enumerate([vscode.l10n.t("Batch"), label, ...facts]) };
+  return item;
+}
+
+/** What the descriptions are or begin with, where that is alike, else how many they are. */
+export function batchLabel(tasks: readonly Task[]): string {
+  const descriptions = tasks.map(({ description }) => title(description));
+  const [first = [], ...others] = descriptions.map((description) => description.split(" "));
+  const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
+  const common = differs === -1 ? first : first.slice(0, differs);
+  if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
+  while (common.length > COMMON_WORDS && common.join(" ").length > NAME_LENGTH) common.pop();
+  const label = common.join(" ");
+  if (label.length > NAME_LENGTH) return excerpt(label, NAME_LENGTH);
+  return descriptions.every((description) => description === label) ? label : `${label} …`;
+}
+
+/** The scheme of the URIs by which tasks get their badges. */
+const TASK_SCHEME = "asyncagents-task";
+
+/** What the row of a child tells beside the child itself. */
+export interface Surroundings {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Whether rows are below it. */
+  readonly isParent: boolean;
+  readonly below: Below;
+  /** Whether its row stands among those of its batch. */
+  readonly isInBatch: boolean;
+}
+
+/** How rows look in each state. */
+export const STATE_ICON: Readonly<Record<ChildState, vscode.ThemeIcon>> = {
+  waiting: icon("question", "list.warningForeground"),
+  running: icon("sync~spin", "charts.blue"),
+  error: icon("error", "testing.iconFailed"),
+  cancelled: icon("circle-slash", "testing.iconSkipped"),
+  completed: icon("pass", "testing.iconPassed"),
+};
+
+const PHASE_ICON: Readonly<Partial<Record<Phase, vscode.ThemeIcon>>> = {
+  queued: icon("watch", "testing.iconQueued"),
+  retrying: icon("history", "charts.yellow"),
+  stalled: icon("warning", "list.warningForeground"),
+  "needs-permission": icon("shield", "list.warningForeground"),
+  "needs-answer": STATE_ICON.waiting,
+};
+
+/** Nobody said how it ended. */
+const IDLE_ICON = icon("check", "descriptionForeground");
+/** It has not said anything yet. */
+const NEW_ICON = icon("circle-outline", "descriptionForeground");
+
+/** How a task, or a subagent of others, looks in the tree. */
+export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
+  const { now, isParent } = around;
+  const name = title(child.description);
+  const item = new vscode.TreeItem(
+    name,
+    !isParent
+      ? vscode.TreeItemCollapsibleState.None
+      : around.below.atWork > 0
+        ? vscode.TreeItemCollapsibleState.Expanded
+        : vscode.TreeItemCollapsibleState.Collapsed,
+  );
+  item.id = child.id;
+  const below = belowWords(around.below, isAtWork(child));
+  const doing = activity(child, now);
+  const ceiling = isTask(child) ? ceilingWord(child) : undefined;
+  const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
+  const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
+  // Views are narrow: what changes what a person does next comes first.
+  item.description = [below, ...marks(child), ceiling, doing, ...who, ...numbers, elapsed(child, now)]
+    .filter(Boolean)
+    .join(" · ");
+  item.iconPath = childIcon(child);
+  item.contextValue = contextWords(child, around).join(" ");
+  if (isTask(child)) item.resourceUri = taskUri(child);
+  item.accessibilityInformation = {
+    // Without the time and the calls of what still runs: a reader would say them anew every second.
+    label: enumerate([
+      name,
+      statusWord(child),
+      below,
+      ...marks(child),
+      ceiling,
+      ...who,
+      doing,
+      ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),
+    ]),
+  };
+  return item;
+}
+
+export function childIcon(child: Child): vscode.ThemeIcon {
+  if (child.status === "idle") return child.tokens.output === 0 ? NEW_ICON : IDLE_ICON;
+  return (child.progress && PHASE_ICON[child.progress.phase]) ?? STATE_ICON[stateOf(child)];
+}
+
+function taskUri(task: Task): vscode.Uri {
+  return vscode.Uri.from({
+    scheme: TASK_SCHEME,
+    path: `/${task.id}`,
+    query: [task.resumeCount > 0 ? "resumed" : "", task.isForked ? "forked" : ""].filter(Boolean).join("&"),
+  });
+}
+
+/** What the menus ask for. */
+function contextWords(child: Child, { isInBatch }: Surroundings): readonly string[] {
+  const common = [
+    isAtWork(child) ? "active" : "ended",
+    child.status,
+    ...(waitsForPerson(child) ? ["waiting"] : []),
+    ...(isAnswered(child) ? ["answered"] : []),
+  ];
+  if (!isTask(child)) return ["subagent", ...common];
+  return [
+    "task",
+    ...common,
+    ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
+    ...(isInBatch ? ["batched"] : []),
+    ...(child.isForked ? ["forked"] : []),
+    // The status has this word too; here it says that the task was resumed at least once.
+    ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),
+  ];
+}
+
+function icon(id: string, color: string): vscode.ThemeIcon {
+  return new vscode.ThemeIcon(id, new vscode.ThemeColor(color));
+}
+
+/** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI says which, so a badge changes with it. */
+export class TaskDecorations implements vscode.FileDecorationProvider {
+  provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
+    if (uri.scheme !== TASK_SCHEME) return undefined;
+    const words = uri.query.split("&");
+    const resumed = words.includes("resumed");
+    const forked = words.includes("forked");
+    if (!resumed && !forked) return undefined;
+    const badge = `${resumed ? "R" : ""}${forked ? "F" : ""}`;
+    const tooltip = enumerate([resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]);
+    return new vscode.FileDecoration(badge, tooltip);
+  }
+}
