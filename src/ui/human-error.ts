@@ -38,11 +38,11 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
   // A refusal changed nothing and names the remedy.
   if (error instanceof Refusal && error.code !== "unavailable")
     return void (await vscode.window.showWarningMessage(humanMessage(error)));
-  const [label, command] = isMissing(error)
+  const [label, command, ...args] = isMissing(error)
     ? [vscode.l10n.t("Set Up OpenCode"), "asyncagents.setUp"]
-    : [vscode.l10n.t("Show Log"), "asyncagents.showLog"];
+    : [vscode.l10n.t("Show Log"), "asyncagents.showLog", "window"];
   const choice = await vscode.window.showErrorMessage(humanMessage(error), label);
-  if (choice === label) await vscode.commands.executeCommand(command);
+  if (choice === label) await vscode.commands.executeCommand(command, ...args);
 }
 
 /** Whether it is OpenCode itself that is missing. */

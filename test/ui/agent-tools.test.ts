@@ -8,6 +8,7 @@ import { takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
+const COMMAND = "Async Agents: Agent Tools in OpenCode Configuration";
 const CONFIG = `{
   // Ours: nothing leaves this machine.
   "share": "disabled",
@@ -32,10 +33,10 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   const config = (): string => readFileSync(file, "utf8");
 
   /** Runs the command, chooses the configuration, and returns the question that follows. */
-  async function ask(command: string, scope: "This Folder" | "All Folders"): Promise<Locator> {
-    await workbench.runCommand(`Async Agents: ${command}`);
+  async function ask(edit: string): Promise<Locator> {
+    await workbench.runCommand(COMMAND);
     await workbench.quickInput.shows("Which configuration?");
-    await workbench.quickInput.choose(scope);
+    await workbench.quickInput.choose(edit);
     return workbench.dialog("agent tools");
   }
 
@@ -54,17 +55,17 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   }
 
   async function hasNothingToRemove(scope: string): Promise<void> {
-    await workbench.runCommand("Async Agents: Remove Agent Tools");
-    await workbench.quickInput.choose(scope);
+    await workbench.runCommand(COMMAND);
+    await workbench.quickInput.choose(`Remove from ${scope}`);
     await isTold("Nothing was changed: the agent tools are not in this configuration.");
   }
 
   it("leaving the choice of the configuration, or the question, changes nothing", async () => {
-    await workbench.runCommand("Async Agents: Install Agent Tools");
+    await workbench.runCommand(COMMAND);
     await workbench.quickInput.shows("Which configuration?");
     await takePictures(workbench, "agent-tools-scope");
     await workbench.quickInput.cancel();
-    const question = await ask("Install Agent Tools", "This Folder");
+    const question = await ask("Install for This Folder");
     await question.getByText(`Add the agent tools to ${file}?`).waitFor();
     await question.getByText("opencode-plugin.js").waitFor();
     await takePictures(workbench, "agent-tools-install");
@@ -74,7 +75,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   });
 
   it("installing adds the entry that was shown, keeps all else, and says what comes next", async () => {
-    const question = await ask("Install Agent Tools", "This Folder");
+    const question = await ask("Install for This Folder");
     const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
     assert.ok(entry);
     await answer(question, "Install");
@@ -92,18 +93,18 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
 
   it("what is installed already stays as it is", async () => {
     const installed = config();
-    await workbench.runCommand("Async Agents: Install Agent Tools");
-    await workbench.quickInput.choose("This Folder");
+    await workbench.runCommand(COMMAND);
+    await workbench.quickInput.choose("Install for This Folder");
     await isTold(`Nothing was changed: the agent tools are in ${file} already.`);
     assert.equal(config(), installed);
   });
 
   it("removing asks first as well, and takes out just what was put in", async () => {
-    let question = await ask("Remove Agent Tools", "This Folder");
+    let question = await ask("Remove from This Folder");
     await question.getByText(`Remove the agent tools from ${file}?`).waitFor();
     await takePictures(workbench, "agent-tools-remove");
     await answer(question, "Cancel");
-    question = await ask("Remove Agent Tools", "This Folder");
+    question = await ask("Remove from This Folder");
     await answer(question, "Remove");
     await isTold(`The agent tools are no longer in ${file}.`);
     assert.equal(config(), CONFIG);
@@ -112,7 +113,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   it("a configuration that there is not yet is made, and one without the tools has nothing to remove", async () => {
     await hasNothingToRemove("All Folders");
     assert.ok(!existsSync(userFile));
-    const question = await ask("Install Agent Tools", "All Folders");
+    const question = await ask("Install for All Folders");
     await question.getByText(`Create ${userFile} with the agent tools?`).waitFor();
     await takePictures(workbench, "agent-tools-create");
     await answer(question, "Install");

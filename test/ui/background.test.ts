@@ -184,7 +184,8 @@ describe("work in the background, in a real editor", function () {
   });
 
   it("[BKG-8] the log of the daemon is shown at its end", async () => {
-    await workbench.runCommand("Async Agents: Show Background Log");
+    await workbench.runCommand("Async Agents: Show Log");
+    await workbench.quickInput.choose("Background");
     await workbench.tab("daemon.log").waitFor();
     await workbench.page
       .locator(".editor-instance .view-line", { hasText: "running → cancelled" })

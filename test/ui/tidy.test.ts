@@ -43,8 +43,8 @@ describe("what a test finds after one that left the window in disorder", () => {
   it("they are gone without being saved", isTidy);
 
   it("a quick input is left over a notification, in another size and theme", async () => {
-    await workbench.runCommand("Async Agents: Remove Agent Tools");
-    await workbench.quickInput.choose("This Folder");
+    await workbench.runCommand("Async Agents: Agent Tools in OpenCode Configuration");
+    await workbench.quickInput.choose("Remove from This Folder");
     await workbench.notification("Nothing was changed").waitFor();
     await workbench.page.setViewportSize({ width: 700, height: 500 });
     await workbench.page.emulateMedia({ forcedColors: "active" });

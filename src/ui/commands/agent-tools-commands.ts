@@ -5,22 +5,20 @@ import { showError } from "../human-error.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
 import type { ServerContext } from "./command.ts";
 
-/** Which of OpenCode's configurations. */
-type Scope = "project" | "user";
 type Action = "install" | "remove";
 
-export async function installAgentTools(context: ServerContext): Promise<void> {
-  await edit("install", context);
+/** An edit of one of OpenCode's configurations. */
+interface Edit {
+  readonly action: Action;
+  readonly scope: "project" | "user";
 }
 
-export async function removeAgentTools(context: ServerContext): Promise<void> {
-  await edit("remove", context);
-}
-
-async function edit(action: Action, context: ServerContext): Promise<void> {
+/** Puts the tools for agents into one of OpenCode's configurations, or takes them out of it. */
+export async function configureAgentTools(context: ServerContext): Promise<void> {
   const folder = requireFolder(context.folders);
-  const scope = await pickScope(action);
-  if (scope === undefined) return;
+  const edit = await pickEdit(folder.settings.agentToolsEnabled());
+  if (!edit) return;
+  const { action, scope } = edit;
   const calls = await folder.open();
   const plan = await calls.planAgentTools(action, scope);
   if (!plan || plan.after === plan.before) {
@@ -33,31 +31,37 @@ async function edit(action: Action, context: ServerContext): Promise<void> {
   void tell(action, plan.path).catch((error: unknown) => showError(error, context.logger));
 }
 
-async function pickScope(action: Action): Promise<Scope | undefined> {
-  const project = {
-    label: vscode.l10n.t("This Folder"),
-    detail:
-      action === "install"
-        ? vscode.l10n.t(
-            "Its OpenCode configuration. The entry names a path of this machine: do not commit it.",
-          )
-        : vscode.l10n.t("Its OpenCode configuration."),
-    scope: "project" as const,
-  };
-  const user = {
-    label: vscode.l10n.t("All Folders"),
-    detail: vscode.l10n.t("Your own OpenCode configuration."),
-    scope: "user" as const,
-  };
-  const isInFolder = (vscode.workspace.workspaceFolders?.length ?? 0) > 0;
-  const picked = await vscode.window.showQuickPick(isInFolder ? [project, user] : [user], {
-    title:
-      action === "install"
-        ? vscode.l10n.t("Install Agent Tools into OpenCode Configuration")
-        : vscode.l10n.t("Remove Agent Tools from OpenCode Configuration"),
+async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
+  const own = vscode.l10n.t("Your own OpenCode configuration.");
+  const install: readonly (vscode.QuickPickItem & Edit)[] = [
+    {
+      label: vscode.l10n.t("$(add) Install for This Folder"),
+      detail: vscode.l10n.t(
+        "Its OpenCode configuration. The entry names a path of this machine: do not commit it.",
+      ),
+      action: "install",
+      scope: "project",
+    },
+    { label: vscode.l10n.t("$(add) Install for All Folders"), detail: own, action: "install", scope: "user" },
+  ];
+  const remove: readonly (vscode.QuickPickItem & Edit)[] = [
+    {
+      label: vscode.l10n.t("$(trash) Remove from This Folder"),
+      detail: vscode.l10n.t("Its OpenCode configuration."),
+      action: "remove",
+      scope: "project",
+    },
+    {
+      label: vscode.l10n.t("$(trash) Remove from All Folders"),
+      detail: own,
+      action: "remove",
+      scope: "user",
+    },
+  ];
+  return vscode.window.showQuickPick([...(canInstall ? install : []), ...remove], {
+    title: vscode.l10n.t("Agent Tools in OpenCode Configuration"),
     placeHolder: vscode.l10n.t("Which configuration?"),
   });
-  return picked?.scope;
 }
 
 async function confirm(action: Action, { path, before, entry }: ConfigPlan): Promise<boolean> {

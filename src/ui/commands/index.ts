@@ -1,5 +1,5 @@
 /** What each command does, by the last part of its ID in the manifest. */
-export { installAgentTools, removeAgentTools } from "./agent-tools-commands.ts";
+export { configureAgentTools } from "./agent-tools-commands.ts";
 export {
   launchOnChange,
   launchOnFile,
@@ -40,7 +40,6 @@ export {
   connect,
   refresh,
   selectSession,
-  showDaemonLog,
   showLog,
   stopBackgroundWork,
   stopServer,

@@ -83,12 +83,28 @@ export async function refresh({ folders }: ServerContext): Promise<void> {
   await requireFolder(folders).connector.refresh();
 }
 
-export async function showLog(context: ServerContext): Promise<void> {
-  context.showLog();
+/** Shows the log that is named; else it asks for one. */
+export async function showLog(context: ServerContext, name: unknown): Promise<void> {
+  const logs = [
+    {
+      name: "window",
+      label: vscode.l10n.t("Window"),
+      description: vscode.l10n.t("what this window did"),
+      show: async () => context.showLog(),
+    },
+    {
+      name: "background",
+      label: vscode.l10n.t("Background"),
+      description: vscode.l10n.t("what was logged while no window was open, too"),
+      show: () => showDaemonLog(context),
+    },
+  ];
+  const options = { title: vscode.l10n.t("Show Log"), placeHolder: vscode.l10n.t("Which log?") };
+  const picked = logs.find((log) => log.name === name) ?? (await vscode.window.showQuickPick(logs, options));
+  await picked?.show();
 }
 
-/** What was logged while no window was connected, too. */
-export async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
+async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
   const log = await (await daemon()).logFile();
   if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
   await vscode.window.showTextDocument(vscode.Uri.file(log));
