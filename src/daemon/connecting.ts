@@ -208,8 +208,8 @@ export class Connecting implements Disposable {
     logger.warn(`The tasks could not be read from the server: ${messageOf(error)}`);
     this.readFailure = {
       code: "gave-up",
-      message: sentence("The tasks could not be read from the server: {0}", textOf(error)),
-      remedy: sentence("Async Agents keeps trying; refresh to try at once."),
+      message: sentence("Couldn't read the tasks from the server: {0}", textOf(error)),
+      remedy: sentence("Retrying automatically; refresh to retry now."),
     };
     this.retry = clock.after(delay, () => this.readUntilKnown());
   }

@@ -71,7 +71,7 @@ function recordOf(
   if (!prompt)
     throw new Refusal(
       "wrong-status",
-      sentence("Subagent {0} was not asked anything yet; adopt it once it is at work.", shortID(id)),
+      sentence("Subagent {0} has no prompt yet. Adopt it when it is running.", shortID(id)),
     );
   const earlier = isAtWork ? messages.slice(0, messages.indexOf(prompt)) : messages;
   const { agent, created } = prompt.info;
@@ -141,7 +141,7 @@ function refusal(sessionID: string, registry: TaskRegistry, subagents: Subagents
     return new Refusal(
       "unavailable",
       sentence(
-        "Session {0} cannot be adopted, as it holds a task record already. {1}",
+        "Can't adopt session {0} because it already has a task record. {1}",
         shortID(sessionID),
         session.task.reason,
       ),
@@ -150,7 +150,7 @@ function refusal(sessionID: string, registry: TaskRegistry, subagents: Subagents
     return new Refusal(
       "unknown-session",
       sentence(
-        "Session {0} is below no other one; only what runs below a conversation can be adopted.",
+        "Can't adopt session {0} because it has no parent session. Only subagents can be adopted.",
         shortID(sessionID),
       ),
     );

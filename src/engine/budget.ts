@@ -75,11 +75,11 @@ export function requireCeilings(budget: Budget): void {
       "invalid-argument",
       value === 0
         ? sentence(
-            "The ceiling {0} is 0, which would stop every task at once; leave it empty for none.",
+            "The limit {0} is 0, which would stop every task immediately. Clear it for no limit.",
             setting,
           )
         : sentence(
-            "The ceiling {0} must be a number greater than 0; change it in the settings, or leave it empty for none.",
+            "The limit {0} must be a number greater than 0. Change it in the settings, or clear it for no limit.",
             setting,
           ),
     );
@@ -93,11 +93,11 @@ export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskEr
     BUDGET_EXCEEDED,
     scope === "task"
       ? sentence(
-          "Stopped at its ceiling of {0}. A person can raise it ({1}), and then retry the task, or fork it to carry on.",
+          "Stopped at its limit of {0}. The user can increase the limit ({1}), then retry the task, or fork it to continue.",
           ...facts,
         )
       : sentence(
-          "Stopped as its batch reached its ceiling of {0}. A person can raise it ({1}), and then retry the task, or fork it to carry on.",
+          "Stopped because its batch reached its limit of {0}. The user can increase the limit ({1}), then retry the task, or fork it to continue.",
           ...facts,
         ),
   );
@@ -108,7 +108,7 @@ export function batchIsFull(batchID: string, { ceiling, measure, used, limit }: 
   return new Refusal(
     "over-budget",
     sentence(
-      "The batch {0} has used {1} of its ceiling of {2} ({3}); raise it, or launch the task in another batch.",
+      "Batch {0} has used {1} of its limit of {2} ({3}). Increase the limit, or launch the task in another batch.",
       batchID,
       amountText(measure, used),
       amountText(measure, limit),
@@ -124,11 +124,11 @@ export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit
     "over-budget",
     scope === "task"
       ? sentence(
-          "Task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          "Task {0} has used {1} of its limit of {2} ({3}). Increase the limit to resume the task, or launch a new one.",
           ...facts,
         )
       : sentence(
-          "The batch of task {0} has used {1} of its ceiling of {2} ({3}); raise it to resume the task, or launch a new one.",
+          "The batch of task {0} has used {1} of its limit of {2} ({3}). Increase the limit to resume the task, or launch a new one.",
           ...facts,
         ),
   );
@@ -139,7 +139,7 @@ export function isOverAlready(id: string, { ceiling, measure, used, limit }: Cei
   return new Refusal(
     "over-budget",
     sentence(
-      "Subagent {0} has used {1} of the ceiling of {2} ({3}) and would be stopped as a task; raise it, or adopt the subagent once it has ended.",
+      "Subagent {0} has used {1} of the limit of {2} ({3}) and would be stopped as a task. Increase the limit, or adopt the subagent when it has finished.",
       shortID(id),
       amountText(measure, used),
       amountText(measure, limit),

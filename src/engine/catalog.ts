@@ -72,8 +72,8 @@ export class Catalog {
     throw new Refusal(
       "unknown-agent",
       wanted === undefined
-        ? sentence("The server offers no agent; configure one in OpenCode.")
-        : sentence('There is no agent "{0}"; there are: {1}.', wanted, names),
+        ? sentence("The server has no agents. Configure one in OpenCode.")
+        : sentence('Agent "{0}" doesn\'t exist. Available agents: {1}.', wanted, names),
     );
   }
 
@@ -89,7 +89,7 @@ export class Catalog {
     const names = (await this.models()).slice(0, 10).map(({ ref }) => `${ref.providerID}/${ref.modelID}`);
     throw new Refusal(
       "unknown-model",
-      sentence('There is no model "{0}"; there are: {1}.', modelText(wanted), names.join(", ")),
+      sentence('Model "{0}" doesn\'t exist. Available models: {1}.', modelText(wanted), names.join(", ")),
     );
   }
 }

@@ -191,11 +191,7 @@ export class Ending {
       await this.stopBelow(record.id).catch((error: unknown) => {
         throw new Refusal(
           "partly-done",
-          sentence(
-            "Task {0} was stopped, but not all of its subtasks could be stopped: {1}",
-            shortID(record.id),
-            textOf(error),
-          ),
+          sentence("Stopped task {0}, but not all of its subtasks: {1}", shortID(record.id), textOf(error)),
         );
       });
       return this.registry.snapshot(entry);
@@ -213,7 +209,7 @@ export class Ending {
     if (by === "agent" && ended.status === "cancelled")
       return { state: "skipped", reason: english(sentence("The parent cancelled the task itself.")) };
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)
-      return { state: "skipped", reason: english(sentence("Parents are not told, by the settings.")) };
+      return { state: "skipped", reason: english(sentence("Turned off in the settings.")) };
     return { state: "pending", messageID, attempts: 0 };
   }
 }

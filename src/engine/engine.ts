@@ -164,7 +164,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     const active = this.batch(batchID, parentSessionID).filter(isActive);
     return allOf(
       active.map(({ id }) => this.cancel(id, by)),
-      (done, total, why) => sentence("{0} of {1} tasks were cancelled. {2}", done, total, why),
+      (done, total, why) => sentence("Cancelled {0} of {1} tasks. {2}", done, total, why),
     );
   }
 
@@ -200,7 +200,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     if (running.length > 0 && !options.cancelRunning) throw stillRunning(running.map(({ id }) => id));
     return allOf(
       tasks.map(({ id }) => this.clear(id, options, by)),
-      (done, total, why) => sentence("{0} of {1} tasks were cleared. {2}", done, total, why),
+      (done, total, why) => sentence("Cleared {0} of {1} tasks. {2}", done, total, why),
     );
   }
 
@@ -306,7 +306,7 @@ function stillRunning(taskIDs: readonly string[]): Refusal {
   return new Refusal(
     "still-running",
     taskIDs.length === 1
-      ? sentence("Task {0} is still at work; cancel it first, or say that it may be cancelled.", ids)
-      : sentence("Tasks {0} are still at work; cancel them first, or say that they may be cancelled.", ids),
+      ? sentence("Task {0} is still running. Cancel it first, or allow it to be cancelled.", ids)
+      : sentence("Tasks {0} are still running. Cancel them first, or allow them to be cancelled.", ids),
   );
 }

@@ -47,7 +47,7 @@ export function unknownTask(reference: string): Refusal {
   return new Refusal(
     "unknown-task",
     sentence(
-      "There is no task {0}, or its session no longer exists; list the tasks to see their IDs, or start a new asyncagents_task instead.",
+      "Task {0} doesn't exist, or its session no longer exists. List the tasks to see their IDs, or start a new asyncagents_task instead.",
       reference,
     ),
   );

@@ -34,7 +34,7 @@ export function findTask<T extends Named>(
 ): T {
   const wanted = reference.trim();
   if (wanted === "")
-    throw new Refusal("unknown-task", sentence("The task ID is empty; give the ID that the list shows."));
+    throw new Refusal("unknown-task", sentence("The task ID is empty. Use an ID from the list of tasks."));
   const candidates = tasks.filter(
     (task) => parentSessionID === undefined || task.parentSessionID === parentSessionID,
   );
@@ -47,7 +47,7 @@ export function findTask<T extends Named>(
     const ids = matches.slice(0, 5).map(({ id }) => shortID(id));
     throw new Refusal(
       "ambiguous-task",
-      sentence("Several tasks match {0}: {1}; give more of the ID.", wanted, ids.join(", ")),
+      sentence("Several tasks match {0}: {1}. Use more of the ID.", wanted, ids.join(", ")),
     );
   }
   return match;
@@ -68,7 +68,7 @@ export function noSuchTask(
     ? new Refusal(
         "session-gone",
         sentence(
-          'The session of task {0} "{1}" no longer exists; start a new asyncagents_task instead.',
+          'The session of task {0} "{1}" no longer exists. Start a new asyncagents_task instead.',
           shortID(gone.id),
           gone.description,
         ),
@@ -79,7 +79,7 @@ export function noSuchTask(
 export function noSuchBatch(batchID: string): Refusal {
   return new Refusal(
     "unknown-batch",
-    sentence("There is no batch {0}; list the tasks to see their batches.", batchID),
+    sentence("Batch {0} doesn't exist. List the tasks to see their batches.", batchID),
   );
 }
 
@@ -87,7 +87,7 @@ export function noSuchBatch(batchID: string): Refusal {
 export function noSuchSubagent(sessionID: string): Refusal {
   return new Refusal(
     "unknown-session",
-    sentence("There is no subagent {0} any more; refresh the view to see what there is.", shortID(sessionID)),
+    sentence("Subagent {0} no longer exists. Refresh the view.", shortID(sessionID)),
   );
 }
 

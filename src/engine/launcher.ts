@@ -119,7 +119,7 @@ export class Launcher {
       throw new Refusal(
         "wrong-status",
         sentence(
-          "Only tasks that failed or were cancelled can be retried: task {0} has the status {1}.",
+          "Only failed or cancelled tasks can be retried. Task {0} has the status {1}.",
           shortID(id),
           STATUS_WORDS[status],
         ),
@@ -128,7 +128,7 @@ export class Launcher {
     if (!message || !hasArrived(message))
       throw new Refusal(
         "session-gone",
-        sentence("The prompt of task {0} no longer exists; launch a new task instead.", shortID(id)),
+        sentence("The prompt of task {0} no longer exists. Launch a new task instead.", shortID(id)),
       );
     const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
     const { forkedFrom, forkOptions } = record;
@@ -256,7 +256,7 @@ export class Launcher {
     throw new ServerFailure(
       "POST /session",
       "unexpected-answer",
-      sentence("The server did not keep the task's record."),
+      sentence("The server didn't save the task's record."),
     );
   }
 
@@ -342,7 +342,7 @@ export class Launcher {
 
 export function requirePrompt(prompt: string): void {
   if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
+    throw new Refusal("empty-prompt", sentence("The prompt is empty. Enter what the task should do."));
 }
 
 /** Undefined: nothing was asked for beside the source. */

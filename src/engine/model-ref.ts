@@ -14,10 +14,7 @@ export function parseModel(text: string | undefined): ModelRef | undefined {
 export function requireModel(text: string | undefined): ModelRef | undefined {
   const model = parseModel(text);
   if (text === undefined || model) return model;
-  throw new Refusal(
-    "unknown-model",
-    sentence('"{0}" does not name a model; write it as provider/model.', text),
-  );
+  throw new Refusal("unknown-model", sentence('"{0}" isn\'t a model. Enter it as provider/model.', text));
 }
 
 /** As {@link parseModel} reads it; empty for none. */

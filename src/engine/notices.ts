@@ -19,7 +19,7 @@ const LAST_RETRY_MS = 60_000;
 const STORING_MS = 5_000;
 /** After a connection was lost, notices of this age are looked for once more. */
 const RECENT_MS = 60_000;
-const NOT_STORED = sentence("The server took the notification and did not store it.");
+const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
 
 /** The key that marks a message part as ours, with the ID of the task it tells of. */
 export const NOTICE_MARK = "asyncagentsNotice";

@@ -48,7 +48,7 @@ export function receivedThrough(
         reason: english(
           tool === OUTPUT_TOOL
             ? sentence("The parent received the result through asyncagents_output.")
-            : sentence("The parent received the result through OpenCode's own tool task."),
+            : sentence("The parent received the result through OpenCode's task tool."),
         ),
       };
 }

@@ -44,7 +44,10 @@ export class Resume {
     if (subagent && isAtWork(subagent))
       throw new Refusal(
         "wrong-status",
-        sentence("Subagent {0} is at work; wait until it has ended before you resume it.", shortID(taskID)),
+        sentence(
+          "Subagent {0} is still running. Wait until it has finished before you resume it.",
+          shortID(taskID),
+        ),
       );
     if (subagent) await adoption.adopt(taskID);
     const entry = registry.find(taskID);

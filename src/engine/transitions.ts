@@ -78,7 +78,7 @@ function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {
     return new Refusal(
       "being-resumed",
       sentence(
-        "Task {0} is currently being resumed; wait for its answer before you resume it again.",
+        "Task {0} is currently being resumed. Wait for its result before you resume it again.",
         shortID(id),
       ),
     );
@@ -92,17 +92,20 @@ function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {
 function notResumable(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
   return status === "running"
     ? sentence(
-        "Only completed tasks can be resumed: task {0} has the status {1}; wait until it has completed.",
+        "Only completed tasks can be resumed. Task {0} has the status {1}; wait until it has completed.",
         ...values,
       )
     : sentence(
-        "Only completed tasks can be resumed: task {0} has the status {1}; retry it as a new task, or fork it to carry on from its conversation.",
+        "Only completed tasks can be resumed. Task {0} has the status {1}; retry it as a new task, or fork it to continue from its conversation.",
         ...values,
       );
 }
 
 function notRunning(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
   return status === "completed"
-    ? sentence("Task {0} is not running: it has the status {1}; resume it to go on.", ...values)
-    : sentence("Task {0} is not running: it has the status {1}; retry it as a new task to go on.", ...values);
+    ? sentence("Task {0} isn't running; it has the status {1}. Resume it to continue.", ...values)
+    : sentence(
+        "Task {0} isn't running; it has the status {1}. Retry it as a new task to continue.",
+        ...values,
+      );
 }

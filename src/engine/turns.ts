@@ -34,12 +34,12 @@ const VOUCHED_MS = 60_000;
 /** Why a turn ended that was cut off with its server. */
 export const INTERRUPTED = taskError(
   INTERRUPTED_ERROR,
-  sentence("The server stopped while the task was at work. Retry it as a new task."),
+  sentence("The server stopped while the task was running. Retry it as a new task."),
 );
 
 const NEVER_STARTED = taskError(
   "NeverStarted",
-  sentence("The task was created but its prompt was never started. Launch it again as a new task."),
+  sentence("The task was created, but its prompt was never started. Launch it again as a new task."),
 );
 
 /** Why a turn never began whose prompt nobody knows any more. */
@@ -48,15 +48,13 @@ function promptLost({ status, isForked }: TaskRecord): TaskError {
     "PromptLost",
     status === "resumed"
       ? sentence(
-          "The follow-up was lost before the server had stored it. Fork the task to carry on from its conversation.",
+          "The follow-up was lost before the server stored it. Fork the task to continue from its conversation.",
         )
       : isForked
         ? sentence(
-            "The window was closed before the task got its conversation and its prompt. Launch it again as a new task.",
+            "The window was closed before the task received its conversation and prompt. Launch it again as a new task.",
           )
-        : sentence(
-            "The prompt was lost before the server had stored it. Launch the task again as a new task.",
-          ),
+        : sentence("The prompt was lost before the server stored it. Launch the task again as a new task."),
   );
 }
 
@@ -381,12 +379,14 @@ export function endOf(turn: EndedTurn): TaskEvent {
       const error = turn.refused
         ? taskError(
             "PermissionRejected",
-            sentence(
-              "The permission or question of the tool {0} was turned down, which ended the task.",
-              turn.refused,
-            ),
+            sentence("The request of the tool {0} was rejected, which ended the task.", turn.refused),
           )
-        : taskError("NoAnswer", sentence("The turn ended after a tool call, without an answer."));
+        : taskError(
+            "NoAnswer",
+            sentence(
+              "The turn ended after a tool call, without an answer. Fork the task to continue from its conversation.",
+            ),
+          );
       return failed(turn.at, error, turn.messageID);
     }
   }

@@ -44,7 +44,7 @@ export function waitForEnd(
     };
     const cancel = (): void =>
       settle(() =>
-        reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled; the tasks go on."))),
+        reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled. The tasks continue."))),
       );
     if (signal?.aborted) return cancel();
     if (isOver() || timeout === 0) return resolve();

@@ -166,7 +166,7 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(
         name,
         "refused",
-        sentence("The task record was left as it is. {0}", reading.reason),
+        sentence("The task record wasn't changed. {0}", reading.reason),
       );
     const stored = encoded(name, record);
     if (reading.kind === "task" && reading.record.revision >= record.revision) {
@@ -175,7 +175,7 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(
         name,
         "refused",
-        sentence("Another window changed the task meanwhile; look at it again."),
+        sentence("Another window changed this task in the meantime. Check it and try again."),
       );
     }
     const metadata = { ...current.metadata, [RECORD_KEY]: stored };
@@ -308,7 +308,7 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(
         callName(method, request),
         "unreachable",
-        sentence("The connection to OpenCode was lost. Try again once it is back."),
+        sentence("The connection to OpenCode was lost. Try again when it is restored."),
       );
     return call(client, method, request, schema, this.callTimeoutMs);
   }

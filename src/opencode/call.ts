@@ -36,7 +36,7 @@ export async function call<T>(
     return parse(schema, data);
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error;
-    const message = sentence("OpenCode answered {0} with something unexpected: {1}.", name, error.message);
+    const message = sentence("OpenCode returned an unexpected response to {0}: {1}.", name, error.message);
     throw new ServerFailure(name, "unexpected-answer", message, response.status);
   }
 }
@@ -55,7 +55,7 @@ async function send(
     // The network fails with TypeErrors and DOMExceptions, also in the middle of an answer.
     if (error instanceof TypeError || error instanceof DOMException)
       throw unreachable(name, error, timeoutMs);
-    const message = sentence("OpenCode's answer to {0} could not be read: {1}", name, messageOf(error));
+    const message = sentence("Couldn't read OpenCode's response to {0}: {1}", name, messageOf(error));
     throw new ServerFailure(name, "unexpected-answer", message);
   }
   const { data, error, response } = answer;
@@ -70,8 +70,8 @@ function unreachable(name: string, error: unknown, timeoutMs: number): ServerFai
     name,
     "unreachable",
     timedOut
-      ? sentence("OpenCode did not answer within {0} s for {1}{2}.", timeoutMs / 1000, name, cause)
-      : sentence("OpenCode could not be reached for {0}{1}.", name, cause),
+      ? sentence("OpenCode didn't respond to {1} within {0} s{2}.", timeoutMs / 1000, name, cause)
+      : sentence("Couldn't reach OpenCode for {0}{1}.", name, cause),
   );
 }
 
@@ -80,14 +80,14 @@ function refusal(name: string, status: number, error: unknown): ServerFailure {
     return new ServerFailure(
       name,
       "unauthorized",
-      sentence("OpenCode refused the password for {0}.", name),
+      sentence("OpenCode rejected the password for {0}.", name),
       status,
     );
   const reason = status === 404 ? "not-found" : "refused";
   return new ServerFailure(
     name,
     reason,
-    sentence("OpenCode refused {0} (HTTP {1}): {2}", name, String(status), describeServerError(error)),
+    sentence("OpenCode rejected {0} (HTTP {1}): {2}", name, String(status), describeServerError(error)),
     status,
   );
 }

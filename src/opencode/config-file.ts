@@ -50,7 +50,7 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
   } catch {
     throw new Refusal(
       "unavailable",
-      sentence("{0} is not UTF-8 text; save it as such. Nothing was changed.", real),
+      sentence("{0} isn't UTF-8 text. Save it as UTF-8, then try again. Nothing was changed.", real),
     );
   }
 }
@@ -63,7 +63,7 @@ export async function writeConfig({ path, before, after }: ConfigChange): Promis
   if ((await readConfig(path))?.text !== before)
     throw new Refusal(
       "unavailable",
-      sentence("{0} was changed meanwhile, so nothing was written. Try again.", path),
+      sentence("{0} changed in the meantime. Nothing was written. Try again.", path),
     );
   const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   try {
@@ -82,7 +82,7 @@ function projectFiles({ directory }: ConfigPlaces): readonly [string, ...string[
   if (directory === undefined)
     throw new Refusal(
       "unavailable",
-      sentence("No folder is open; open one, or choose the user's configuration."),
+      sentence("No folder is open. Open one, or select the user configuration."),
     );
   const file = (...names: string[]) => join(directory, ...names);
   return [
@@ -113,7 +113,7 @@ async function followLinks(path: string): Promise<string | undefined> {
     if (!isLink) return undefined;
     throw new Refusal(
       "unavailable",
-      sentence("{0} is a link that leads nowhere; correct it. Nothing was changed.", path),
+      sentence("{0} is a broken link. Fix it, then try again. Nothing was changed.", path),
     );
   }
 }
@@ -123,7 +123,7 @@ function refuse(path: string, what: "read" | "written", error: unknown): never {
   throw new Refusal(
     "unavailable",
     what === "read"
-      ? sentence("{0} cannot be read ({1}); nothing was changed.", path, reason)
-      : sentence("{0} cannot be written ({1}); nothing was changed.", path, reason),
+      ? sentence("Can't read {0} ({1}). Nothing was changed.", path, reason)
+      : sentence("Can't write {0} ({1}). Nothing was changed.", path, reason),
   );
 }

@@ -196,7 +196,7 @@ export class OpenCodeConnection implements Disposable {
     const onProgress = (detail: Text) => {
       if (!signal.aborted) this.dispatch({ type: "progress", detail });
     };
-    onProgress(sentence("Looking for a running server…"));
+    onProgress(sentence("Looking for a running OpenCode server…"));
     try {
       const directory = await realpath(this.options.directory);
       const attachment = await this.find(how, { signal, onProgress });

@@ -144,5 +144,5 @@ function describe(error: unknown): Text {
   if (!(error instanceof Error)) return sentence("The event stream ended.");
   return error.message.endsWith(".")
     ? textOf(error)
-    : sentence("The event stream broke ({0}).", error.message);
+    : sentence("The event stream failed ({0}).", error.message);
 }

@@ -17,7 +17,7 @@ import type { Follower, Following, ServerEvents } from "./server-events.ts";
 /** How long a server may take to say that it is well, before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;
 const UNLOAD_TIMEOUT_MS = 10_000;
-const PREPARING = sentence("OpenCode is preparing its plugins; the first time this can take a minute…");
+const PREPARING = sentence("OpenCode is preparing its plugins. The first time, this can take a minute…");
 
 export interface LinkOptions {
   readonly attachment: Attachment;
@@ -136,7 +136,7 @@ export class Link implements Disposable {
     void server.ended?.then(() => {
       if (this.running !== server) return;
       this.running = this.client = undefined;
-      this.stream.reopen(sentence("The OpenCode server ended unexpectedly."));
+      this.stream.reopen(sentence("The OpenCode server stopped unexpectedly."));
     });
   }
 

@@ -67,11 +67,11 @@ export async function locateOpenCode(options: LocateOptions): Promise<Located> {
 async function locateConfigured(configured: string, options: LocateOptions): Promise<Located> {
   const path = paths(options);
   const file = /^~[\\/]/.test(configured) ? path.join(options.home, configured.slice(2)) : configured;
-  if (!path.isAbsolute(file)) return failures.badPath(configured, sentence("the path is not absolute"));
+  if (!path.isAbsolute(file)) return failures.badPath(configured, sentence("the path isn't absolute"));
   if (!(await options.files.exists(file)))
     return failures.badPath(configured, sentence("there is no such file"));
   if (!(await options.files.isExecutable(file)))
-    return failures.badPath(configured, sentence("it is not an executable file"));
+    return failures.badPath(configured, sentence("it isn't an executable file"));
   return behindShim(file, options);
 }
 
@@ -160,7 +160,7 @@ async function behindShim(file: string, options: LocateOptions): Promise<Located
     const executable = win32.join(folder, path);
     if (await options.files.isExecutable(executable)) return { executable };
   }
-  return failures.badPath(file, sentence("it is a command script, and no opencode.exe was found behind it"));
+  return failures.badPath(file, sentence("it is a command script that doesn't lead to an opencode.exe"));
 }
 
 function paths({ platform }: LocateOptions): typeof posix {

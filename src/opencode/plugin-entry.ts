@@ -92,16 +92,13 @@ function read({ name, text }: ConfigText, stateFolder: string): PluginList {
   const root = parse(name, text);
   if (root.type !== "object")
     throw unusable(
-      sentence("{0} is not a JSON object; make it one, then try again. Nothing was changed.", name),
+      sentence("{0} isn't a JSON object. Make it one, then try again. Nothing was changed.", name),
     );
   // Of a name that is given twice, the last counts.
   const list = root.children?.findLast(({ children }) => children?.[0]?.value === "plugin")?.children?.[1];
   if (list && list.type !== "array")
     throw unusable(
-      sentence(
-        '{0} holds a "plugin" that is no list; make it one, then try again. Nothing was changed.',
-        name,
-      ),
+      sentence('"plugin" in {0} isn\'t a list. Make it one, then try again. Nothing was changed.', name),
     );
   const ours = list?.children?.filter((item) => isOurs(getNodeValue(item), stateFolder)) ?? [];
   return { root, list, ours };
@@ -114,11 +111,11 @@ function parse(name: string, text: string): Node {
     throw unusable(
       error instanceof SyntaxError
         ? sentence(
-            "{0} is not valid JSON ({1}); correct it, then try again. Nothing was changed.",
+            "{0} isn't valid JSON ({1}). Fix it, then try again. Nothing was changed.",
             name,
             error.message,
           )
-        : sentence("{0} is nested too deeply; correct it, then try again. Nothing was changed.", name),
+        : sentence("{0} is nested too deeply. Fix it, then try again. Nothing was changed.", name),
     );
   }
 }

@@ -114,7 +114,7 @@ export function readRecord(session: RecordHolder): RecordReading {
 function describeVersion(v: unknown): Sentence {
   if (typeof v === "number" && v > RECORD_VERSION)
     return sentence("The task record was written by a newer version of Async Agents (format {0}).", v);
-  return sentence("The task record names no format that this version of Async Agents knows.");
+  return sentence("The task record has no format that this version of Async Agents knows.");
 }
 
 /**

@@ -68,7 +68,7 @@ class ServerStream {
     private readonly onEnded: () => void,
   ) {
     this.deadline = clock.after(OPEN_TIMEOUT_MS, () =>
-      this.end(new ToldError(sentence("OpenCode did not open its event stream."))),
+      this.end(new ToldError(sentence("OpenCode didn't open its event stream."))),
     );
     this.read().then(
       () => this.end(),

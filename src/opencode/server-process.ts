@@ -218,7 +218,7 @@ async function tailOf(path: string): Promise<string> {
 
 async function gone({ pid, processStart }: ServerState): Promise<Text> {
   while (await isSame(pid, processStart)) await delay(LOOK_MS, undefined, { ref: false });
-  return sentence("nobody saw how");
+  return sentence("cause unknown");
 }
 
 function freePort(): Promise<number> {

@@ -18,14 +18,14 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
     parsed = new URL(text.trim());
   } catch {
     // Not quoted: it may hold a password.
-    return failures.badUrl(sentence("it is not a URL"));
+    return failures.badUrl(sentence("it isn't a URL"));
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
     return failures.badUrl(sentence("it must start with http://"));
   if (!isLoopback(parsed.hostname))
-    return failures.badUrl(sentence("{0} is not this computer", parsed.hostname));
+    return failures.badUrl(sentence("{0} isn't this computer", parsed.hostname));
   if (parsed.pathname !== "/" || parsed.search || parsed.hash)
-    return failures.badUrl(sentence("it must hold nothing after host and port"));
+    return failures.badUrl(sentence("it must end after host and port"));
   try {
     return {
       url: parsed.origin,
@@ -33,7 +33,7 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
       password: decodeURIComponent(parsed.password) || undefined,
     };
   } catch {
-    return failures.badUrl(sentence("its user name or password holds a % that encodes nothing"));
+    return failures.badUrl(sentence("its user name or password contains an invalid % sequence"));
   }
 }
 

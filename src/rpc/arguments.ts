@@ -235,7 +235,7 @@ export function parseCall(
   if (!isMethod(method))
     throw new Refusal(
       "unavailable",
-      sentence("The background process does not know the command {0}; reload this window.", method),
+      sentence("The background process doesn't know the command {0}. Reload this window.", method),
     );
   const schema: z.ZodMiniType<readonly unknown[]> = parameters[method];
   const parsed = parse(method, schema, args);
@@ -249,7 +249,7 @@ export function parse<T>(method: string, schema: z.ZodMiniType<T>, params: unkno
   if (parsed.success) return parsed.data;
   throw new Refusal(
     "invalid-argument",
-    sentence("The arguments of {0} do not fit: {1}", method, z.prettifyError(parsed.error)),
+    sentence("Invalid arguments for {0}: {1}", method, z.prettifyError(parsed.error)),
   );
 }
 

@@ -202,7 +202,7 @@ export class DaemonClient implements Disposable {
   private reachFailed(error: unknown): void {
     if (error instanceof Silence) {
       this.setState({ kind: "silent" });
-      return this.tellLost(sentence("The background process does not answer."));
+      return this.tellLost(sentence("The background process isn't responding."));
     }
     const reason = notReached(error);
     const { failure } = reason;

@@ -16,7 +16,7 @@ const SEE_LOG = sentence("See the log for details.");
 export function notStarted(problem: Text): ConnectionError {
   return new ConnectionError({
     code: "daemon-failed",
-    message: sentence("The background process of Async Agents did not start: {0}.", problem),
+    message: sentence("The background process of Async Agents didn't start: {0}.", problem),
     remedy: SEE_LOG,
   });
 }
@@ -24,7 +24,7 @@ export function notStarted(problem: Text): ConnectionError {
 export function outdated(): ConnectionError {
   return new ConnectionError({
     code: "outdated",
-    message: sentence("Another editor runs a newer version of Async Agents."),
+    message: sentence("Another editor is running a newer version of Async Agents."),
     remedy: sentence("Update the Async Agents extension in this editor."),
   });
 }
@@ -34,7 +34,7 @@ export function notReached(error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error;
   return new ConnectionError({
     code: "daemon-failed",
-    message: sentence("The background process of Async Agents cannot be used: {0}", textOf(error)),
+    message: sentence("Can't use the background process of Async Agents: {0}", textOf(error)),
     remedy: SEE_LOG,
   });
 }

@@ -11,8 +11,10 @@ export class OtherProtocol extends ToldError {
   constructor(readonly older: "window" | "daemon") {
     super(
       older === "window"
-        ? sentence("Another editor runs a newer version of Async Agents. Update it in this editor.")
-        : sentence("The background process of Async Agents is of an older version."),
+        ? sentence(
+            "Another editor is running a newer version of Async Agents. Update the extension in this editor.",
+          )
+        : sentence("The background process of Async Agents is from an older version."),
     );
   }
 }

@@ -41,7 +41,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   restore: ONCE,
   output: {
     repeatable: true,
-    signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+    signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },
   },
   answer: ONCE,
   agents: READ,
@@ -50,7 +50,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   toolInput: READ,
   previewFork: {
     repeatable: true,
-    signal: { at: 1, cancelled: sentence("Counting tokens was cancelled.") },
+    signal: { at: 1, cancelled: sentence("Token counting was cancelled.") },
   },
   forkStarts: READ,
   models: READ,
@@ -65,7 +65,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   attachCommand: READ,
   callTool: {
     repeatable: false,
-    signal: { at: 3, cancelled: sentence("Waiting was cancelled; the tasks go on.") },
+    signal: { at: 3, cancelled: sentence("Waiting was cancelled. The tasks continue.") },
   },
   planAgentTools: READ,
   applyAgentTools: ONCE,

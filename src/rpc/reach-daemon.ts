@@ -71,7 +71,7 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
         // Another window may have started it meanwhile.
         if (lock) continue;
       }
-      if (clock.now() > deadline) throw notStarted(sentence("it did not answer"));
+      if (clock.now() > deadline) throw notStarted(sentence("it didn't respond"));
       await pause(clock, RETRY_MS);
     }
   } finally {
@@ -152,10 +152,7 @@ export async function endDaemon(
     if (processStart !== undefined || !isAlive(pid)) return;
     throw new Refusal(
       "unavailable",
-      sentence(
-        "Process {0} cannot be ended safely, as the system does not say whether it is the background process; end it yourself.",
-        String(pid),
-      ),
+      sentence("Can't tell whether process {0} is the background process. Stop it yourself.", String(pid)),
     );
   }
   try {

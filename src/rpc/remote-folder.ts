@@ -253,7 +253,7 @@ function mayBeDone(call: string): ServerFailure {
   return new ServerFailure(
     call,
     "unreachable",
-    sentence("The background process ended before it answered; look at the task before trying again."),
+    sentence("The background process stopped before it responded. Check the task before you try again."),
   );
 }
 

@@ -111,7 +111,7 @@ export class ServedWindow {
       default:
         throw new Refusal(
           "unavailable",
-          sentence("The background process does not know the command {0}; reload this window.", method),
+          sentence("The background process doesn't know the command {0}. Reload this window.", method),
         );
     }
   }
@@ -266,10 +266,10 @@ function afterAnswer<T>(event: Event<T>, listener: (value: T) => void): Disposab
 function notGreeted(): Refusal {
   return new Refusal(
     "not-allowed",
-    sentence("The background process answers only those who show its token first."),
+    sentence("The background process requires its token before any other request."),
   );
 }
 
 function notOpen(directory: string): Refusal {
-  return new Refusal("unavailable", sentence("This window has not opened the folder {0}.", directory));
+  return new Refusal("unavailable", sentence("This window hasn't opened the folder {0}.", directory));
 }

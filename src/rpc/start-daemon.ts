@@ -67,7 +67,7 @@ function listening(child: ChildProcess, clock: Clock): Promise<Text | undefined>
     };
     const timer = clock.after(LISTEN_TIMEOUT_MS, () => {
       child.kill("SIGKILL");
-      settle(sentence("it did not answer"));
+      settle(sentence("it didn't respond"));
     });
     child.once("error", (error) => settle(error.message));
     child.once("exit", (code) =>

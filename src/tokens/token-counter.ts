@@ -83,5 +83,5 @@ export class ThreadTokenCounter implements TokenCounter, Disposable {
 }
 
 function cancelled(): Refusal {
-  return new Refusal("cancelled-by-caller", sentence("Counting tokens was cancelled."));
+  return new Refusal("cancelled-by-caller", sentence("Token counting was cancelled."));
 }

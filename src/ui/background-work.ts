@@ -57,12 +57,12 @@ export function lossWords(folders: readonly FolderWork[]): readonly Text[] {
       : tasks === 1
         ? [
             sentence(
-              "1 task is cancelled: its agent stops where it is, and the task cannot be resumed. Files that it changed stay as they are.",
+              "This stops the agent of 1 task. The task can't be resumed afterwards. Files it has changed are kept as they are.",
             ),
           ]
         : [
             sentence(
-              "{0} tasks are cancelled: their agents stop where they are, and the tasks cannot be resumed. Files that they changed stay as they are.",
+              "This stops the agents of {0} tasks. The tasks can't be resumed afterwards. Files they have changed are kept as they are.",
               tasks,
             ),
           ]),
@@ -71,12 +71,12 @@ export function lossWords(folders: readonly FolderWork[]): readonly Text[] {
       : left === 1
         ? [
             sentence(
-              "A folder that no window has open is closed: its OpenCode server ends, unless another folder uses it.",
+              "The folder isn't open in any window and is closed. Its OpenCode server stops unless another folder uses it.",
             ),
           ]
         : [
             sentence(
-              "{0} folders that no window has open are closed: their OpenCode servers end, unless other folders use them.",
+              "{0} folders aren't open in any window and are closed. Their OpenCode servers stop unless other folders use them.",
               left,
             ),
           ]),

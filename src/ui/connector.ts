@@ -66,7 +66,7 @@ export class Connector implements vscode.Disposable {
   /** Resolves once connected and up to date; the view shows progress meanwhile. */
   async ensureConnected(): Promise<void> {
     if (!vscode.workspace.isTrusted)
-      throw new Refusal("unavailable", sentence("This folder is not trusted; trust it to run agents on it."));
+      throw new Refusal("unavailable", sentence("This folder isn't trusted. Trust it to run agents in it."));
     if (this.state.kind !== "connected") await this.connectVisibly();
   }
 
@@ -158,7 +158,7 @@ export class Connector implements vscode.Disposable {
     if (url === undefined) return false;
     const password = await vscode.window.showInputBox({
       title: vscode.l10n.t("Password of the OpenCode Server"),
-      prompt: vscode.l10n.t("What the server was given as OPENCODE_SERVER_PASSWORD."),
+      prompt: vscode.l10n.t("The value of the server's OPENCODE_SERVER_PASSWORD"),
       password: true,
       ignoreFocusOut: true,
     });

@@ -30,7 +30,9 @@ export class DaemonTrouble implements Disposable {
   /** What is the matter; undefined: nothing is. */
   get message(): string | undefined {
     return this.isSilent
-      ? vscode.l10n.t("The background process of Async Agents does not answer. The tasks may be out of date.")
+      ? vscode.l10n.t(
+          "The background process of Async Agents isn't responding. The tasks may be out of date.",
+        )
       : undefined;
   }
 
@@ -48,7 +50,7 @@ export class DaemonTrouble implements Disposable {
     try {
       const restart = vscode.l10n.t("Restart");
       const text = vscode.l10n.t(
-        "The background process of Async Agents does not answer. A restart interrupts no agent.",
+        "The background process of Async Agents isn't responding. Restarting it doesn't interrupt agents.",
       );
       // As an error it stays until somebody answers; a warning would hide itself with its button.
       const answer = await vscode.window.showErrorMessage(text, restart);

@@ -164,15 +164,15 @@ function covers({ sessionID, tasks }: Question, task: Task): boolean {
 function progressMessage(name: ToolName): string {
   switch (name) {
     case "asyncagents_task":
-      return vscode.l10n.t("Handing a task to a background agent");
+      return vscode.l10n.t("Launching background task…");
     case "asyncagents_output":
-      return vscode.l10n.t("Reading a background task");
+      return vscode.l10n.t("Reading background task…");
     case "asyncagents_cancel":
-      return vscode.l10n.t("Cancelling background tasks");
+      return vscode.l10n.t("Cancelling background tasks…");
     case "asyncagents_clear":
-      return vscode.l10n.t("Clearing background tasks");
+      return vscode.l10n.t("Clearing background tasks…");
     case "asyncagents_list":
-      return vscode.l10n.t("Looking at the background tasks");
+      return vscode.l10n.t("Listing background tasks…");
   }
 }
 
@@ -211,11 +211,12 @@ function describeLaunch(
   if (description !== undefined) addLine(message, description);
   if (agent !== undefined) addLine(message, vscode.l10n.t("Agent: {0}", agent));
   if (model !== undefined) addLine(message, vscode.l10n.t("Model: {0}", model));
-  if (input.flag("fork")) addLine(message, vscode.l10n.t("It gets the conversation of the active session."));
+  if (input.flag("fork"))
+    addLine(message, vscode.l10n.t("The task inherits the conversation of the active session."));
   const prompt = input.text("prompt") ?? "";
   message.appendCodeblock(visible(prompt.slice(0, PROMPT_EXCERPT)), "text");
   if (prompt.length > PROMPT_EXCERPT)
-    addLine(message, vscode.l10n.t("… the prompt has {0} characters in all.", prompt.length));
+    addLine(message, vscode.l10n.t("… the prompt has {0} characters in total.", prompt.length));
   return resumed === undefined
     ? vscode.l10n.t("Launch a background task?")
     : vscode.l10n.t("Resume a background task?");
@@ -232,7 +233,7 @@ function describeTasks(
   if (tasks.length > MOST_NAMED)
     addLine(message, vscode.l10n.t("… and {0} more.", tasks.length - MOST_NAMED));
   const running = name === "asyncagents_clear" ? tasks.filter(isActive).length : 0;
-  if (running > 0) addLine(message, vscode.l10n.t("Still at work, and cancelled by this: {0}.", running));
+  if (running > 0) addLine(message, vscode.l10n.t("Still running, and also cancelled: {0}.", running));
   if (tasks.length > 0) return;
   const [taskID, batchID] = [input.id("task_id"), input.id("batch_id")];
   if (taskID !== undefined) addLine(message, vscode.l10n.t("Task: {0}", taskID));

@@ -26,8 +26,8 @@ export function explanation(error: unknown): Text {
   if (error instanceof ServerFailure)
     return error.reason === "unreachable"
       ? error.text
-      : sentence("OpenCode did not do what was asked: {0}", error.text);
-  return sentence("Something went wrong that should not have; the log has the details.");
+      : sentence("OpenCode returned an error: {0}", error.text);
+  return sentence("Unexpected error. See the log for details.");
 }
 
 /** Shows an error to the person; what was refused as a warning, any other with what helps one click away. */

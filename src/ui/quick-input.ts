@@ -70,7 +70,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
     list.onDidAccept(() => {
       const result = read(list.selectedItems);
       if (result !== undefined) finish(result);
-      else if (isForSeveral) list.placeholder = vscode.l10n.t("Choose at least one: {0}", placeholder);
+      else if (isForSeveral) list.placeholder = vscode.l10n.t("Select at least one: {0}", placeholder);
     });
     list.onDidTriggerButton((button) => {
       const own = buttons.find((one) => one === button);

@@ -50,13 +50,13 @@ export function describe(activity: Activity): StatusBarText {
 }
 
 function agents(count: number): string {
-  return count === 1 ? vscode.l10n.t("1 agent works") : vscode.l10n.t("{0} agents work", count);
+  return count === 1 ? vscode.l10n.t("1 agent running") : vscode.l10n.t("{0} agents running", count);
 }
 
 function waiting(count: number): string {
   return count === 1
-    ? vscode.l10n.t("1 request waits for you")
-    : vscode.l10n.t("{0} requests wait for you", count);
+    ? vscode.l10n.t("1 request waiting for you")
+    : vscode.l10n.t("{0} requests waiting for you", count);
 }
 
 function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
@@ -80,7 +80,7 @@ function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.
     vscode.l10n.t("Waiting for you"),
     requests.map(({ child }) => child),
   );
-  list(vscode.l10n.t("At work"), working);
+  list(vscode.l10n.t("Running"), working);
   if (today.tasks > 0) {
     markdown.appendMarkdown("---\n\n").appendText(dayWords(today));
     if (today.launchedBefore > 0) markdown.appendMarkdown("  \n").appendText(beforeWords(today));
@@ -105,8 +105,11 @@ function dayWords({ tasks, cost, tokens, worked }: TakenSince): string {
 /** Sessions know only what they took in all. */
 function beforeWords({ launchedBefore }: TakenSince): string {
   return launchedBefore === 1
-    ? vscode.l10n.t("1 of them was launched earlier and counts with all that it took.")
-    : vscode.l10n.t("{0} of them were launched earlier and count with all that they took.", launchedBefore);
+    ? vscode.l10n.t("1 of them was launched earlier; everything it has used so far counts.")
+    : vscode.l10n.t(
+        "{0} of them were launched earlier; everything they have used so far counts.",
+        launchedBefore,
+      );
 }
 
 function line(child: Child): string {

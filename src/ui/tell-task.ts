@@ -82,7 +82,7 @@ async function tellInterrupted(context: TellContext, tasks: readonly Task[]): Pr
   const [task] = tasks;
   if (task && tasks.length === 1) return tellEnd(context, task, []);
   if (!isWanted(context, tasks)) return;
-  const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were at work.", tasks.length);
+  const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
   await tellOfTasks(context, vscode.window.showErrorMessage, text);
 }
 
@@ -97,7 +97,7 @@ function isWanted({ notifyUser }: TellContext, tasks: readonly Task[]): boolean 
 async function tellTask({ showOutput, tasks, logger }: TellContext, task: Task): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
-  const change = vscode.l10n.t("Change Ceiling");
+  const change = vscode.l10n.t("Change Limit");
   // Under the same ceiling it would be stopped again.
   const isStopped = task.error?.name === BUDGET_EXCEEDED;
   const choice =
@@ -147,7 +147,7 @@ function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
 }
 
 function failure({ description, error }: Task): string {
-  const reason = error ? translate(error.sentence ?? error.message) : vscode.l10n.t("no reason was given");
+  const reason = error ? translate(error.sentence ?? error.message) : vscode.l10n.t("no reason given");
   return withoutLinks(vscode.l10n.t('Task "{0}" failed: {1}', description, reason));
 }
 
@@ -172,13 +172,13 @@ export async function tellCeiling(context: TellContext, task: Task): Promise<voi
   if (!ceiling) return;
   const isBatch = ceiling.scope === "batch";
   const show = isBatch ? vscode.l10n.t("Show Tasks") : vscode.l10n.t("Show Output");
-  const change = vscode.l10n.t("Change Ceiling");
+  const change = vscode.l10n.t("Change Limit");
   const cancel = isBatch ? vscode.l10n.t("Cancel Batch") : vscode.l10n.t("Cancel Task");
   const name = excerpt(oneLine(task.description), TASK_SHOWN);
   const facts = [name, percentOf(ceiling), ceilingAmounts(ceiling)] as const;
   const message = isBatch
-    ? vscode.l10n.t('The batch of task "{0}" has used {1} % of its ceiling: {2}.', ...facts)
-    : vscode.l10n.t('Task "{0}" has used {1} % of its ceiling: {2}.', ...facts);
+    ? vscode.l10n.t('The batch of task "{0}" has used {1}% of its limit: {2}.', ...facts)
+    : vscode.l10n.t('Task "{0}" has used {1}% of its limit: {2}.', ...facts);
   const choice = await vscode.window.showWarningMessage(withoutLinks(message), show, change, cancel);
   if (choice === change)
     await vscode.commands.executeCommand(
@@ -209,7 +209,7 @@ export async function tellDepth(
 ): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const message = vscode.l10n.t(
-    'OpenCode refused task "{0}" a subagent, because its configuration allows none at this level. Set "subagent_depth": {1} in OpenCode\'s configuration, then restart the server.',
+    'OpenCode didn\'t allow task "{0}" to use a subagent because of its depth limit. Set "subagent_depth": {1} in OpenCode\'s configuration, then restart the server.',
     excerpt(oneLine(task.description), TASK_SHOWN),
     depth,
   );

@@ -45,7 +45,7 @@ export class Banner {
     else if (kind === "disconnected")
       line.append(
         icon("offline"),
-        h("span", {}, l10n.t("Not connected to OpenCode. What you see may be out of date.")),
+        h("span", {}, l10n.t("Not connected to OpenCode. The conversation may be out of date.")),
         button("primary", () => post({ type: "run", command: "connect" }), l10n.t("Connect")),
       );
     this.element.replaceChildren(line);

@@ -99,7 +99,7 @@ export class Footer {
     const isTask = kind === "task";
     const lines = [
       isError ? error : "",
-      isTask ? l10n.t("Retry starts a new task with the same prompt.") : "",
+      isTask ? l10n.t("Retry launches a new task with the same prompt.") : "",
     ].filter((line) => line !== "");
     const name: IconName = isError ? "error" : "cancelled";
     const button = isTask ? this.retry : this.adopt;

@@ -68,8 +68,8 @@ export class Header {
       l10n.t("Input: {0}", format.number(input)),
       l10n.t("Output: {0}", format.number(output)),
       l10n.t("Reasoning: {0}", format.number(reasoning)),
-      l10n.t("Cache read: {0}", format.number(cacheRead)),
-      l10n.t("Cache written: {0}", format.number(cacheWrite)),
+      l10n.t("Cache reads: {0}", format.number(cacheRead)),
+      l10n.t("Cache writes: {0}", format.number(cacheWrite)),
     ].join("\n");
     const total = input + output + reasoning + cacheRead + cacheWrite;
     this.facts.replaceChildren(
@@ -81,10 +81,10 @@ export class Header {
               "li",
               {
                 title: l10n.t(
-                  "An agent or the terminal launched it. Adopt it to make it a task of yours, with all that can be done with one.",
+                  "Launched by an agent or from the terminal. Adopt it to manage it like a task you launched.",
                 ),
               },
-              l10n.t("OpenCode's own subagent"),
+              l10n.t("OpenCode subagent"),
             ),
           ]),
       ...(task.agent === undefined ? [] : [fact(l10n.t("Agent"), h("bdi", {}, task.agent))]),
@@ -96,8 +96,8 @@ export class Header {
               "li",
               { class: "near-ceiling" },
               task.ceiling.scope === "task"
-                ? l10n.t("{0} % of its ceiling", format.number(task.ceiling.percent))
-                : l10n.t("{0} % of its batch's ceiling", format.number(task.ceiling.percent)),
+                ? l10n.t("{0}% of its limit", format.number(task.ceiling.percent))
+                : l10n.t("{0}% of its batch's limit", format.number(task.ceiling.percent)),
             ),
           ]
         : []),

@@ -19,22 +19,22 @@ export function statusWord(l10n: L10n, status: TaskView["status"]): string {
     error: l10n.t("Failed"),
     cancelled: l10n.t("Cancelled"),
     resumed: l10n.t("Resumed"),
-    idle: l10n.t("At rest"),
+    idle: l10n.t("Idle"),
   };
   return words[status];
 }
 
 export function phaseWord(l10n: L10n, phase: ActivityView["phase"]): string {
   const words: Readonly<Record<typeof phase, string>> = {
-    queued: l10n.t("Queued: starts when another task ends"),
+    queued: l10n.t("Queued; starts when another task ends"),
     starting: l10n.t("Starting…"),
     thinking: l10n.t("Thinking…"),
     streaming: l10n.t("Writing…"),
     tool: l10n.t("Working…"),
-    retrying: l10n.t("The model refused for now"),
-    "needs-permission": l10n.t("Waits for your permission"),
-    "needs-answer": l10n.t("Waits for your answer"),
-    stalled: l10n.t("No sign of life"),
+    retrying: l10n.t("Model unavailable; retrying"),
+    "needs-permission": l10n.t("Waiting for your permission"),
+    "needs-answer": l10n.t("Waiting for your answer"),
+    stalled: l10n.t("Stalled"),
   };
   return words[phase];
 }

@@ -113,7 +113,7 @@ export class Page {
       this.list.follow();
       this.scroller.focus({ preventScroll: true });
     };
-    const jump = button("jump", follow, icon("down"), l10n.t("Jump to latest"));
+    const jump = button("jump", follow, icon("down"), l10n.t("Jump to Latest"));
     jump.hidden = true;
     const observer: ConversationObserver = {
       onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
@@ -166,7 +166,7 @@ export class Page {
     this.banner.showConnection(connection);
     this.showPlaceholder();
     if (connection === "disconnected")
-      this.tell(this.context.l10n.t("Not connected to OpenCode. What you see may be out of date."));
+      this.tell(this.context.l10n.t("Not connected to OpenCode. The conversation may be out of date."));
   }
 
   private didLoad(): void {
@@ -186,7 +186,7 @@ export class Page {
     if (this.isLoaded)
       this.placeholder.textContent = this.task?.activity
         ? l10n.t("The conversation appears here once the task starts.")
-        : l10n.t("Nothing was said in this task.");
+        : l10n.t("No messages in this task.");
     else
       this.placeholder.textContent =
         this.connection === "connected"
@@ -205,7 +205,7 @@ export class Page {
         h(
           "div",
           { class: "problem-text" },
-          h("strong", {}, l10n.t("The conversation could not be loaded")),
+          h("strong", {}, l10n.t("Couldn't load the conversation")),
           h("p", {}, message),
         ),
       ),

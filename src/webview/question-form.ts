@@ -49,13 +49,13 @@ export class QuestionForm {
     });
     const own = question.custom
       ? {
-          input: h("input", { type, name, "aria-label": l10n.t("Another answer") }),
+          input: h("input", { type, name, "aria-label": l10n.t("Other answer") }),
           text: h("input", {
             type: "text",
             class: "own-answer",
             dir: "auto",
-            "aria-label": l10n.t("Another answer"),
-            placeholder: l10n.t("Another answer"),
+            "aria-label": l10n.t("Other answer"),
+            placeholder: l10n.t("Other answer"),
           }),
         }
       : undefined;
@@ -70,7 +70,7 @@ export class QuestionForm {
         question.header === "" ? undefined : h("span", { class: "question-header" }, question.header),
         question.question,
       ),
-      question.multiple && h("p", { class: "request-note" }, l10n.t("You can choose several.")),
+      question.multiple && h("p", { class: "request-note" }, l10n.t("You can select several.")),
       ...options.map(({ input, label, description }) =>
         h(
           "label",

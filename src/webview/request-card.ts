@@ -59,7 +59,7 @@ export class RequestCard {
   /** The reply was not taken. */
   fail(error: string): void {
     this.isSending = false;
-    this.problem.textContent = this.context.l10n.t("The answer was not taken: {0}", error);
+    this.problem.textContent = this.context.l10n.t("Couldn't send the answer: {0}", error);
     this.refresh();
   }
 
@@ -96,8 +96,8 @@ export class RequestCard {
     const text = h("textarea", {
       rows: "2",
       dir: "auto",
-      "aria-label": l10n.t("What is it to do instead?"),
-      placeholder: l10n.t("The agent reads this and goes on another way"),
+      "aria-label": l10n.t("Enter what the agent should do instead"),
+      placeholder: l10n.t("The agent reads this and tries another way"),
     });
     text.value = draft?.message ?? "";
     text.addEventListener("input", () => this.onDidEdit({ message: text.value }));
@@ -133,7 +133,7 @@ export class RequestCard {
     const hint = h(
       "p",
       { class: "request-note submit-hint" },
-      questions.length > 1 && l10n.t("Answer every question first"),
+      questions.length > 1 && l10n.t("Answer all questions first"),
     );
     const submit = this.button(l10n.t("Submit"), "primary", () => {
       const answers = form.answers();

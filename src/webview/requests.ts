@@ -22,7 +22,7 @@ export class Requests {
   ) {
     this.element = h(
       "section",
-      { class: "requests", "aria-label": context.l10n.t("Waits for you"), hidden: true },
+      { class: "requests", "aria-label": context.l10n.t("Waiting for you"), hidden: true },
       this.list,
     );
   }

@@ -22,7 +22,7 @@ export class ResumeBox {
       rows: "1",
       dir: "auto",
       "aria-label": l10n.t("Follow-up prompt"),
-      placeholder: l10n.t("Carry on with this task…"),
+      placeholder: l10n.t("Enter a follow-up…"),
     });
     this.text.value = draft;
     this.button = button("primary", () => this.send(), l10n.t("Resume"));

@@ -95,7 +95,7 @@ export class RowView implements RowRenderer {
       prompt: l10n.t("Prompt"),
       "follow-up": l10n.t("Follow-up"),
       inherited: l10n.t("Inherited prompt"),
-      notice: l10n.t("Notice"),
+      notice: l10n.t("Notification"),
     };
     return words[origin];
   }
@@ -160,7 +160,7 @@ export class RowView implements RowRenderer {
       "div",
       { class: "note divider" },
       icon("compress"),
-      h("span", {}, this.context.l10n.t("The conversation so far was summarised for the model")),
+      h("span", {}, this.context.l10n.t("The conversation so far was summarized for the model")),
     );
   }
 }

@@ -222,7 +222,7 @@ describe("what a permission offers", () => {
     [
       "everything as always where one pattern is all",
       ["ls", "*"],
-      ["Everything of this kind, for every agent in this folder, until the server restarts"],
+      ["All requests of this kind, from every agent in this folder, until the server restarts"],
     ],
   ] as const)
     it(`is ${what}`, async () => {

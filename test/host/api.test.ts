@@ -92,15 +92,18 @@ describe("commands and API in the extension host", () => {
       ["text", /an object with a prompt/],
       [{ prompt: 7 }, /"prompt" must be a text/],
       [{ prompt: "x", agent: 7 }, /"agent" must be a text/],
-      [{ prompt: "x", agnet: "plan" }, /no argument "agnet"; there are: prompt, description, agent,/],
+      [
+        { prompt: "x", agnet: "plan" },
+        /Argument "agnet" doesn't exist\. Available arguments: prompt, description, agent,/,
+      ],
       [{ prompt: "x", agent: "nobody" }, /no agent "nobody"/],
-      [{ prompt: "x", model: "fake" }, /write it as provider\/model/],
+      [{ prompt: "x", model: "fake" }, /Enter it as provider\/model/],
       [{ prompt: "x", model: "fake/none" }, /no model "fake\/none"/],
     ];
     for (const [argument, message] of refusals) await assert.rejects(launch(argument), message);
     const fork = { fork: true } as object;
     await assert.rejects(api.tasks.fork(api.session.active ?? "", "x", fork), /no argument "fork"/);
-    await assert.rejects(api.tasks.cancel("zzzzzz"), /no task zzzzzz/);
+    await assert.rejects(api.tasks.cancel("zzzzzz"), /Task zzzzzz doesn't exist/);
     // Of a key binding it is shown, and nothing is asked.
     assert.equal(await vscode.commands.executeCommand("asyncagents.launch", { prmpt: "x" }), undefined);
     assert.equal(api.tasks.list().length, count);
@@ -131,7 +134,7 @@ describe("commands and API in the extension host", () => {
     assert.ok(!api.tasks.list().some(({ id }) => id === done.id));
     const task = await launch({ prompt: script([{ text: "x", gate: "host-clear", gateAfterText: true }]) });
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
-    await assert.rejects(api.tasks.clear(task.id), /still at work/);
+    await assert.rejects(api.tasks.clear(task.id), /still running/);
     await api.tasks.clear(task.id, { cancelRunning: true });
     assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
   });

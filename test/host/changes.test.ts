@@ -97,17 +97,17 @@ describe("changes in the extension host", () => {
   it("says in place of a content why that is not shown", async () => {
     await show([change("picture.png", { kind: "binary" }, { kind: "binary" })]);
     assert.deepEqual(await sides(/^picture.png/), [
-      "Before: a binary file, which is not shown.",
-      "After: a binary file, which is not shown.",
+      "Before: a binary file, not shown.",
+      "After: a binary file, not shown.",
     ]);
     const big = "x".repeat(5_000_000);
     writeFileSync(at("big.txt"), big);
     await show([change("big.txt", text("small\n"), text(big))]);
-    assert.deepEqual(await sides(/^big.txt/), ["small\n", "After: more than 2 MB, which are not shown."]);
+    assert.deepEqual(await sides(/^big.txt/), ["small\n", "After: larger than 2 MB, not shown."]);
     await show([change("vanished.txt", { kind: "unknown" }, { kind: "unknown" })]);
     assert.deepEqual(await sides(/^vanished.txt/), [
-      "Before: not known, as OpenCode took no snapshot of it.",
-      "After: not known, as OpenCode took no snapshot of it.",
+      "Before: not known because OpenCode took no snapshot of it.",
+      "After: not known because OpenCode took no snapshot of it.",
     ]);
   });
 
@@ -138,7 +138,7 @@ describe("changes in the extension host", () => {
       [[absent, text("written\n")]],
     );
     assert.deepEqual(await sides(/^by-task.txt/), ["", "written\n"]);
-    await assert.rejects(api.changes.read("zzzzzz"), /no task zzzzzz/);
+    await assert.rejects(api.changes.read("zzzzzz"), /Task zzzzzz doesn't exist/);
   });
 
   it("keeps no text of a change, and reads it again where nothing is listed any more", async function () {

@@ -80,7 +80,7 @@ describe("launching on what is in the editor, by a program", () => {
     });
     await vscode.window.showTextDocument(document);
     const text = await told(await launchOn("file", { prompt: "Read." }));
-    assert.match(text, /not saved/);
+    assert.match(text, /Not saved/);
     assert.ok(text.includes("````markdown\n```\nunsaved\n```\n````"), text);
   });
 
@@ -120,7 +120,7 @@ describe("launching on what is in the editor, by a program", () => {
   it("what cannot go is refused by its name, and nothing is launched", async () => {
     const prompt = { prompt: "Look." };
     await assert.rejects(launchOn("file", prompt, at("data.bin")), /“data\.bin” is a binary file/);
-    await assert.rejects(launchOn("file", prompt, at("gone.ts")), /“gone\.ts” does not exist any more/);
+    await assert.rejects(launchOn("file", prompt, at("gone.ts")), /"gone\.ts" no longer exists/);
     const many = Array.from({ length: 51 }, (_, index) => at(`many/${index}.ts`));
     await assert.rejects(launchOn("file", prompt, many), /51 files are chosen, and 50 go/);
     writeFileSync(at("huge.png").fsPath, Buffer.alloc(11 * MEGABYTE));
@@ -131,7 +131,7 @@ describe("launching on what is in the editor, by a program", () => {
         launchOn("file", prompt, vscode.Uri.file("/dev/null")),
         /“\/dev\/null” is not a file on this machine/,
       );
-    await assert.rejects(launchOn("change", prompt), /no Git repository/);
+    await assert.rejects(launchOn("change", prompt), /No Git repository/);
     await assert.rejects(launchOn("file", { prompt: " " }, at("sum.py")), /prompt is empty/);
     await assert.rejects(launchOn("file", { prompt: "x", model: "none" }, at("sum.py")), /provider\/model/);
   });

@@ -83,7 +83,7 @@ describe("the tree of several folders", () => {
   it("a row says what goes on in its folder, or why nothing does, to the eye and to a screen reader", async () => {
     await add("api", 2);
     await add("web", 0, { kind: "disconnected" });
-    const failure = { code: "not-found", message: "OpenCode was not found.", remedy: "Install it." } as const;
+    const failure = { code: "not-found", message: "OpenCode wasn't found.", remedy: "Install it." } as const;
     await add("docs", 0, { kind: "failed", failure });
     await workspace.open();
     const [api, web, docs] = tree.getChildren().map(item);
@@ -121,7 +121,7 @@ describe("commands in a workspace of several folders", () => {
     const commands = routedCommands(workspace.folders, allTasks);
     await assert.rejects(
       commands.cancel("x"),
-      (error) => error instanceof Refusal && /open one/.test(error.message),
+      (error) => error instanceof Refusal && /Open a folder first/.test(error.message),
     );
     const tasks: string[] = [];
     const own: { dispose(): void }[] = [allTasks, workspace.folders];

@@ -70,13 +70,13 @@ describe("what tells of ends", () => {
     assert.deepEqual(told, []);
     await clock.advance(2_000);
     await until("the message", () => told.length > 0);
-    assert.deepEqual(told, ["The OpenCode server stopped while 3 tasks were at work."]);
+    assert.deepEqual(told, ["The OpenCode server stopped while 3 tasks were running."]);
     await interrupt("Later");
     await clock.advance(2_000);
     await until("the message", () => told.length > 1);
     assert.equal(
       told[1],
-      'Task "Later" failed: The server stopped while the task was at work. Retry it as a new task.',
+      'Task "Later" failed: The server stopped while the task was running. Retry it as a new task.',
     );
   });
 

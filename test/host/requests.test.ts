@@ -34,37 +34,37 @@ describe("a request in words", () => {
   const kinds: readonly (readonly [() => PermissionRequest, string])[] = [
     [
       () => permission("bash", { command: "git push && ls" }, ["git push", "ls"]),
-      "W wants to run: git push && ls",
+      "W asks to run: git push && ls",
     ],
     [
       () => permission("edit", { filepath: join(folder(), "src", "a.ts"), diff: "…" }),
-      "W wants to change src/a.ts",
+      "W asks to change src/a.ts",
     ],
-    [() => permission("read", {}, [join(folder(), ".env").slice(1)]), "W wants to read .env"],
-    [() => permission("read", {}, ["src/a.ts"]), "W wants to read src/a.ts"],
+    [() => permission("read", {}, [join(folder(), ".env").slice(1)]), "W asks to read .env"],
+    [() => permission("read", {}, ["src/a.ts"]), "W asks to read src/a.ts"],
     [
       () => permission("external_directory", { filepath: "/etc/hostname", parentDir: "/etc" }, ["/etc/*"]),
-      "W wants to reach outside the folder: /etc/hostname",
+      "W asks to access files outside the folder: /etc/hostname",
     ],
     [
       () => permission("external_directory", { command: "rm -r /etc/x", directories: ["/etc"] }, ["/etc/*"]),
-      "W wants to reach outside the folder: rm -r /etc/x",
+      "W asks to access files outside the folder: rm -r /etc/x",
     ],
     [
       () =>
         permission("webfetch", { url: "https://example.org/x", format: "text" }, ["https://example.org/x"]),
-      "W wants to fetch https://example.org/x",
+      "W asks to fetch https://example.org/x",
     ],
-    [() => permission("grep", { pattern: "two" }, ["two"]), "W wants to search the files for: two"],
+    [() => permission("grep", { pattern: "two" }, ["two"]), "W asks to search files for: two"],
     [
       () => permission("task", { description: "Look", subagent_type: "general" }, ["general"]),
-      "W wants to launch a subagent, general: Look",
+      "W asks to launch the subagent general: Look",
     ],
     [
       () => permission("doom_loop", { tool: "read", input: { a: 1 } }, ["read"]),
-      'W has made the same call several times and wants to go on: read {"a":1}',
+      'W made the same call several times and asks to continue: read {"a":1}',
     ],
-    [() => permission("github_create_issue"), "W wants to use the tool github_create_issue"],
+    [() => permission("github_create_issue"), "W asks to use the tool github_create_issue"],
   ];
   for (const [request, sentence] of kinds)
     it(sentence, () => {
@@ -89,7 +89,10 @@ describe("a request in words", () => {
     assert.equal(asker({ agent: "build", description: "Ship" }), 'build of "Ship"');
     assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
     assert.equal(asker({ description: "Sh\nip\u202e" }), 'The agent of "Sh ip\\u{202e}"');
-    assert.match(alwaysWords(permission("edit")), /^Everything of this kind, .* until the server restarts$/);
+    assert.match(
+      alwaysWords(permission("edit")),
+      /^All requests of this kind, .* until the server restarts$/,
+    );
     assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*, for every agent/);
   });
 

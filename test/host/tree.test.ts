@@ -247,7 +247,7 @@ describe("the tree", () => {
     assert.equal(item(tree.node(outer)).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
     server.ask(subagent);
     assert.match(words(outer), /^1 below needs you · /);
-    assert.match(String(item(tree.node(outer)).accessibilityInformation?.label), /1 below needs you/);
+    assert.match(String(item(tree.node(outer)).accessibilityInformation?.label), /1 subagent needs you/);
   });
 
   it("[EXT-5] tells the menus what can be done with a row", async () => {
@@ -429,10 +429,7 @@ describe("the tree", () => {
     const shown = new TaskView(new AllTasks(folders, strictLogger), folders, options, keys, daemon);
     try {
       options.filter = { ...NO_FILTER, text: "nothing like it" };
-      assert.equal(
-        view.message,
-        "0 of 1 shown: “nothing like it”. Clear Filter, in the title of this view, shows all.",
-      );
+      assert.equal(view.message, "0 of 1 shown: “nothing like it”. Clear the filter to show all tasks.");
     } finally {
       shown.dispose();
       vscode.window.createTreeView = createTreeView;

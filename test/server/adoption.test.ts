@@ -91,7 +91,7 @@ describe("adopting what others launched", () => {
     assert.deepEqual([task.status, task.toolCalls], ["completed", 1]);
     assert.equal((await window.engine.output(id)).result, "found it");
     const notice = await settledNotice(id);
-    assert.match(notice.state === "skipped" ? notice.reason : "", /own tool task/);
+    assert.match(notice.state === "skipped" ? notice.reason : "", /OpenCode's task tool/);
     await rest(parent, id);
     assert.deepEqual(await notices(server, parent), []);
     // From then on nobody else waits for it.
@@ -189,11 +189,11 @@ describe("adopting what others launched", () => {
 
   it("one that was not asked anything, a root, and one with a record of another version are refused", async () => {
     const id = await createBelow();
-    await assert.rejects(window.engine.adopt(id), /was not asked anything yet/);
-    await assert.rejects(window.engine.adopt(parent), /only what runs below a conversation/);
+    await assert.rejects(window.engine.adopt(id), /has no prompt yet/);
+    await assert.rejects(window.engine.adopt(parent), /Only subagents can be adopted/);
     await post(`/session/${id}`, { metadata: { asyncagents: { v: 99, id } } }, "PATCH");
     await until("the record", () => window.engine.child(id) === undefined);
-    await assert.rejects(window.engine.adopt(id), /holds a task record already.*newer version/);
+    await assert.rejects(window.engine.adopt(id), /already has a task record.*newer version/);
     await assert.rejects(window.engine.adopt("ses_none"), { code: "unknown-session" });
   });
 

@@ -546,7 +546,7 @@ You will be told in this conversation when it ends. Until then go on with work t
 
       assert.equal(
         await hear("asyncagents_task", { resume: id, prompt: "And this" }),
-        `Task ${short} is currently being resumed; wait for its answer before you resume it again.`,
+        `Task ${short} is currently being resumed. Wait for its result before you resume it again.`,
       );
       const [row] = tableRows(await hear("asyncagents_list", { status: "resumed" }));
       assert.equal(row?.["ID"], `${short} (resumed)`);
@@ -596,7 +596,7 @@ You will be told in this conversation when it ends. Until then go on with work t
       for (const [index, status] of ["running", "cancelled", "error"].entries())
         assert.match(
           sentences[index] ?? "",
-          new RegExp(`^Only completed tasks can be resumed: task \\w+ has the status ${status}[;.] ?.*$`),
+          new RegExp(`^Only completed tasks can be resumed\\. Task \\w+ has the status ${status}[;.] ?.*$`),
         );
       assert.deepEqual(
         [running, cancelled, failed].map((id) => get(id).resumeCount),
@@ -658,7 +658,7 @@ You will be told in this conversation when it ends. Until then go on with work t
           { name: tool, args: { [key]: real, prompt: "More" } },
           { name: tool, args: { [key]: invented, prompt: "More" } },
         );
-        assert.match(named, /^There is no (task|batch) /);
+        assert.match(named, /^(Task|Batch) .* doesn't exist/);
         assert.equal(named.replace(real, ""), never.replace(invented, ""));
       }
       assert.equal(get(other).status, "running");

@@ -68,12 +68,12 @@ describe("ceilings on a real server", () => {
     const more = await window.engine.launch(input([STEP, STEP, STEP, { text: "never", gate: "over" }]));
     const { status, error } = await ended(window, more.id);
     assert.deepEqual([status, error?.name], ["error", "BudgetExceeded"]);
-    assert.match(error?.message ?? "", /ceiling of \$1\.00 .*|asyncagents\.budget\.taskCost/);
+    assert.match(error?.message ?? "", /limit of \$1\.00 .*|asyncagents\.budget\.taskCost/);
     await until("its notice", async () => (await notices(server, parent)).length === 1);
     const [notice] = await notices(server, parent);
     assert.match(
       notice?.hidden ?? "",
-      /Error \(BudgetExceeded\):\n<from-task-\w+>\nStopped at its ceiling of \$1\.00\./,
+      /Error \(BudgetExceeded\):\n<from-task-\w+>\nStopped at its limit of \$1\.00\./,
     );
     assert.equal(window.engine.get(id)?.status, "running");
     assert.equal(last.aborted, false);
@@ -102,7 +102,7 @@ describe("ceilings on a real server", () => {
     const window = await open({ taskMinutes: 0.02 });
     const { id } = await window.engine.launch(input([{ hang: true }]));
     const { error } = await ended(window, id);
-    assert.match(error?.message ?? "", /^Stopped at its ceiling of 0\.02 minutes/);
+    assert.match(error?.message ?? "", /^Stopped at its limit of 0\.02 minutes/);
     await until("an idle server", isIdle);
   });
 

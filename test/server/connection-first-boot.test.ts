@@ -103,7 +103,7 @@ describe("Connection to a server that prepares its plugins", function () {
     for (const { state } of [window, second])
       assert.equal(
         detailOf(state),
-        "OpenCode is preparing its plugins; the first time this can take a minute…",
+        "OpenCode is preparing its plugins. The first time, this can take a minute…",
       );
     registry.release();
     await connecting;
@@ -182,7 +182,7 @@ describe("Connection to a server that prepares its plugins", function () {
       assert.equal(failure.code, "start-timeout");
       assert.match(
         english(failure.message),
-        new RegExp(`not ready for this folder within ${limitMs / 1_000} s`),
+        new RegExp(`wasn't ready for this folder within ${limitMs / 1_000} s`),
       );
       assert.deepEqual(chosen.state, { kind: "failed", failure });
       assert.equal(clock.pending, 0);

@@ -722,7 +722,7 @@ describe("Forks", () => {
           forks.use(way);
           await isRefusedWithoutTrace(
             () => forks.launch({ fork: { sourceSessionID } }),
-            /does not exist in this folder \(any more\); choose another one/,
+            /doesn't exist in this folder\. Select another one/,
           );
         }
     });
@@ -738,7 +738,7 @@ describe("Forks", () => {
       const task = await forks.ended({ id });
       assert.equal(task.status, "error");
       assert.equal(task.error?.name, "ForkFailed");
-      assert.match(task.error.message, /conversation to fork does not exist .*\(any more\)/);
+      assert.match(task.error.message, /conversation to fork doesn't exist/);
       assert.doesNotMatch(task.error.message, /Retry/);
     });
 
@@ -761,7 +761,7 @@ describe("Forks", () => {
           const fork = { sourceSessionID: forks.parent, ...range };
           await isRefusedWithoutTrace(
             () => forks.launch({ fork }),
-            new RegExp(`${refusedID} is not in the part of the conversation`),
+            new RegExp(`${refusedID} isn't in the forked part of the conversation`),
           );
         }
     });
@@ -788,7 +788,7 @@ describe("Forks", () => {
       assert.equal(task.error?.name, "ForkFailed");
       assert.match(
         task.error.message,
-        /could not be handed over: The server is gone\. Retry it as a new task\./,
+        /Couldn't transfer the conversation: The server is gone\. Retry it as a new task\./,
       );
       const stored = await storedMessages(forks.server, task.id);
       assert.deepEqual(

@@ -176,7 +176,7 @@ describe("a task's life", () => {
     await until("the end of the model's stream", () => request.aborted);
     await until("an idle server", async () => Object.keys(await statuses()).length === 0);
     assert.equal(window.engine.get(task.id)?.status, "cancelled");
-    await assert.rejects(window.engine.cancel(task.id), /not running.*cancelled.*retry/);
+    await assert.rejects(window.engine.cancel(task.id), /isn't running.*cancelled.*Retry/);
   });
 
   it("[STA-3] a cancel ends the tool that is running", async () => {
@@ -344,7 +344,7 @@ describe("a task's life", () => {
 
   it("[OUT-7] a task that runs is cleared only where its cancelling is agreed to", async () => {
     const task = await launch([{ text: "x", gate: "never-4", gateAfterText: true }]);
-    await assert.rejects(window.engine.clear(task.id), /still at work/);
+    await assert.rejects(window.engine.clear(task.id), /still running/);
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
     const cleared = await window.engine.clear(task.id, { cancelRunning: true });
     assert.equal(cleared.status, "cancelled");

@@ -236,7 +236,7 @@ describe("notices to the parent", () => {
       assert.match(told[0]?.hidden ?? "", /The session of the task was deleted\./);
       await assert.rejects(
         async () => last.engine.find(id),
-        /no longer exists; start a new asyncagents_task/,
+        /no longer exists\. Start a new asyncagents_task/,
       );
     });
 

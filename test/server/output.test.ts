@@ -143,10 +143,10 @@ describe("output of a task", () => {
 
   it("unknown, ambiguous, empty and malformed IDs are refused, each with its own sentence", async () => {
     const ids = [await launch({ text: "a" }), await launch({ text: "b" })].map(({ id }) => id);
-    await assert.rejects(window.engine.output("zzzzzzzz"), /There is no task zzzzzzzz/);
-    await assert.rejects(window.engine.output("ses_"), /Several tasks match ses_.*give more of the ID/);
+    await assert.rejects(window.engine.output("zzzzzzzz"), /Task zzzzzzzz doesn't exist/);
+    await assert.rejects(window.engine.output("ses_"), /Several tasks match ses_.*Use more of the ID/);
     await assert.rejects(window.engine.output("  "), /The task ID is empty/);
-    await assert.rejects(window.engine.output("../etc\n"), /There is no task/);
+    await assert.rejects(window.engine.output("../etc\n"), /Task .* doesn't exist/);
     assert.equal((await window.engine.output(ids[0]?.slice(-6) ?? "")).task.id, ids[0]);
     for (const id of ids) await ended(window, id);
   });

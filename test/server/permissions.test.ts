@@ -255,7 +255,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       const none = await task(parent, "plan", launching([], { agent: undefined }));
       assert.match(none.text, /don't let it launch "general"/);
       const build = await task(parent, "plan", launching([], { agent: "build" }));
-      assert.match(build.text, /There is no agent "build"/);
+      assert.match(build.text, /Agent "build" doesn't exist/);
       assert.deepEqual(await sessions(), before);
     });
   });

@@ -128,7 +128,7 @@ describe("queue, batches and descendants", () => {
       any.map(({ status }) => status),
       ["completed", "running"],
     );
-    await assert.rejects(window.engine.clearBatch("bat-given"), /still at work/);
+    await assert.rejects(window.engine.clearBatch("bat-given"), /still running/);
     const cancelled = await window.engine.cancelBatch("bat-given");
     assert.deepEqual(
       cancelled.map(({ id, status }) => [id, status]),

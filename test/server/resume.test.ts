@@ -175,9 +175,9 @@ describe("resuming and waiting", () => {
   it("[RES-6] a task whose session is gone is not resumed: the error suggests a new task", async () => {
     const id = await completed();
     await server.fetch(`/session/${id}`, { method: "DELETE" });
-    await assert.rejects(window.engine.resume(id, "more"), /no longer exists; start a new asyncagents_task/);
+    await assert.rejects(window.engine.resume(id, "more"), /no longer exists\. Start a new asyncagents_task/);
     await until("the end of the task", () => window.engine.get(id) === undefined);
-    await assert.rejects(window.engine.resume(id, "more"), /no longer exists; start a new asyncagents_task/);
+    await assert.rejects(window.engine.resume(id, "more"), /no longer exists\. Start a new asyncagents_task/);
   });
 
   it("[RES-6] of a task that was deleted while no window remembers it the error suggests a new task as well", async () => {
@@ -187,7 +187,7 @@ describe("resuming and waiting", () => {
     await until("the end of the task", () => next.engine.get(id) === undefined);
     next.dispose();
     const stranger = await openWindow(server);
-    await assert.rejects(stranger.engine.resume(id, "more"), /start a new asyncagents_task/);
+    await assert.rejects(stranger.engine.resume(id, "more"), /[Ss]tart a new asyncagents_task/);
     stranger.dispose();
   });
 

@@ -57,12 +57,12 @@ describe("what the empty view says", () => {
 
   it("no OpenCode on this machine: where to get it, and how to say where it is", async () => {
     await open();
-    await says("OpenCode was not found", "welcome-not-found", "Set Up OpenCode");
+    await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
   });
 
   it("OpenCode missing, and then named in the settings: the view connects by itself", async () => {
     const opened = await open();
-    await says("OpenCode was not found", "welcome-not-found", "Set Up OpenCode");
+    await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
     await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });
     await opened.page
       .locator(".welcome-view", { hasText: "No background tasks" })
@@ -71,7 +71,7 @@ describe("what the empty view says", () => {
 
   it("a path that names nothing that can be run", async () => {
     await open({ settings: { "asyncagents.server.path": "/no/such/opencode" } });
-    await says("does not name an OpenCode that can be run", "welcome-bad-path", "Correct the Path");
+    await says("isn't an OpenCode executable", "welcome-bad-path", "Correct the Path");
   });
 
   it("an address at which something else answers", async () => {
@@ -101,7 +101,7 @@ describe("what the empty view says", () => {
     try {
       const url = stranger.url.replace("127.0.0.1", "0.0.0.0");
       await open({ settings: { "asyncagents.server.url": url } });
-      await says("must be one of this machine", "welcome-bad-url", "Change the Address");
+      await says("must be on this machine", "welcome-bad-url", "Change the Address");
       assert.deepEqual(stranger.received, []);
     } finally {
       stranger.close();
@@ -125,7 +125,7 @@ describe("what the empty view says", () => {
     };
     try {
       const opened = await open({ folder, env });
-      const notFound = opened.page.locator(".welcome-view", { hasText: "OpenCode was not found" });
+      const notFound = opened.page.locator(".welcome-view", { hasText: "OpenCode wasn't found" });
       await until(
         "the view",
         async () => stranger.received.length > 0 || (await notFound.isVisible()),
@@ -164,7 +164,7 @@ describe("what the empty view says", () => {
       settings: { "asyncagents.server.path": fakeServer, "asyncagents.server.startTimeout": 5 },
     });
     // The default is longer than this waits.
-    await says("could not be started", "welcome-start-timeout", "Try Again");
+    await says("didn't start", "welcome-start-timeout", "Try Again");
   });
 
   it("a server that wants a password: asked for, kept, and the tasks are there", async () => {
@@ -207,7 +207,7 @@ describe("what the empty view says", () => {
 
   it("no folder open", async () => {
     await open({ folder: null, settings: { "asyncagents.server.path": openCodeBinary() } });
-    await says("Background agents work on a folder", "welcome-no-folder", "Open Folder");
+    await says("Background agents work in a folder", "welcome-no-folder", "Open Folder");
   });
 
   it("a folder with a very long name and no git in it", async () => {

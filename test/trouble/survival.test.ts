@@ -37,7 +37,7 @@ describe("what a running task survives", () => {
   async function launch(name: string): Promise<void> {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(script([{ text: `${name} is done.`, gate: name }], `${name} `));
     await model.waitForRequest(({ step }) => step.gate === name);
   }
@@ -77,7 +77,7 @@ describe("what a running task survives", () => {
     await workbench.treeItem("Interrupted").first().click();
     await workbench
       .webviewFrame()
-      .getByText("The server stopped while the task was at work")
+      .getByText("The server stopped while the task was running")
       .first()
       .waitFor();
     assert.equal(openCodeProcesses(home).length, 1);

@@ -99,7 +99,7 @@ describe("adopting what others launched, in a real editor", () => {
 
   it("a click on the row of a subagent opens its conversation, and says how to go on", async () => {
     await show("Search the callers");
-    await workbench.webviewFrame().getByText("OpenCode's own subagent").waitFor();
+    await workbench.webviewFrame().getByText("OpenCode subagent").waitFor();
     await workbench.webviewFrame().getByText("Three places call").waitFor();
     for (const name of ["Adopt", "Fork", "Show Changes", "Copy Result", "Open in Terminal"])
       await inPanel("button", name).waitFor();
@@ -143,7 +143,7 @@ describe("adopting what others launched, in a real editor", () => {
   it("resuming one from its menu says that it is adopted with it, and can be left without harm", async () => {
     await workbench.contextMenu(row("Write the notes"), "Resume Task…");
     await workbench.quickInput.shows("Adopt and Resume: Write the notes");
-    await workbench.quickInput.shows("It becomes a task of yours");
+    await workbench.quickInput.shows("The subagent becomes your task");
     await takePictures(workbench, "adopt-resume-box");
     await workbench.quickInput.cancel();
     await row("Write the notes, at rest, general, OpenCode").waitFor();
@@ -151,7 +151,7 @@ describe("adopting what others launched, in a real editor", () => {
 
   it("one at work is followed to its end, of which its session hears once, by its own call", async () => {
     await workbench.contextMenu(row("Look around"), "Adopt Subagent");
-    await workbench.notification('"Look around" is your task now, and goes on with its work.').waitFor();
+    await workbench.notification('"Look around" is now your task and continues its work.').waitFor();
     await row("Look around, running, general, OpenCode").waitFor({ state: "detached" });
     await row("Look around, running, general").waitFor();
     await pictures("adopt-at-work");
@@ -186,7 +186,7 @@ describe("adopting what others launched, in a real editor", () => {
     await last.click({ modifiers: ["Control"] });
     assert.deepEqual(await entries(first), ["Adopt Subagent", "Copy Result", "Copy Task ID"]);
     await workbench.contextMenu(first, "Adopt Subagent");
-    await workbench.notification("2 subagents are your tasks now.").waitFor();
+    await workbench.notification("2 subagents are now your tasks.").waitFor();
     await row("Write the notes, completed, general").waitFor();
     await row("Look into the log, completed, general").waitFor();
     await workbench.contextMenu(first, "Clear from Task List");

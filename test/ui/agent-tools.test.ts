@@ -35,7 +35,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   /** Runs the command, chooses the configuration, and returns the question that follows. */
   async function ask(edit: string): Promise<Locator> {
     await workbench.runCommand(COMMAND);
-    await workbench.quickInput.shows("Which configuration?");
+    await workbench.quickInput.shows("Select a configuration");
     await workbench.quickInput.choose(edit);
     return workbench.dialog("agent tools");
   }
@@ -57,12 +57,12 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   async function hasNothingToRemove(scope: string): Promise<void> {
     await workbench.runCommand(COMMAND);
     await workbench.quickInput.choose(`Remove from ${scope}`);
-    await isTold("Nothing was changed: the agent tools are not in this configuration.");
+    await isTold("The agent tools aren't in this configuration.");
   }
 
   it("leaving the choice of the configuration, or the question, changes nothing", async () => {
     await workbench.runCommand(COMMAND);
-    await workbench.quickInput.shows("Which configuration?");
+    await workbench.quickInput.shows("Select a configuration");
     await takePictures(workbench, "agent-tools-scope");
     await workbench.quickInput.cancel();
     const question = await ask("Install for This Folder");
@@ -79,8 +79,8 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
     assert.ok(entry);
     await answer(question, "Install");
-    const message = workbench.notification(`The agent tools are in ${file}.`);
-    await message.getByText("offers them from its next start on").waitFor();
+    const message = workbench.notification(`Added the agent tools to ${file}.`);
+    await message.getByText("have them after a restart").waitFor();
     await takePictures(workbench, "agent-tools-installed");
     await message.getByRole("button", { name: "Open File" }).click();
     await workbench.tab("opencode.jsonc").waitFor();
@@ -95,7 +95,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     const installed = config();
     await workbench.runCommand(COMMAND);
     await workbench.quickInput.choose("Install for This Folder");
-    await isTold(`Nothing was changed: the agent tools are in ${file} already.`);
+    await isTold(`The agent tools are already in ${file}.`);
     assert.equal(config(), installed);
   });
 
@@ -106,7 +106,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     await answer(question, "Cancel");
     question = await ask("Remove from This Folder");
     await answer(question, "Remove");
-    await isTold(`The agent tools are no longer in ${file}.`);
+    await isTold(`Removed the agent tools from ${file}.`);
     assert.equal(config(), CONFIG);
   });
 
@@ -117,7 +117,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     await question.getByText(`Create ${userFile} with the agent tools?`).waitFor();
     await takePictures(workbench, "agent-tools-create");
     await answer(question, "Install");
-    await isTold(`The agent tools are in ${userFile}.`);
+    await isTold(`Added the agent tools to ${userFile}.`);
     assert.match(readFileSync(userFile, "utf8"), /"plugin": \[\["file:.*opencode-plugin\.js"/);
   });
 });

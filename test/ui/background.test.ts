@@ -61,9 +61,9 @@ describe("work in the background, in a real editor", function () {
   async function launch(prompts: readonly string[]): Promise<void> {
     const { quickInput } = workbench;
     await workbench.runCommand("Async Agents: Launch Batch");
-    await quickInput.shows("One prompt for each task");
+    await quickInput.shows("One prompt per task");
     await quickInput.enter(prompts.join(" | "));
-    await quickInput.shows("Each prompt goes to each of the agents chosen");
+    await quickInput.shows("Each prompt is sent to each selected agent");
     await quickInput.shows("1 Selected");
     await quickInput.widget.getByRole("button", { name: "OK" }).click();
     for (const prompt of prompts) await workbench.treeItem(prompt).first().waitFor({ timeout: 60_000 });
@@ -135,10 +135,10 @@ describe("work in the background, in a real editor", function () {
     process.kill(daemon, "SIGSTOP");
     try {
       await workbench.runCommand("Async Agents: Refresh");
-      const trouble = workbench.notification("does not answer");
+      const trouble = workbench.notification("isn't responding");
       await trouble.waitFor({ timeout: 60_000 });
       await workbench.page
-        .locator(".part.sidebar", { hasText: "The background process of Async Agents does not answer" })
+        .locator(".part.sidebar", { hasText: "The background process of Async Agents isn't responding" })
         .waitFor();
       await takePictures(workbench, "background-daemon-silent");
       await takeHighContrastPicture(workbench, "background-daemon-silent");
@@ -163,7 +163,7 @@ describe("work in the background, in a real editor", function () {
     for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /running/);
 
     await workbench.runCommand("Async Agents: Stop Background Work");
-    await workbench.quickInput.shows("In which folders is the work to stop?");
+    await workbench.quickInput.shows("Select the folders whose work to stop");
     const { items, widget } = workbench.quickInput;
     assert.equal(await items.count(), 1);
     assert.match(await items.innerText(), /2 tasks, the oldest for .* open in 1 window · \d+ MB/);
@@ -172,15 +172,15 @@ describe("work in the background, in a real editor", function () {
     await items.first().click();
     await workbench.quickInput.press("Enter");
     await widget.waitFor({ state: "hidden" });
-    const question = workbench.dialog("Stop the work in");
-    await question.getByText("2 tasks are cancelled").waitFor();
+    const question = workbench.dialog("Stop work in");
+    await question.getByText("stops the agents of 2 tasks").waitFor();
     await takePictures(workbench, "background-stop-confirm");
     await takeHighContrastPicture(workbench, "background-stop-confirm");
-    await question.getByRole("button", { name: "Stop the Work" }).click();
+    await question.getByRole("button", { name: "Stop Work" }).click();
     for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /cancelled/);
 
     await workbench.runCommand("Async Agents: Stop Background Work");
-    await workbench.notification("Nothing works in the background.").waitFor();
+    await workbench.notification("No background work is running.").waitFor();
   });
 
   it("[BKG-8] the log of the daemon is shown at its end", async () => {
@@ -213,7 +213,7 @@ describe("work that is not to outlive the window, in a real editor", () => {
     this.timeout(180_000);
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Write chapter 1");
     const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
     const [daemon = 0, server] = [state.daemonPid(), state.server()];

@@ -65,16 +65,16 @@ describe("ceilings in a real editor", () => {
   it("warns of a task that nearly used its ceiling, and shows it in row, panel and status bar", async () => {
     const steps = [STEP, STEP, { ...STEP, gate: "third" }, { text: "Never.", gate: "never" }];
     const { id } = await launch("Find the slow query", steps);
-    const warning = workbench.notification("has used 80 % of its ceiling: $0.80 of $1.00");
+    const warning = workbench.notification("has used 80% of its limit: $0.80 of $1.00");
     await warning.waitFor();
-    const row = workbench.treeItem("Find the slow query").filter({ hasText: "80 % of its ceiling" });
+    const row = workbench.treeItem("Find the slow query").filter({ hasText: "80% of its limit" });
     await row.waitFor();
-    assert.match((await row.getAttribute("aria-label")) ?? "", /80 % of its ceiling/);
+    assert.match((await row.getAttribute("aria-label")) ?? "", /80% of its limit/);
     await takePictures(workbench, "budget-warning");
     await takeHighContrastPicture(workbench, "budget-warning");
 
     await warning.getByRole("button", { name: "Show Output" }).click();
-    await workbench.webviewFrame().getByText("80 % of its ceiling").waitFor();
+    await workbench.webviewFrame().getByText("80% of its limit").waitFor();
     await takePictures(workbench, "budget-panel");
     await takeHighContrastPicture(workbench, "budget-panel");
 
@@ -91,9 +91,9 @@ describe("ceilings in a real editor", () => {
 
     model.release("third");
     await failed(id);
-    const end = "Stopped at its ceiling of $1.00.";
+    const end = "Stopped at its limit of $1.00.";
     await workbench.webviewFrame().getByText(end).first().waitFor();
-    await workbench.treeItem("Find the slow query").filter({ hasNotText: "of its ceiling" }).waitFor();
+    await workbench.treeItem("Find the slow query").filter({ hasNotText: "of its limit" }).waitFor();
     await takePictures(workbench, "budget-stopped");
   });
 
@@ -101,14 +101,14 @@ describe("ceilings in a real editor", () => {
     await workbench.runCommand("View: Close All Editors");
     const { id } = await launch("Read every file", [STEP, STEP, STEP, { text: "Never.", gate: "never" }]);
     await failed(id);
-    const error = workbench.notification('Task "Read every file" failed: Stopped at its ceiling of $1.00.');
+    const error = workbench.notification('Task "Read every file" failed: Stopped at its limit of $1.00.');
     await error.waitFor();
     await takePictures(workbench, "budget-failed");
     await workbench.hoverRow(workbench.treeItem("Read every file"));
     await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
     await workbench.screenshot("budget-stopped-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
-    await error.getByRole("button", { name: "Change Ceiling" }).waitFor();
+    await error.getByRole("button", { name: "Change Limit" }).waitFor();
   });
 
   it("tells the person once of a batch that was stopped, though an agent launched it", async () => {
@@ -123,7 +123,7 @@ describe("ceilings in a real editor", () => {
     ];
     model.release("batch");
     for (const { id } of tasks) await failed(id);
-    const told = workbench.notification("failed: Stopped as its batch reached its ceiling of $0.70.");
+    const told = workbench.notification("failed: Stopped because its batch reached its limit of $0.70.");
     await told.first().waitFor();
     await takePictures(workbench, "budget-batch-stopped");
     assert.equal(await told.count(), 1);
@@ -134,7 +134,7 @@ describe("ceilings in a real editor", () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     const { id } = await launch("Compare the indexes", [STEP, STEP, { ...STEP, gate: "setting" }]);
     const warning = workbench.notification('Task "Compare the indexes" has used 80 %');
-    await warning.getByRole("button", { name: "Change Ceiling" }).click();
+    await warning.getByRole("button", { name: "Change Limit" }).click();
     await workbench.page.locator(".settings-editor", { hasText: "Task Cost" }).waitFor();
     await takePictures(workbench, "budget-setting");
     await workbench.runCommand("View: Close All Editors");
@@ -149,7 +149,7 @@ describe("ceilings in a real editor", () => {
     const before = launcher.engine.list(parent).length;
     await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Retry Task");
     const refusal =
-      "The ceiling asyncagents.budget.taskCost is 0, which would stop every task at once; leave it empty";
+      "The limit asyncagents.budget.taskCost is 0, which would stop every task immediately. Clear it";
     await workbench.notification(refusal).waitFor();
     assert.equal(launcher.engine.list(parent).length, before);
   });

@@ -116,7 +116,7 @@ describe("changes and terminals in a real editor", () => {
   async function launch(prompt: string): Promise<void> {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(prompt);
     await workbench.treeItem(prompt).waitFor();
   }
@@ -197,7 +197,7 @@ describe("changes and terminals in a real editor", () => {
 
   it("shows one changed file in a plain diff editor", async () => {
     await workbench.runCommand("Async Agents: Show Changes");
-    await workbench.quickInput.shows("Which task?");
+    await workbench.quickInput.shows("Select a task");
     await workbench.quickInput.choose(ONE_FILE);
     await workbench.tab(`NOTE.md (Changes: ${ONE_FILE})`).waitFor();
     await workbench.page.locator(".monaco-diff-editor").getByText("Done.").first().waitFor();
@@ -206,7 +206,7 @@ describe("changes and terminals in a real editor", () => {
 
   it("says of a task that changed nothing that it changed nothing", async () => {
     await workbench.contextMenu(workbench.treeItem(NOTHING), "Show Changes");
-    await workbench.notification(`"${NOTHING}" changed no files.`).waitFor();
+    await workbench.notification(`"${NOTHING}" didn't change any files.`).waitFor();
     await workbench.screenshot("changes-none-dark");
     await workbench.runCommand("Notifications: Clear All Notifications");
   });

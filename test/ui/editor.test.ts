@@ -11,9 +11,9 @@ import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-const AGENT = "Which agent is to do it?";
-const OPTIONS = "Change what you like, then launch.";
-const TEMPLATES = "Begin with a template or a recent prompt";
+const AGENT = "Select an agent";
+const OPTIONS = "Change the options, then launch.";
+const TEMPLATES = "Use a template or a recent prompt";
 // In a language for which no server is started.
 const SOURCE = `def login(user):
     token = issue(user)
@@ -95,7 +95,7 @@ describe("launching from the editor, the explorer and source control", () => {
   async function chooseAgent(agent = "general"): Promise<void> {
     await workbench.quickInput.shows(AGENT);
     await workbench.quickInput.choose(agent);
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
   }
 
   describe("the editor", () => {
@@ -112,7 +112,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await takePictures(workbench, "editor-agent");
       await chooseAgent();
       await workbench.quickInput.shows("Launch on login.py:1-3: Prompt for general");
-      await workbench.quickInput.shows("It gets login.py:1-3 with this prompt.");
+      await workbench.quickInput.shows("It is sent with login.py:1-3.");
       await workbench.quickInput.write("Make it faster.");
       await takePictures(workbench, "editor-prompt");
       await workbench.quickInput.press("Enter");
@@ -143,7 +143,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await option("With login.py:1-3, on").click();
       await option("Without login.py:1-3, off").waitFor();
       await button("Back").click();
-      await workbench.quickInput.shows("with this prompt alone");
+      await workbench.quickInput.shows("sees only this prompt");
       assert.equal(await typed(), "Only this.");
       await workbench.quickInput.press("Enter");
       assert.equal(await told("Only this."), "Only this.");
@@ -156,7 +156,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await keys("Home", "Shift+End");
       await workbench.pressAfterCtrlK("a", "s");
       await chooseAgent();
-      await workbench.quickInput.shows("It is not saved: its text goes into the prompt.");
+      await workbench.quickInput.shows("Not saved; its text is included in the prompt.");
       await workbench.quickInput.write("Finish this.");
       await button("Write in an Editor").click();
       await workbench.page.locator(".codelens-decoration", { hasText: "with login.py:8" }).waitFor();
@@ -231,7 +231,9 @@ describe("launching from the editor, the explorer and source control", () => {
 
     it("a binary file is refused in a sentence that names it", async () => {
       await workbench.contextMenu(row("data.bin"), "Launch Agent on File or Folder…");
-      const refusal = workbench.notification("“data.bin” is a binary file; choose texts, pictures or PDFs.");
+      const refusal = workbench.notification(
+        '"data.bin" is a binary file. Select text files, images or PDFs.',
+      );
       await refusal.locator(".codicon-warning").waitFor();
       await takePictures(workbench, "editor-binary");
       await workbench.runCommand("Notifications: Clear All Notifications");
@@ -301,12 +303,12 @@ describe("launching from the editor, the explorer and source control", () => {
       await button("Templates and Recent Prompts").click();
       await workbench.quickInput.shows(TEMPLATES);
       await option("Explain, for newcomers").waitFor();
-      await option("Number, is no template").waitFor();
+      await option("Number, isn't a template").waitFor();
       await takePictures(workbench, "templates");
       await takeHighContrastPicture(workbench, "templates");
       await option("Branch").click();
       await workbench.quickInput.shows(
-        "The template “Branch” has unknown variables: ${branch}. There are ${selection}, ${file}, ${problem};",
+        'The template "Branch" has unknown variables: ${branch}. Available variables: ${selection}, ${file}, ${problem}.',
       );
       assert.equal(await typed(), "Please.");
       await takePictures(workbench, "templates-unknown");
@@ -318,7 +320,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await line("def logout").click();
       await openTemplates();
       await option("Explain").click();
-      await workbench.quickInput.shows("wants what is selected; select some text in the editor");
+      await workbench.quickInput.shows("needs a selection. Select some text in the editor");
       await workbench.quickInput.cancel();
       await line("def logout").click();
       await keys("Home", "Shift+End");
@@ -346,7 +348,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await find("Make it faster.");
       await option("Make it faster.").hover();
       await option("Make it faster.").getByRole("button", { name: "Save as Template" }).click();
-      await workbench.quickInput.shows("How is it to be called?");
+      await workbench.quickInput.shows("Enter a name for the template.");
       await workbench.quickInput.enter("Speed");
       await workbench.quickInput.shows(TEMPLATES);
       await takePictures(workbench, "templates-recent");

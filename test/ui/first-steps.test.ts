@@ -59,7 +59,7 @@ describe("the first steps in a real editor", () => {
         "asyncagents.maxDepth": 2,
       },
       shows: ({ page }) =>
-        page.locator(".welcome-view", { hasText: "OpenCode was not found" }).waitFor({ timeout: 60_000 }),
+        page.locator(".welcome-view", { hasText: "OpenCode wasn't found" }).waitFor({ timeout: 60_000 }),
     });
   });
 
@@ -69,8 +69,8 @@ describe("the first steps in a real editor", () => {
   const isTicked = (title: string): Promise<void> => step(title).locator(".codicon.complete").waitFor();
 
   async function setUpOpenCode(): Promise<void> {
-    await welcome("not found").getByRole("button", { name: "Set Up OpenCode" }).click();
-    await workbench.quickInput.shows("OpenCode was not found");
+    await welcome("wasn't found").getByRole("button", { name: "Set Up OpenCode" }).click();
+    await workbench.quickInput.shows("OpenCode wasn't found");
   }
 
   async function showWalkthrough(): Promise<void> {
@@ -83,20 +83,20 @@ describe("the first steps in a real editor", () => {
     await setUpOpenCode();
     for (const way of [
       "Install in a Terminal",
-      "Copy the Command",
-      "Read How",
-      "Choose the Executable",
-      "Look Again",
+      "Copy Install Command",
+      "Open the Installation Guide",
+      "Select Executable",
+      "Search Again",
     ])
       await workbench.quickInput.items.filter({ hasText: way }).waitFor();
     await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
   });
 
   it("[EXT-1] looking again in vain says so, and leads to the same help", async () => {
-    await welcome("not found").locator("a", { hasText: "try again" }).click();
-    const told = workbench.notification("OpenCode was not found on PATH");
+    await welcome("wasn't found").locator("a", { hasText: "try again" }).click();
+    const told = workbench.notification("OpenCode wasn't found on PATH");
     await told.getByRole("button", { name: "Set Up OpenCode" }).click();
-    await workbench.quickInput.shows("OpenCode was not found");
+    await workbench.quickInput.shows("OpenCode wasn't found");
   });
 
   it("the command is written into a terminal and left to the person to run", async () => {
@@ -108,17 +108,17 @@ describe("the first steps in a real editor", () => {
     await told.waitFor();
     await takePictures(workbench, "first-steps-install");
     assert.doesNotMatch(await rows.innerText(), /bash\s*\n.*\S/);
-    await told.getByRole("button", { name: "Look Again" }).click();
-    await workbench.quickInput.shows("OpenCode was not found");
+    await told.getByRole("button", { name: "Search Again" }).click();
+    await workbench.quickInput.shows("OpenCode wasn't found");
   });
 
   it("[EXT-1] an executable that is chosen is connected to, and the message says which", async () => {
     await setUpOpenCode();
-    await workbench.quickInput.choose("Choose the Executable");
-    await workbench.quickInput.shows("OpenCode's Executable");
+    await workbench.quickInput.choose("Select Executable");
+    await workbench.quickInput.shows("OpenCode Executable");
     await workbench.quickInput.type(openCodeBinary());
     await workbench.quickInput.items.filter({ hasText: "opencode" }).waitFor();
-    await workbench.quickInput.widget.getByRole("button", { name: "Use This" }).click();
+    await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
     const told = workbench.notification("is connected:");
     await told.waitFor({ timeout: 60_000 });
     await told.filter({ hasText: openCodeBinary() }).waitFor();
@@ -137,7 +137,7 @@ describe("the first steps in a real editor", () => {
   it("[EXT-3] the first task is launched from there, and its row has the focus", async () => {
     await welcome("No background tasks").getByRole("button", { name: "Launch Task" }).click();
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.type(PROMPT);
     await takeAllPictures(workbench, "walkthrough-launch", { ...QUICK_INPUT, height: 128 });
     await workbench.quickInput.accept();
@@ -167,7 +167,7 @@ describe("the first steps in a real editor", () => {
   it("[FLT-2] the last one is ticked once an agent launched a task; a row is open when the first comes below it", async () => {
     await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Share the work among agents.");
     for (const description of HANDED_OUT) await workbench.treeItem(description).waitFor({ timeout: 30_000 });
     await isTicked("Let agents launch agents");

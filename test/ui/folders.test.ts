@@ -66,11 +66,11 @@ describe("a workspace of several folders in a real editor", () => {
 
   it("the flow says which folder it is for, and another one can be chosen, which is then connected to the same server", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
-    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.quickInput.shows("Select an agent");
     await workbench.quickInput.shows("Launch Task: Agent — api");
     await takePictures(workbench, "folders-launch-agent");
-    await workbench.quickInput.choose("Another Folder…");
-    await workbench.quickInput.shows("In which folder is the agent to work?");
+    await workbench.quickInput.choose("Select Folder…");
+    await workbench.quickInput.shows("Select the folder to work in");
     await takePictures(workbench, "folders-launch-folder");
     await workbench.quickInput.choose("web");
     await workbench.quickInput.widget
@@ -86,7 +86,7 @@ describe("a workspace of several folders in a real editor", () => {
   });
 
   it("rows stand below their folder, and a folder says what goes on in it", async () => {
-    await says("web", /1 at work/);
+    await says("web", /1 running/);
     assert.equal(await workbench.treeItem("Watch the bundle").getAttribute("aria-level"), "2");
     await workbench.contextMenu(row("api"), "Launch Task…");
     await workbench.quickInput.shows("Launch Task: Agent — api");
@@ -121,7 +121,7 @@ describe("a workspace of several folders in a real editor", () => {
   it("a file goes by its whole path, which an agent finds from any folder", async () => {
     await workbench.runCommand("Async Agents: Launch Agent on File");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — web`);
-    await workbench.quickInput.choose("Another Folder…");
+    await workbench.quickInput.choose("Select Folder…");
     await workbench.quickInput.choose("api");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — api`);
     await workbench.quickInput.choose("general");
@@ -163,7 +163,7 @@ describe("a workspace of several folders in a real editor", () => {
 
   it("stopping the server of a folder counts the agents of the other folders that it serves, and can be left", async () => {
     await workbench.contextMenu(row("docs"), "Stop OpenCode Server");
-    const question = workbench.dialog("One agent is still at work. It ends with the server.");
+    const question = workbench.dialog("1 agent is still running. It stops with the server.");
     await question.waitFor();
     await takePictures(workbench, "folders-stop-server");
     await takeHighContrastPicture(workbench, "folders-stop-server");
@@ -171,12 +171,12 @@ describe("a workspace of several folders in a real editor", () => {
     await question.waitFor({ state: "detached" });
     assert.equal(servers(), 1);
     await says("docs", /no tasks/);
-    await says("web", /1 at work/);
+    await says("web", /1 running/);
   });
 
   it("a folder that is taken out while a task works: the person is told, and can take it back", async () => {
     await removeFolder("web");
-    const notification = workbench.notification("A task still works in web");
+    const notification = workbench.notification("A task is still running in web");
     await notification.waitFor();
     await row("web").waitFor({ state: "detached" });
     await workbench.treeItem("Watch the bundle").waitFor({ state: "detached" });
@@ -184,14 +184,14 @@ describe("a workspace of several folders in a real editor", () => {
     await notification.getByRole("button", { name: "Add the Folder Again" }).click();
     // What it is doing is told with its next step.
     await workbench.treeItem("Watch the bundle").waitFor({ timeout: 30_000 });
-    await says("web", /1 at work/);
+    await says("web", /1 running/);
   });
 
   it("or have its tasks cancelled", async () => {
     await removeFolder("web");
     await workbench
-      .notification("A task still works in web")
-      .getByRole("button", { name: "Cancel the Task" })
+      .notification("A task is still running in web")
+      .getByRole("button", { name: "Cancel Task" })
       .click();
     const request = model.requests.find(({ step }) => step.gate === "watch");
     await until("the task to stop", () => request?.aborted ?? false, 30_000);

@@ -88,7 +88,7 @@ describe("forking in a real editor", () => {
     await workbench.runCommand("Async Agents: Fork Conversation");
     await workbench.quickInput.items.filter({ hasText: "active session" }).waitFor();
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
   }
 
   /** To the review of a fork of the active session. */
@@ -119,7 +119,7 @@ describe("forking in a real editor", () => {
     await askToFork();
     await takePictures(workbench, "fork-prompt");
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("Say what the task is to do.");
+    await workbench.quickInput.shows("Enter a prompt.");
     process.kill(server.pid, "SIGSTOP");
     try {
       await workbench.quickInput.enter("Write down what slows the login.");
@@ -132,7 +132,7 @@ describe("forking in a real editor", () => {
       .filter({ hasText: /about 3,\d00 of 2\d,000 tokens/ })
       .waitFor();
     await option("Token Limit…, 100,000").waitFor();
-    await option("Start from a Message…, the beginning").waitFor();
+    await option("Select First Message…, start of the conversation").waitFor();
     await option("Agent…, general").waitFor();
     await takePictures(workbench, "fork-review");
     await workbench.quickInput.cancel();
@@ -140,7 +140,7 @@ describe("forking in a real editor", () => {
 
   it("the text that the agent will see opens as a document, and the review comes back", async () => {
     await reviewFork("Write down what slows the login.");
-    await option("Show What the Agent Will See").click();
+    await option("Preview What the Agent Sees").click();
     await workbench.tab(`Fork of ${TITLE}.md`).waitFor();
     await launch(ALL_KEPT).waitFor();
     await workbench.page.locator(".view-line", { hasText: `User: ${QUESTIONS[0]}` }).waitFor();
@@ -156,21 +156,21 @@ describe("forking in a real editor", () => {
     const { quickInput } = workbench;
     await reviewFork("Write down what slows the login.");
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("How many tokens");
+    await workbench.quickInput.shows("Enter the most tokens");
     await quickInput.enter("1.5");
-    await quickInput.shows("Write a whole number greater than 0.");
+    await quickInput.shows("Enter a whole number greater than 0.");
     await takePictures(workbench, "fork-limit");
     await quickInput.enter("2,000");
     await launch(`${SOME_KEPT} · about 1,500 of 25,000 tokens · 3 tool results shortened`).waitFor();
     await takePictures(workbench, "fork-review-cut");
-    await option("Start from a Message…").click();
-    await quickInput.shows("Messages before it are left out.");
+    await option("Select First Message…").click();
+    await quickInput.shows("Messages before it are omitted.");
     await takePictures(workbench, "fork-start");
     await quickInput.choose(QUESTIONS[6] ?? "");
     await launch("Keeps all 6 messages").waitFor();
     await option(`Start from a Message…, ${QUESTIONS[6]}`).waitFor();
     await option("Agent…").click();
-    await quickInput.shows("Which agent is to do it?");
+    await quickInput.shows("Select an agent");
     await quickInput.choose("build");
     await option("Agent…, build").waitFor();
     await launch("Keeps all 6 messages").waitFor();
@@ -183,7 +183,7 @@ describe("forking in a real editor", () => {
     const before = await sessionCount();
     await reviewFork("Write down");
     await quickInput.widget.getByRole("button", { name: "Back" }).click();
-    await quickInput.shows("What is the task to do?");
+    await quickInput.shows("Enter a prompt.");
     await quickInput.write(" the causes.");
     assert.equal(await quickInput.widget.locator("input").inputValue(), "Write down the causes.");
     await takePictures(workbench, "fork-back");
@@ -201,7 +201,7 @@ describe("forking in a real editor", () => {
     const prompt = "Write a plan for the changes.";
     await reviewFork(prompt);
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("How many tokens");
+    await workbench.quickInput.shows("Enter the most tokens");
     await workbench.quickInput.enter("2000");
     await launch(SOME_KEPT).waitFor();
     await launch("Keeps").click();
@@ -218,7 +218,7 @@ describe("forking in a real editor", () => {
     const prompt = "Repeat the measurement";
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(`${first}.`);
     const row = workbench.treeItem(first);
     await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
@@ -230,13 +230,13 @@ describe("forking in a real editor", () => {
     await takePictures(workbench, "fork-menu");
     await workbench.closeMenu();
     await workbench.contextMenu(row, "Resume Task…");
-    await workbench.quickInput.shows("What is it to do next?");
+    await workbench.quickInput.shows("Enter a follow-up.");
     await workbench.quickInput.enter("And once more.");
     await row.filter({ hasText: "(resumed)" }).waitFor();
     await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
 
     await workbench.contextMenu(row, "Fork Conversation…");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(`${prompt}.`);
     await launch("Keeps all 4 messages · about").waitFor();
     await launch("Keeps").click();
@@ -258,12 +258,12 @@ describe("forking in a real editor", () => {
     await frame.getByText("Inherited prompt").first().waitFor();
     await takePictures(workbench, "panel-forked");
     await frame.getByRole("button", { name: "Fork" }).click();
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Draw the results as a chart.");
     await launch("Keeps all 6 messages").waitFor();
     await launch("Keeps").click();
     await forkedRow("Draw the results");
-    await frame.getByPlaceholder("Carry on with this task").fill("And as a table.");
+    await frame.getByPlaceholder("Enter a follow-up…").fill("And as a table.");
     await frame.getByRole("button", { name: "Resume" }).click();
     await frame.getByText("Done: And as a table.").waitFor();
     await forkedRow("Repeat the measurement", "RF");
@@ -278,17 +278,17 @@ describe("forking in a real editor", () => {
     await quickInput.press("Enter");
     await quickInput.items.filter({ hasText: "active session" }).waitFor();
     await quickInput.press("Enter");
-    await quickInput.shows("What is the task to do?");
+    await quickInput.shows("Enter a prompt.");
     await quickInput.write("Sum up");
     await quickInput.press("Enter");
     await launch(ALL_KEPT).waitFor();
     await quickInput.press("Control+Alt+Minus");
-    await quickInput.shows("What is the task to do?");
+    await quickInput.shows("Enter a prompt.");
     await quickInput.write(" the login.");
     await quickInput.press("Enter");
     await launch(ALL_KEPT).waitFor();
     await quickInput.press("ArrowDown", "ArrowDown", "Enter");
-    await quickInput.shows("How many tokens");
+    await quickInput.shows("Enter the most tokens");
     await quickInput.write("2000");
     await quickInput.press("Enter");
     await option("Token Limit…, 2,000").waitFor();
@@ -313,7 +313,7 @@ describe("forking in a real editor", () => {
     await refusal.waitFor();
     assert.equal(await sessionCount(), before);
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("How many tokens");
+    await workbench.quickInput.shows("Enter the most tokens");
     await quickInput.enter("100000");
     await launch(ALL_KEPT).waitFor();
     await launch("Keeps").click();

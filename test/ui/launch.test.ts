@@ -10,10 +10,10 @@ import { takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-const AGENT = "Which agent is to do it?";
-const PROMPT = "What is the task to do?";
-const OPTIONS = "Change what you like, then launch.";
-const AGENTS = "Each prompt goes to each of the agents chosen";
+const AGENT = "Select an agent";
+const PROMPT = "Enter a prompt.";
+const OPTIONS = "Change the options, then launch.";
+const AGENTS = "Each prompt is sent to each selected agent";
 // In a language for which no server is started.
 const SOURCE = "def login():\n    return wait()\n";
 
@@ -109,7 +109,7 @@ describe("launching in a real editor", () => {
       await inBox("Enter");
       await workbench.quickInput.shows(PROMPT);
       await inBox("Space", "Enter");
-      await workbench.quickInput.shows("Say what the task is to do.");
+      await workbench.quickInput.shows("Enter a prompt.");
       await workbench.screenshot("launch-blank-dark");
       await workbench.quickInput.cancel();
     });
@@ -140,7 +140,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.cancel();
       await askForPrompt();
       assert.equal(await typed(), "Tidy up");
-      await workbench.quickInput.shows("Your last text is still here");
+      await workbench.quickInput.shows("Your last text was kept");
       await workbench.screenshot("launch-draft-dark");
       await workbench.quickInput.write(" the code.");
       assert.equal(await sessionCount(), before);
@@ -158,8 +158,8 @@ describe("launching in a real editor", () => {
       await askForPrompt();
       await workbench.quickInput.write("Use the other model.");
       await button("Options").click();
-      await option("Model…, The agent's own, or the default").click();
-      await workbench.quickInput.shows("Which model is to be used?");
+      await option("Model…, The agent's own model, or the default").click();
+      await workbench.quickInput.shows("Select a model");
       await option("fake/m2, Fake M2 · 200K tokens").waitFor();
       await workbench.screenshot("launch-model-dark");
       await button("Back").click();
@@ -269,13 +269,13 @@ describe("launching in a real editor", () => {
       await server.kill();
       await workbench.page.getByText("The connection was lost").waitFor();
       await inBox("Enter");
-      await workbench.quickInput.shows("No OpenCode server answers");
+      await workbench.quickInput.shows("No OpenCode server responds");
       assert.equal(await typed(), "Survive the crash.");
       await workbench.screenshot("launch-problem-dark");
       await button("Write in an Editor").click();
       await promptEditor();
       await keys("Control+Enter");
-      await workbench.notification("No OpenCode server answers").waitFor();
+      await workbench.notification("No OpenCode server responds").waitFor();
       await workbench.screenshot("prompt-editor-problem-dark");
       await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).waitFor();
       await server.restart();
@@ -291,7 +291,7 @@ describe("launching in a real editor", () => {
       await button("Write in an Editor").click();
       await promptEditor();
       await keys("Control+Enter");
-      const refusal = workbench.notification("Write what the task is to do");
+      const refusal = workbench.notification("Write a prompt");
       await refusal.locator(".codicon-warning").waitFor();
       await workbench.screenshot("prompt-editor-blank-dark");
       await workbench.runCommand("Notifications: Clear All Notifications");
@@ -346,10 +346,10 @@ describe("launching in a real editor", () => {
   describe("batches", () => {
     it("[BAT-1] each section of a text is a task for each agent, and their number is known before", async () => {
       await workbench.runCommand("Async Agents: Launch Batch");
-      await workbench.quickInput.shows("One prompt for each task");
+      await workbench.quickInput.shows("One prompt per task");
       await workbench.quickInput.type("|");
       await inBox("Enter");
-      await workbench.quickInput.shows("Say what the task is to do.");
+      await workbench.quickInput.shows("Enter a prompt.");
       await workbench.quickInput.type("Batch the first | Batch the second");
       await workbench.screenshot("batch-prompts-dark");
       await button("Write in an Editor").click();
@@ -376,13 +376,13 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.enter("Check this | Check that");
       await workbench.quickInput.shows(AGENTS);
       await inBox("Control+Alt+Minus");
-      await workbench.quickInput.shows("One prompt for each task");
+      await workbench.quickInput.shows("One prompt per task");
       assert.equal(await typed(), "Check this | Check that");
       await inBox("Enter");
       await workbench.quickInput.shows(AGENTS);
       await workbench.quickInput.cancel();
       await workbench.runCommand("Async Agents: Launch Batch");
-      await workbench.quickInput.shows("Your last text is still here");
+      await workbench.quickInput.shows("Your last text was kept");
       assert.equal(await typed(), "Check this | Check that");
       await workbench.quickInput.type("");
       await workbench.quickInput.cancel();
@@ -409,16 +409,16 @@ describe("launching in a real editor", () => {
   describe("elsewhere", () => {
     it("a follow-up is written in an editor too", async () => {
       await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume Task…");
-      await workbench.quickInput.shows("What is it to do next?");
+      await workbench.quickInput.shows("Enter a follow-up.");
       await workbench.quickInput.write("And a third one.");
       await workbench.quickInput.cancel();
       await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume Task…");
-      await workbench.quickInput.shows("Your last text is still here");
+      await workbench.quickInput.shows("Your last text was kept");
       assert.equal(await typed(), "And a third one.");
       await workbench.screenshot("resume-prompt-dark");
       await button("Write in an Editor").click();
       await promptEditor();
-      await lens("Resume “Write two lines.” (Ctrl+Enter)").waitFor();
+      await lens('Resume "Write two lines." (Ctrl+Enter)').waitFor();
       await workbench.write("\nAnd a fourth.");
       await workbench.screenshot("resume-editor-dark");
       await keys("Control+Enter");

@@ -65,12 +65,12 @@ describe("the main job in a real editor", () => {
 
   it("[EXT-3] a task is launched from the palette: agent, prompt, done", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
-    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.quickInput.shows("Select an agent");
     await workbench.screenshot("launch-agent-dark");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("Say what the task is to do.");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.screenshot("launch-prompt-validation-dark");
     await workbench.quickInput.enter("Find out why the tests are slow, and report.");
   });
@@ -125,7 +125,7 @@ describe("the main job in a real editor", () => {
         !entries.includes("Cancel Task"),
     );
     await workbench.contextMenu(item, "Resume Task…");
-    await workbench.quickInput.shows("What is it to do next?");
+    await workbench.quickInput.shows("Enter a follow-up.");
     await workbench.quickInput.enter("And why is that?");
     await item.filter({ hasText: "(resumed)" }).waitFor();
     await until("the badge", async () => (await workbench.badges(item)).includes("R"));
@@ -136,7 +136,7 @@ describe("the main job in a real editor", () => {
   it("a failed task says why and can be retried", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Count the files.");
     const item = workbench.treeItem("Count the files");
     await item.and(workbench.page.locator('[aria-selected="true"]')).waitFor();
@@ -152,15 +152,15 @@ describe("the main job in a real editor", () => {
   it("the buttons of the view's title work while a row has the focus", async () => {
     await workbench.clickRow(workbench.treeItem("Count the files"));
     await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Launch Task"]').click();
-    await workbench.quickInput.shows("Which agent is to do it?");
+    await workbench.quickInput.shows("Select an agent");
     await workbench.quickInput.cancel();
   });
 
   it("[BAT-1] a batch is launched from the palette, one task for each prompt, and cancelled as one", async () => {
     await workbench.runCommand("Async Agents: Launch Batch");
-    await workbench.quickInput.shows("One prompt for each task");
+    await workbench.quickInput.shows("One prompt per task");
     await workbench.quickInput.enter("Review the parser | Review the printer");
-    await workbench.quickInput.shows("Each prompt goes to each of the agents chosen");
+    await workbench.quickInput.shows("Each prompt is sent to each selected agent");
     await workbench.screenshot("launch-batch-dark");
     await workbench.quickInput.accept();
     for (const name of ["Review the parser", "Review the printer"])

@@ -226,7 +226,7 @@ describe("the output panel in a real editor", () => {
   async function launch(prompt: string, settled = workbench.treeItem(prompt)): Promise<void> {
     await workbench.runCommand("Async Agents: Launch Task…");
     await workbench.quickInput.choose("build");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(prompt);
     await settled.first().waitFor();
     await show(prompt);
@@ -278,7 +278,7 @@ describe("the output panel in a real editor", () => {
     await frame.getByRole("heading", { name: "The timeout was too short" }).first().waitFor();
     await look("streaming");
     await launch("And then");
-    await frame.locator(".activity", { hasText: "Queued: starts when another task ends" }).waitFor();
+    await frame.locator(".activity", { hasText: "Queued; starts when another task ends" }).waitFor();
     await look("queued");
     // Rows move once tasks end.
     await show("Raise the timeout");
@@ -298,9 +298,9 @@ describe("the output panel in a real editor", () => {
   it("opens a file that the answer names, at its line, and no file outside of the workspace", async () => {
     const file = (name: string): Locator => frame.getByRole("button", { name, exact: true }).last();
     for (const [name, note] of [
-      ["src/nowhere.ts", "src/nowhere.ts was not found in this workspace."],
-      ["src/link.ts", "src/link.ts was not found in this workspace."],
-      ["../outside.ts", "../outside.ts is not in this workspace"],
+      ["src/nowhere.ts", "src/nowhere.ts wasn't found in this workspace."],
+      ["src/link.ts", "src/link.ts wasn't found in this workspace."],
+      ["../outside.ts", "../outside.ts isn't in this workspace"],
     ] as const) {
       await file(name).click();
       await frame.locator(".toast", { hasText: note }).waitFor();
@@ -406,7 +406,9 @@ describe("the output panel in a real editor", () => {
   it("takes a rejection with a message, and the agent goes on another way", async () => {
     await show("Publish the branch");
     await button("Reject with Message…").click();
-    await frame.getByRole("textbox", { name: "What is it to do instead?" }).fill("Leave it for now.");
+    await frame
+      .getByRole("textbox", { name: "Enter what the agent should do instead" })
+      .fill("Leave it for now.");
     await look("rejecting");
     await button("Reject and Send").click();
     await frame.getByText("Then I leave it.").waitFor();
@@ -437,7 +439,7 @@ describe("the output panel in a real editor", () => {
     await frame.getByText("Carried on.").waitFor();
     await ended("Completed");
     await button("Fork").click();
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("And then, from there");
     await workbench.quickInput.widget.getByRole("option", { name: "Launch, Keeps" }).click();
     await show("And then, from there");

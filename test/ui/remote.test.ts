@@ -48,7 +48,7 @@ describe("a folder on another machine, in a real editor", function () {
     for (const prompt of ["Count the files", "Count the lines"]) {
       await workbench.runCommand("Async Agents: Launch Task");
       await workbench.quickInput.choose("general");
-      await workbench.quickInput.shows("What is the task to do?");
+      await workbench.quickInput.shows("Enter a prompt.");
       await workbench.quickInput.enter(prompt);
       await workbench.treeItem(prompt).first().waitFor();
     }

@@ -84,7 +84,7 @@ describe("requests of agents in a real editor", () => {
 
   it("a notification tells agent, command and reason, and Allow Once lets the agent go on", async () => {
     const task = await launch("Push the branch", [bash("date +%Y", "Find the year")]);
-    const text = 'general of "Push the branch" wants to run: date +%Y (reason: Find the year)';
+    const text = 'general of "Push the branch" asks to run: date +%Y (reason: Find the year)';
     await workbench.notification(text).waitFor();
     await takePictures(workbench, "request-notification");
     await button(text, "Allow Once").click();
@@ -95,7 +95,7 @@ describe("requests of agents in a real editor", () => {
 
   it("Reject in the notification ends the task; what the agent wrote there makes no link", async () => {
     const task = await launch("Remove the files", [bash('rm "[x](command:workbench.action.closeWindow)"')]);
-    const told = workbench.notification('wants to run: rm "[x] (command:workbench.action.closeWindow)"');
+    const told = workbench.notification('asks to run: rm "[x] (command:workbench.action.closeWindow)"');
     await told.waitFor();
     assert.equal(await told.locator("a[href], a[data-href]").count(), 0);
     await told.getByRole("button", { name: "Reject" }).click();
@@ -106,10 +106,10 @@ describe("requests of agents in a real editor", () => {
   it("the status bar counts what works and what waits; a click asks, and Enter alone allows nothing", async () => {
     await launch("Read the logs", [{ text: "Reading", gate: "logs", gateAfterText: true }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
-    assert.equal(await statusBar().locator("a").getAttribute("aria-label"), "Async Agents: 1 agent works");
+    assert.equal(await statusBar().locator("a").getAttribute("aria-label"), "Async Agents: 1 agent running");
     await workbench.screenshot("status-bar-working-dark");
     const task = await launch("Clean up", [bash("rm -r out", "Make room")]);
-    const label = "Async Agents: 1 agent works, 1 request waits for you";
+    const label = "Async Agents: 1 agent running, 1 request waiting for you";
     await until(
       "the count",
       async () => (await statusBar().locator("a").getAttribute("aria-label")) === label,
@@ -146,18 +146,18 @@ describe("requests of agents in a real editor", () => {
     await takePictures(workbench, "requests-list");
     await quickInput.press("ArrowDown");
     await quickInput.press("Enter");
-    await option("Reject and Say Why…").waitFor();
-    await quickInput.write("Say Why");
+    await option("Reject with a Message…").waitFor();
+    await quickInput.write("with a Message");
     await quickInput.press("Enter");
-    await quickInput.shows("What is the agent to do instead?");
+    await quickInput.shows("Enter what the agent should do instead");
     await quickInput.press("Enter");
-    await quickInput.shows("Say what the agent is to do instead.");
+    await quickInput.shows("Enter what the agent should do instead.");
     await quickInput.write("Only look");
     await workbench.screenshot("request-reason-dark");
     await quickInput.press("Control+Alt+Minus");
-    await option("Reject and Say Why…").waitFor();
+    await option("Reject with a Message…").waitFor();
     await quickInput.press("Enter");
-    await quickInput.shows("What is the agent to do instead?");
+    await quickInput.shows("Enter what the agent should do instead");
     await quickInput.write(" at the folder.");
     await quickInput.press("Enter");
     assert.match((await toolResults(second))[0] ?? "", /feedback: Only look at the folder\./);
@@ -183,9 +183,9 @@ describe("requests of agents in a real editor", () => {
       { tools: [{ name: "read", args: { filePath: file } }] },
       { tools: [{ name: "edit", args }] },
     ]);
-    const text = 'general of "Greet politely" wants to change greet.js';
+    const text = 'general of "Greet politely" asks to change greet.js';
     await button(text, "More…").click();
-    await option("greet.js, Show the Change…").click();
+    await option("greet.js, Show Change…").click();
     await workbench.tab("greet.js.diff").waitFor();
     await workbench.page.locator(".view-line", { hasText: 'console.log("Good evening")' }).waitFor();
     await option("Allow Once").waitFor();
@@ -222,7 +222,7 @@ describe("requests of agents in a real editor", () => {
       [{ tools: [{ name: "question", args: { questions } }] }],
       "build",
     );
-    const text = 'build of "Prepare it" asks: Which database is the release for? (and 1 more question)';
+    const text = '"Prepare it" (build) asks: Which database is the release for? (and 1 more question)';
     await button(text, "Answer…").click();
     const { quickInput } = workbench;
     await quickInput.shows("Database (1/2)");
@@ -234,9 +234,9 @@ describe("requests of agents in a real editor", () => {
     await option("SQLite").click();
     await quickInput.shows("Checks (2/2)");
     await quickInput.accept();
-    await quickInput.shows("Choose at least one: Which checks");
+    await quickInput.shows("Select at least one: Which checks");
     await quickInput.choose("Tests");
-    await quickInput.choose("Another Answer…");
+    await quickInput.choose("Other Answer…");
     await workbench.screenshot("request-question-several-dark");
     await quickInput.accept();
     // As a placeholder, the list has this text too.
@@ -271,7 +271,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.notification(/general of "Look around.*" wants to run: pwd/).waitFor();
     assert.equal(
       await statusBar().locator("a").getAttribute("aria-label"),
-      "Async Agents: 1 request waits for you",
+      "Async Agents: 1 request waiting for you",
     );
     await workbench.runCommand("Async Agents: Answer Request");
     await option("Allow Once").click();
@@ -285,17 +285,17 @@ describe("requests of agents in a real editor", () => {
     const task = await launch("Be stopped", [bash("touch stopped.txt")]);
     await workbench.notification("touch stopped.txt").waitFor();
     await workbench.runCommand("Async Agents: Answer Request");
-    await option("Reject and Say Why…").click();
-    await workbench.quickInput.shows("What is the agent to do instead?");
+    await option("Reject with a Message…").click();
+    await workbench.quickInput.shows("Enter what the agent should do instead");
     await workbench.quickInput.write("Use another name");
     await workbench.quickInput.cancel();
     await workbench.runCommand("Async Agents: Answer Request");
-    await option("Reject and Say Why…").click();
+    await option("Reject with a Message…").click();
     const box = workbench.quickInput.widget.locator("input").first();
     await until("what was written", async () => (await box.inputValue()) === "Use another name");
     await launcher.engine.cancel(task.id);
     await workbench.quickInput.widget.waitFor({ state: "hidden" });
-    const over = workbench.notification("This needs no answer any more");
+    const over = workbench.notification("Already answered, or the agent stopped");
     await over.getByRole("button", { name: "Copy What You Wrote" }).waitFor();
     await workbench.screenshot("request-over-dark");
     // By itself, a notification goes out of sight after 10 seconds.
@@ -304,15 +304,15 @@ describe("requests of agents in a real editor", () => {
     await until("the second message", async () => (await over.count()) === 2);
     assert.equal(existsSync(join(server.directory, "stopped.txt")), false);
     await workbench.runCommand("Async Agents: Answer Request");
-    await workbench.notification("No agent waits for you.").waitFor();
+    await workbench.notification("No agent is waiting for you.").waitFor();
   });
 
   it("many requests are told in one notification", async () => {
     await Promise.all([1, 2, 3, 4, 5].map((at) => launch(`Task ${at}`, [bash(`sleep 0.0${at}`)])));
-    await workbench.notification(/\d requests of agents wait for you/).waitFor();
+    await workbench.notification(/\d requests from agents are waiting for you/).waitFor();
     await until("all to wait", () => launcher.engine.openRequests().length === 5);
     await workbench.screenshot("requests-many-dark");
-    await button("requests of agents wait for you", "Answer…").click();
+    await button("requests from agents are waiting for you", "Answer…").click();
     await workbench.quickInput.shows("Waiting for You (5)");
     await workbench.quickInput.cancel();
   });
@@ -321,7 +321,7 @@ describe("requests of agents in a real editor", () => {
     const task = await launch("Survive", [bash("id -u")]);
     await workbench.notification("id -u").waitFor();
     await workbench.reload();
-    await button("wants to run: id -u", "Allow Once").click({ timeout: 30_000 });
+    await button("asks to run: id -u", "Allow Once").click({ timeout: 30_000 });
     assert.equal((await ended(launcher, task.id)).status, "completed");
   });
 
@@ -357,7 +357,7 @@ describe("requests of agents in a real editor", () => {
   it("a long command is not allowed unread, and is shown in full", async () => {
     const command = Array.from({ length: 12 }, (_, at) => `true STEP_${at}_${"x".repeat(30)}`).join("\n");
     const task = await launch("Set up", [bash(command)]);
-    const told = workbench.notification('general of "Set up" wants to run: true STEP_0');
+    const told = workbench.notification('general of "Set up" asks to run: true STEP_0');
     await told.getByRole("button", { name: "More…" }).waitFor();
     await workbench.screenshot("request-long-dark");
     assert.equal(await told.getByRole("button", { name: "Allow Once" }).count(), 0);
@@ -373,7 +373,7 @@ describe("requests of agents in a real editor", () => {
   it("high contrast", async () => {
     await workbench.setTheme("hc");
     await launch("Push the branch", [bash("env", "See the environment")]);
-    await workbench.notification("wants to run: env").waitFor();
+    await workbench.notification("asks to run: env").waitFor();
     await workbench.screenshot("request-notification-hc");
     await workbench.runCommand("Async Agents: Answer Request");
     await option("Allow Once").waitFor();
@@ -387,7 +387,7 @@ describe("requests of agents in a real editor", () => {
     // A turn that had not begun would begin on the next server.
     await model.waitForRequest(({ step }) => step.gate === "lost");
     await server.kill();
-    const label = "Async Agents: the connection to OpenCode was lost, 1 agent works";
+    const label = "Async Agents: the connection to OpenCode was lost, 1 agent running";
     await until(
       "the loss",
       async () => (await statusBar().locator("a").getAttribute("aria-label")) === label,

@@ -106,7 +106,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   async function launch(prompt: string): Promise<void> {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("What is the task to do?");
+    await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(prompt);
     await workbench.treeItem(prompt).waitFor();
   }
@@ -176,9 +176,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await pin("couple.js", FOLLOWER);
     await tab.click();
     await titleAction("Revert Change").click();
-    const asked = workbench.dialog(
-      "couple.js was changed since. Revert what the task changed and keep the rest?",
-    );
+    const asked = workbench.dialog("couple.js changed since. Revert only the task's changes?");
     await button(asked, "Revert").click();
     await workbench.notification("Reverted couple.js.").waitFor();
     assert.equal(content("src/couple.js"), lines("SIX"));
@@ -191,7 +189,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await pin("pair.js", FOLLOWER);
     await tab.click();
     await titleAction("Revert Change").click();
-    await button(workbench.dialog("pair.js was changed since."), "Revert").click();
+    await button(workbench.dialog("pair.js changed since."), "Revert").click();
     await workbench.notification("Reverted pair.js.").waitFor();
     assert.equal(content("src/pair.js"), lines("FOUR", "SIX"));
     await clearNotifications();
@@ -227,7 +225,9 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("leaves a file alone that another task at work has changed, and says which", async () => {
     await rowAction("shared.js", "Revert Change");
-    const told = workbench.notification(`src/shared.js: "${SIBLING}" is at work and has changed it as well`);
+    const told = workbench.notification(
+      `src/shared.js: also changed by "${SIBLING}", which is still running`,
+    );
     await told.waitFor();
     assert.equal(content("src/shared.js"), lines("TWO", "SIX"));
     await clearNotifications();
@@ -236,7 +236,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("keeps what a person did since in other lines", async () => {
     writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
     await rowAction("printer.js", "Revert Change");
-    const asked = workbench.dialog("printer.js was changed since.");
+    const asked = workbench.dialog("printer.js changed since.");
     await button(asked, "Revert").click();
     await row("printer.js").waitFor({ state: "detached" });
     assert.equal(content("src/printer.js"), lines("SEVEN"));
@@ -246,7 +246,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("shows a file that was changed since in the same lines beside what it was", async () => {
     writeFileSync(at("src/lexer.js"), lines().replace("two", "2"));
     await rowAction("lexer.js", "Revert Change");
-    const told = workbench.notification("src/lexer.js: it was changed since in the same places.");
+    const told = workbench.notification("src/lexer.js: changed since in the same places.");
     await button(told, "Compare").click();
     await workbench.tab("lexer.js (Before the Task ↔ Now)").waitFor();
     assert.equal(content("src/lexer.js"), lines().replace("two", "2"));
@@ -257,7 +257,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await workbench.hoverRow(row("old.js"));
     await workbench.page.getByRole("button", { name: "Revert All Changes" }).first().click();
     const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
-    await asked.getByText("Left alone:").waitFor();
+    await asked.getByText("Not changed:").waitFor();
     await asked.getByText("src/lexer.js").first().waitFor();
     await takePictures(workbench, "review-revert-all");
     await button(asked, "Revert All").click();
@@ -307,7 +307,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     model.release(GATE);
     await ended(SIBLING);
     await rowAction("shared.js", "Revert Change");
-    await button(workbench.dialog("shared.js was changed since."), "Revert").click();
+    await button(workbench.dialog("shared.js changed since."), "Revert").click();
     await row("shared.js").waitFor({ state: "detached" });
     assert.equal(content("src/shared.js"), lines("SIX"));
   });

@@ -46,6 +46,6 @@ describe("tasks that use OpenCode's own subagents, in a real editor", () => {
     await workbench.webviewFrame().getByText("Done.", { exact: true }).waitFor();
 
     await delegate("List the imports");
-    assert.equal(await workbench.notification("a subagent, because its configuration").count(), 0);
+    assert.equal(await workbench.notification("to use a subagent because of its depth limit").count(), 0);
   });
 });

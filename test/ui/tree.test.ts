@@ -88,7 +88,7 @@ describe("the tree in a real editor", () => {
 
   async function selectSession(title: string): Promise<void> {
     await workbench.runCommand("Async Agents: Select Session");
-    await workbench.quickInput.shows("Whose tasks are to be shown?");
+    await workbench.quickInput.shows("Select the session whose tasks to show");
     await workbench.quickInput.enter(title);
   }
 
@@ -105,12 +105,12 @@ describe("the tree in a real editor", () => {
     assert.equal(await spoken(row("Batch, Review the …")), "Batch, Review the …, 2 of 3 done, 1 failed");
     assert.equal(await depth(row("Review the lexer")), "2");
     assert.deepEqual(await workbench.badges(row("Find dead code")), ["RF"]);
-    await row("From the future, cannot be read").waitFor();
+    await row("From the future, unreadable").waitFor();
     await pictures("tree-few");
   });
 
   it("tells of what needs a person: in its row, in those above it, and on the badge, wherever it is", async () => {
-    await row("Find who calls").filter({ hasText: "1 below needs you" }).waitFor();
+    await row("Find who calls").filter({ hasText: "1 subagent needs you" }).waitFor();
     assert.match(await spoken(row("Measure below")), /needs permission/);
     const badge = workbench.page.locator('.activitybar a[aria-label^="Async Agents"]');
     await until("the badge", async () =>
@@ -130,7 +130,7 @@ describe("the tree in a real editor", () => {
     assert.equal(await hover.locator("a, .codicon-alert, b").count(), 0);
     await workbench.screenshot("tree-tooltip-hostile-dark");
     await workbench.hoverRow(row("Count the files"));
-    await hover.filter({ hasText: "Retry starts it anew" }).waitFor();
+    await hover.filter({ hasText: "Retry launches a new task" }).waitFor();
     await workbench.screenshot("tree-tooltip-error-dark");
     await workbench.page.mouse.move(0, 0);
     await hover.waitFor({ state: "hidden" });
@@ -239,16 +239,16 @@ describe("the tree in a real editor", () => {
   it("a filter is typed and chosen, says what it hides, and can be taken back", async () => {
     const { quickInput } = workbench;
     await workbench.runCommand("Async Agents: Filter Tasks");
-    await quickInput.shows("Choose statuses and agents");
+    await quickInput.shows("Select statuses and agents");
     await takePictures(workbench, "tree-filter");
     await quickInput.type("the");
     await message("“the”").waitFor();
     await quickInput.choose("failed");
-    await message(/2 of \d+ shown: failed · “the”\. 2 that are hidden need you\./).waitFor();
+    await message(/2 of \d+ shown: failed · "the"\. 2 hidden tasks need you\./).waitFor();
     await quickInput.cancel();
     await message("shown").waitFor({ state: "hidden" });
     await workbench.runCommand("Async Agents: Filter Tasks");
-    await quickInput.shows("Choose statuses and agents");
+    await quickInput.shows("Select statuses and agents");
     await quickInput.choose("failed");
     await quickInput.accept();
     await until("the failed ones", async () => (await all()).length === 2);
@@ -279,7 +279,7 @@ describe("the tree in a real editor", () => {
 
   it("another order is chosen from a list", async () => {
     await workbench.runCommand("Async Agents: Sort Tasks");
-    await workbench.quickInput.shows("What is to stand at the top?");
+    await workbench.quickInput.shows("Sort tasks by");
     await workbench.screenshot("tree-sort-dark");
     await workbench.quickInput.choose("Name");
     await until("the order", async () => /Check/.test((await all())[0] ?? ""));

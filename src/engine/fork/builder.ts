@@ -198,7 +198,7 @@ export class ForkBuilder {
 function unknownSource(): Refusal {
   return new Refusal(
     "unknown-session",
-    sentence("The conversation to fork does not exist in this folder (any more); choose another one."),
+    sentence("The conversation to fork doesn't exist in this folder. Select another one."),
   );
 }
 

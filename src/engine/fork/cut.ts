@@ -107,7 +107,7 @@ function requireLimit(name: string, value: unknown): void {
   if (typeof value === "number" && value > 0) return;
   throw new Refusal(
     "invalid-argument",
-    sentence("The limit {0} must be a number greater than 0; change it in the settings.", name),
+    sentence("The limit {0} must be a number greater than 0. Change it in the settings.", name),
   );
 }
 

@@ -96,8 +96,8 @@ export class ForkHandOver {
     const what =
       // A refusal names its remedy, and a retry would only meet it again.
       cause instanceof Refusal
-        ? sentence("The conversation could not be handed over: {0}", reason)
-        : sentence("The conversation could not be handed over: {0} Retry it as a new task.", reason);
+        ? sentence("Couldn't transfer the conversation: {0}", reason)
+        : sentence("Couldn't transfer the conversation: {0} Retry it as a new task.", reason);
     return this.ending.end(entry, {
       type: "turn-failed",
       at: this.ports.clock.now(),

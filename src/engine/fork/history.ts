@@ -125,10 +125,7 @@ function positionOf(messages: readonly Message[], id: string): number {
 export function unknownMessage(id: string): Refusal {
   return new Refusal(
     "invalid-argument",
-    sentence(
-      "Message {0} is not in the part of the conversation that is forked; choose one of its messages.",
-      id,
-    ),
+    sentence("Message {0} isn't in the forked part of the conversation. Select another message.", id),
   );
 }
 

@@ -53,14 +53,14 @@ export function sideText(change: FileChange, side: Side): string {
     case "absent":
       return "";
     case "binary":
-      return vscode.l10n.t("{0}: a binary file, which is not shown.", when);
+      return vscode.l10n.t("{0}: a binary file, not shown.", when);
     case "unknown":
-      return vscode.l10n.t("{0}: not known, as OpenCode took no snapshot of it.", when);
+      return vscode.l10n.t("{0}: not known because OpenCode took no snapshot of it.", when);
     case "excerpt":
       return content.text;
     case "text":
       return isTooLong(content)
-        ? vscode.l10n.t("{0}: more than {1} MB, which are not shown.", when, LONGEST / 1_000_000)
+        ? vscode.l10n.t("{0}: larger than {1} MB, not shown.", when, LONGEST / 1_000_000)
         : content.text;
   }
 }

@@ -95,8 +95,8 @@ function kindOfChange({ before, after }: FileChange): string {
 
 function doubts({ isDoubtful, isMixed }: FileChange): readonly string[] {
   return [
-    ...(isDoubtful ? [vscode.l10n.t("Another agent's commands may have changed it instead.")] : []),
-    ...(isMixed ? [vscode.l10n.t("Somebody else changed it as well while the task worked.")] : []),
+    ...(isDoubtful ? [vscode.l10n.t("May have been changed by another agent's commands.")] : []),
+    ...(isMixed ? [vscode.l10n.t("Also changed by something else while the task was running.")] : []),
   ];
 }
 
@@ -149,16 +149,16 @@ export async function showChange(title: string, taskID: string, change: FileChan
 export function changesTitle(child: Child, hasSnapshots: boolean): string {
   return hasSnapshots
     ? vscode.l10n.t("Changes: {0}", child.description)
-    : vscode.l10n.t("Changes by Edit Tools: {0}", child.description);
+    : vscode.l10n.t("Changes by edit tools: {0}", child.description);
 }
 
 function nothingChanged(child: Child, hasSnapshots: boolean): string {
   const sentence = isAtWork(child)
-    ? vscode.l10n.t('"{0}" has changed no files so far.', child.description)
-    : vscode.l10n.t('"{0}" changed no files.', child.description);
+    ? vscode.l10n.t('"{0}" hasn\'t changed any files yet.', child.description)
+    : vscode.l10n.t('"{0}" didn\'t change any files.', child.description);
   if (hasSnapshots) return sentence;
   const limit = vscode.l10n.t(
-    "What its commands changed is not known: OpenCode takes snapshots in Git repositories only.",
+    "Changes by commands aren't shown: OpenCode takes snapshots only in Git repositories.",
   );
   return `${sentence} ${limit}`;
 }

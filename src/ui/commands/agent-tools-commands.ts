@@ -32,12 +32,12 @@ export async function configureAgentTools(context: ServerContext): Promise<void>
 }
 
 async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
-  const own = vscode.l10n.t("Your own OpenCode configuration.");
+  const own = vscode.l10n.t("Your user OpenCode configuration.");
   const install: readonly (vscode.QuickPickItem & Edit)[] = [
     {
       label: vscode.l10n.t("$(add) Install for This Folder"),
       detail: vscode.l10n.t(
-        "Its OpenCode configuration. The entry names a path of this machine: do not commit it.",
+        "The folder's OpenCode configuration. The entry contains a path on this computer; don't commit it.",
       ),
       action: "install",
       scope: "project",
@@ -47,7 +47,7 @@ async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
   const remove: readonly (vscode.QuickPickItem & Edit)[] = [
     {
       label: vscode.l10n.t("$(trash) Remove from This Folder"),
-      detail: vscode.l10n.t("Its OpenCode configuration."),
+      detail: vscode.l10n.t("The folder's OpenCode configuration."),
       action: "remove",
       scope: "project",
     },
@@ -60,7 +60,7 @@ async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
   ];
   return vscode.window.showQuickPick([...(canInstall ? install : []), ...remove], {
     title: vscode.l10n.t("Agent Tools in OpenCode Configuration"),
-    placeHolder: vscode.l10n.t("Which configuration?"),
+    placeHolder: vscode.l10n.t("Select a configuration"),
   });
 }
 
@@ -70,16 +70,16 @@ async function confirm(action: Action, { path, before, entry }: ConfigPlan): Pro
     action === "remove"
       ? [
           vscode.l10n.t("Remove the agent tools from {0}?", path),
-          vscode.l10n.t('This entry is taken out of "plugin"; all else stays as it is:'),
+          vscode.l10n.t('This entry is removed from "plugin"; nothing else changes:'),
         ]
       : before === undefined
         ? [
             vscode.l10n.t("Create {0} with the agent tools?", path),
-            vscode.l10n.t('There is no such file yet. Its "plugin" gets this entry:'),
+            vscode.l10n.t('The file doesn\'t exist yet. It will be created with this entry in "plugin":'),
           ]
         : [
             vscode.l10n.t("Add the agent tools to {0}?", path),
-            vscode.l10n.t('This entry is added to "plugin"; all else stays as it is:'),
+            vscode.l10n.t('This entry is added to "plugin"; nothing else changes:'),
           ];
   const options = { modal: true, detail: visible(`${what}\n\n${entry}`) };
   return (await vscode.window.showInformationMessage(visible(question), options, agree)) === agree;
@@ -87,8 +87,8 @@ async function confirm(action: Action, { path, before, entry }: ConfigPlan): Pro
 
 function nothingToDo(action: Action, path: string | undefined): string {
   if (action === "install" && path !== undefined)
-    return vscode.l10n.t("Nothing was changed: the agent tools are in {0} already.", path);
-  return vscode.l10n.t("Nothing was changed: the agent tools are not in this configuration.");
+    return vscode.l10n.t("The agent tools are already in {0}.", path);
+  return vscode.l10n.t("The agent tools aren't in this configuration.");
 }
 
 /** OpenCode reads its configuration when it starts; a server that this product starts has the tools without it. */
@@ -96,11 +96,11 @@ async function tell(action: Action, path: string): Promise<void> {
   const message =
     action === "install"
       ? vscode.l10n.t(
-          "The agent tools are in {0}. An OpenCode that you start yourself offers them from its next start on.",
+          "Added the agent tools to {0}. OpenCode servers that you start yourself have them after a restart.",
           path,
         )
       : vscode.l10n.t(
-          "The agent tools are no longer in {0}. An OpenCode that you start yourself drops them at its next start.",
+          "Removed the agent tools from {0}. OpenCode servers that you start yourself keep them until a restart.",
           path,
         );
   const openFile = vscode.l10n.t("Open File");

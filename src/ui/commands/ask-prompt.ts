@@ -62,10 +62,11 @@ export function askPrompt<B>(
   return askText({
     ...question,
     placeholder:
-      question.placeholder ?? vscode.l10n.t("For example: find out why the tests are slow, and report."),
-    prompt: text === "" ? hint : vscode.l10n.t("{0} Your last text is still here.", hint),
+      question.placeholder ??
+      vscode.l10n.t("Example: Find out why the tests are slow and summarize the causes."),
+    prompt: text === "" ? hint : vscode.l10n.t("{0} Your last text was kept.", hint),
     text,
-    validate: (written) => (isEmpty(written) ? vscode.l10n.t("Say what the task is to do.") : undefined),
+    validate: (written) => (isEmpty(written) ? vscode.l10n.t("Enter a prompt.") : undefined),
     keep: (written) => memory.keepDraft(draft, written),
     buttons: [...(reference === undefined ? [] : [insert]), write, ...buttons],
   });
@@ -121,7 +122,7 @@ export function namedPrompt(name: string, variables: Variables): PickedPrompt {
   if (template) return fillTemplate(template, variables);
   throw new Refusal(
     "invalid-argument",
-    sentence("There is no template “{0}”; write it into the setting asyncagents.templates.", name),
+    sentence('Template "{0}" doesn\'t exist. Add it to the setting asyncagents.templates.', name),
   );
 }
 
@@ -134,7 +135,7 @@ function fillTemplate({ name, prompt, agent }: Template, variables: Variables): 
       throw new Refusal(
         "invalid-argument",
         sentence(
-          "The template “{0}” has unknown variables: {1}. There are {2}; correct it in the setting asyncagents.templates.",
+          'The template "{0}" has unknown variables: {1}. Available variables: {2}. Fix the template in the setting asyncagents.templates.',
           name,
           filled.names.map(written).join(", "),
           VARIABLES.map(written).join(", "),
@@ -149,14 +150,14 @@ function missing(template: string, name: Variable): string {
   switch (name) {
     case "selection":
       return vscode.l10n.t(
-        "The template “{0}” wants what is selected; select some text in the editor, then try again.",
+        'The template "{0}" needs a selection. Select some text in the editor, then try again.',
         template,
       );
     case "file":
-      return vscode.l10n.t("The template “{0}” wants a file; open one, then try again.", template);
+      return vscode.l10n.t('The template "{0}" needs a file. Open one, then try again.', template);
     case "problem":
       return vscode.l10n.t(
-        "The template “{0}” wants a problem; put the cursor on one in the editor, then try again.",
+        'The template "{0}" needs a problem. Place the cursor on one in the editor, then try again.',
         template,
       );
   }
@@ -185,7 +186,7 @@ function ask(memory: LaunchMemory, heading: Heading): Promise<Picked | undefined
     ];
   };
   showHeading(pick, heading);
-  pick.placeholder = vscode.l10n.t("Begin with a template or a recent prompt");
+  pick.placeholder = vscode.l10n.t("Use a template or a recent prompt");
   pick.matchOnDescription = true;
   pick.matchOnDetail = true;
   fill();
@@ -214,8 +215,8 @@ function templateItems(): readonly Item[] {
     label:
       templates.length > 0
         ? vscode.l10n.t("$(gear) Edit Templates…")
-        : vscode.l10n.t("$(gear) Write Templates…"),
-    description: vscode.l10n.t("in the settings"),
+        : vscode.l10n.t("$(gear) Create Templates…"),
+    description: vscode.l10n.t("from settings"),
     value: { kind: "settings" },
   };
   return [
@@ -228,7 +229,7 @@ function templateItems(): readonly Item[] {
     })),
     ...broken.map((name): Item => ({
       label: vscode.l10n.t("$(warning) {0}", withoutIcons(name)),
-      description: vscode.l10n.t("is no template: it needs a text, or an object with a text “prompt”"),
+      description: vscode.l10n.t('isn\'t a template: expected a string, or an object with a string "prompt"'),
       value: { kind: "settings" },
     })),
     edit,
@@ -260,11 +261,11 @@ async function nameTemplate(prompt: string): Promise<void> {
   const taken = [...templates.map(({ name }) => name), ...broken];
   const name = await vscode.window.showInputBox({
     title: vscode.l10n.t("Save as Template"),
-    prompt: vscode.l10n.t("How is it to be called? It is kept in your settings."),
+    prompt: vscode.l10n.t("Enter a name for the template. It is saved in your settings."),
     validateInput: (value) => {
-      if (value.trim() === "") return vscode.l10n.t("Give it a name.");
+      if (value.trim() === "") return vscode.l10n.t("Enter a name.");
       return taken.includes(value.trim())
-        ? vscode.l10n.t("There is a template of this name already; choose another one.")
+        ? vscode.l10n.t("A template with this name already exists. Enter another name.")
         : undefined;
     },
   });

@@ -81,7 +81,7 @@ async function showReview(
   const picked = await pickOne<ActionItem>({
     title: vscode.l10n.t("Fork: {0}", plan.fork.title),
     ...place,
-    placeholder: vscode.l10n.t("See what the task inherits, then launch it."),
+    placeholder: vscode.l10n.t("Review what the task inherits, then launch it."),
     items,
     meanwhile: [{ label: vscode.l10n.t("$(loading~spin) Reading the conversation…") }],
   });
@@ -100,8 +100,7 @@ function tryAgainItem(error: unknown): ActionItem {
 /** What is kept and what is not, in numbers. */
 export function summary(preview: ForkPreview): string {
   const { messagesBefore, messagesAfter, tokensBefore, tokensAfter } = preview;
-  if (messagesBefore === 0)
-    return vscode.l10n.t("The conversation is empty: the task gets its prompt alone.");
+  if (messagesBefore === 0) return vscode.l10n.t("The conversation is empty. The task gets only its prompt.");
   const [tokens, allTokens] = [roughly(tokensAfter.tokens), roughly(tokensBefore.tokens)];
   const parts = [
     messagesAfter === messagesBefore
@@ -127,15 +126,15 @@ export function summary(preview: ForkPreview): string {
   if (leftOutFiles > 0)
     parts.push(
       leftOutFiles === 1
-        ? vscode.l10n.t("1 large file left out")
-        : vscode.l10n.t("{0} large files left out", amount(leftOutFiles)),
+        ? vscode.l10n.t("1 large file omitted")
+        : vscode.l10n.t("{0} large files omitted", amount(leftOutFiles)),
     );
   return parts.join(" · ");
 }
 
 function changeItems({ agents, fork }: ForkPlan, preview?: ForkPreview): readonly ActionItem[] {
   const show = {
-    label: vscode.l10n.t("$(eye) Show What the Agent Will See"),
+    label: vscode.l10n.t("$(eye) Preview What the Agent Sees"),
     action: "show" as const,
   };
   return [
@@ -146,8 +145,8 @@ function changeItems({ agents, fork }: ForkPlan, preview?: ForkPreview): readonl
       action: "limit",
     },
     {
-      label: vscode.l10n.t("$(list-selection) Start from a Message…"),
-      description: fork.start ?? vscode.l10n.t("the beginning"),
+      label: vscode.l10n.t("$(list-selection) Select First Message…"),
+      description: fork.start ?? vscode.l10n.t("start of the conversation"),
       action: "start",
     },
     { label: vscode.l10n.t("$(person) Agent…"), description: agents.join(", "), action: "agent" },
@@ -160,12 +159,12 @@ async function askLimit(draft: ForkDraft, preview: ForkPreview | undefined): Pro
     canGoBack: true,
     placeholder: "",
     prompt: vscode.l10n.t(
-      "How many tokens may the task inherit? They are estimated; models count differently.",
+      "Enter the most tokens the task may inherit. Counts are estimates; models count differently.",
     ),
     text: String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? ""),
     isReplaced: true,
     validate: (text) =>
-      readLimit(text) === undefined ? vscode.l10n.t("Write a whole number greater than 0.") : undefined,
+      readLimit(text) === undefined ? vscode.l10n.t("Enter a whole number greater than 0.") : undefined,
   });
   if (given === undefined || given === BACK) return given;
   return { ...draft, request: { ...draft.request, maxTokens: readLimit(given) } };
@@ -180,14 +179,14 @@ function readLimit(value: string): number | undefined {
 
 async function askStart({ known }: LaunchContext, draft: ForkDraft): Promise<Answer<ForkDraft>> {
   const beginning: Choice<ForkStartChoice> = {
-    label: vscode.l10n.t("$(arrow-up) The beginning"),
+    label: vscode.l10n.t("$(arrow-up) Start of the Conversation"),
     value: {},
   };
   const separator = { label: vscode.l10n.t("newest first"), kind: vscode.QuickPickItemKind.Separator };
   const picked = await askChoice<ForkStartChoice>({
     title: vscode.l10n.t("Fork: Start from a Message"),
     canGoBack: true,
-    placeholder: vscode.l10n.t("Messages before it are left out."),
+    placeholder: vscode.l10n.t("Messages before it are omitted."),
     choices: known.forkStarts(draft.request.sourceSessionID).then((found) => [
       beginning,
       separator,

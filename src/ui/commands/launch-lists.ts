@@ -22,7 +22,7 @@ export function pickAgent<T = never>(
 ): Promise<Answer<string | T>> {
   return askChoice<string | T>({
     ...heading,
-    placeholder: vscode.l10n.t("Which agent is to do it?"),
+    placeholder: vscode.l10n.t("Select an agent"),
     choices: agentChoices(context).then((agents) => [...agents, ...others]),
     active: active ?? usualAgent(context),
   });
@@ -37,7 +37,7 @@ export function pickAgents(
 ): Promise<Answer<readonly string[]>> {
   return askChoices({
     ...heading,
-    placeholder: vscode.l10n.t("Each prompt goes to each of the agents chosen"),
+    placeholder: vscode.l10n.t("Each prompt is sent to each selected agent"),
     choices: agentChoices(context),
     picked: picked.length > 0 ? picked : [usualAgent(context)],
     titleFor,
@@ -54,9 +54,7 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
   if (agents.length === 0)
     throw new Refusal(
       "unknown-agent",
-      sentence(
-        "OpenCode offers no agent that tasks could run as. Add one to its configuration, then try again.",
-      ),
+      sentence("OpenCode has no agents that can run tasks. Add one to its configuration, then try again."),
     );
   const { defaultModel } = folder.settings.engine();
   return agents.map(({ name, description, model }) => ({
@@ -80,7 +78,7 @@ export async function pickModel(
   const models = folder.calls.models();
   const picked = await askChoice<string>({
     ...heading,
-    placeholder: vscode.l10n.t("Which model is to be used?"),
+    placeholder: vscode.l10n.t("Select a model"),
     choices: models.then((found) => [
       { label: usualModel(), description: modelText(defaultModel), value: USUAL },
       ...byProvider(found),
@@ -93,7 +91,7 @@ export async function pickModel(
 
 /** What is said of a task for which no model is chosen. */
 export function usualModel(): string {
-  return vscode.l10n.t("The agent's own, or the default");
+  return vscode.l10n.t("The agent's own model, or the default");
 }
 
 function byProvider(models: readonly ModelInfo[]): readonly Choice<string>[] {
@@ -118,7 +116,7 @@ function modelChoice({ ref, name, contextLimit }: ModelInfo): Choice<string> {
 export function pickFolder({ folders, folder }: LaunchContext, heading: Heading): Promise<Answer<Folder>> {
   return askChoice({
     ...heading,
-    placeholder: vscode.l10n.t("In which folder is the agent to work?"),
+    placeholder: vscode.l10n.t("Select the folder to work in"),
     choices: folders.all.map((each) => ({
       label: withoutIcons(each.name),
       description: withoutIcons(each.uri.fsPath),

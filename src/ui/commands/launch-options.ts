@@ -24,7 +24,7 @@ export const options: Step<Launching> = {
     const option = await askChoice<LaunchOption>({
       title: folderTitle(context.folders, context.folder, vscode.l10n.t("Launch Task: Options")),
       ...place,
-      placeholder: vscode.l10n.t("Change what you like, then launch."),
+      placeholder: vscode.l10n.t("Change the options, then launch."),
       choices: optionChoices(state),
       active,
     });
@@ -91,8 +91,8 @@ function optionChoices({ context, plan, prompts, isInEditor }: Launching): reado
       ? vscode.l10n.t("$(check) Fork of the Active Session")
       : vscode.l10n.t("$(repo-forked) Fork of the Active Session"),
     description: fork
-      ? vscode.l10n.t("on: the task inherits the conversation “{0}”", withoutIcons(fork.title))
-      : vscode.l10n.t("off: the task knows its prompt alone"),
+      ? vscode.l10n.t('on: the task inherits the conversation "{0}"', withoutIcons(fork.title))
+      : vscode.l10n.t("off: the agent sees only the prompt"),
     value: "fork",
   };
   return [
@@ -114,18 +114,18 @@ function subjectChoice({ title }: Subject, isLeftOut: boolean): Choice<LaunchOpt
   return isLeftOut
     ? {
         label: vscode.l10n.t("$(circle-slash) Without {0}", name),
-        description: vscode.l10n.t("off: the prompt goes alone"),
+        description: vscode.l10n.t("off: the agent sees only the prompt"),
         value: "subject",
       }
     : {
         label: vscode.l10n.t("$(check) With {0}", name),
-        description: vscode.l10n.t("on: it goes with the prompt"),
+        description: vscode.l10n.t("on: sent with the prompt"),
         value: "subject",
       };
 }
 
 function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): Choice<LaunchOption> {
-  if (prompts.length === 0) return { label: vscode.l10n.t("$(pencil) Write the Prompt"), value: "on" };
+  if (prompts.length === 0) return { label: vscode.l10n.t("$(pencil) Enter Prompt"), value: "on" };
   const count = prompts.length * agents.length;
   const label = fork
     ? vscode.l10n.t("$(arrow-right) Review the Fork")

@@ -111,8 +111,8 @@ const agent: Step<Launching> = {
       ? vscode.l10n.t("Launch on {0}: Agent", subject.title)
       : vscode.l10n.t("Launch Task: Agent");
     const other = {
-      label: vscode.l10n.t("$(root-folder) Another Folder…"),
-      description: vscode.l10n.t("now: {0}", withoutIcons(folder.name)),
+      label: vscode.l10n.t("$(root-folder) Select Folder…"),
+      description: vscode.l10n.t("current: {0}", withoutIcons(folder.name)),
       value: otherFolder,
     };
     const separator = { label: "", kind: vscode.QuickPickItemKind.Separator };
@@ -215,20 +215,20 @@ function promptTexts(plan: LaunchPlan): {
   if (splits)
     return {
       title: vscode.l10n.t("Launch Batch: Prompts"),
-      hint: vscode.l10n.t("One prompt for each task, separated by |. In an editor: by lines of ---."),
-      placeholder: vscode.l10n.t("For example: review the parser | review the printer"),
+      hint: vscode.l10n.t("One prompt per task, separated by | (in an editor, by lines of ---)"),
+      placeholder: vscode.l10n.t("Example: Review the parser | Review the printer"),
     };
   if (fork)
     return {
       title: vscode.l10n.t("Fork: {0}", fork.title),
-      hint: vscode.l10n.t("What is the task to do? It knows this conversation, cut to what fits."),
+      hint: vscode.l10n.t("Enter a prompt. The task inherits this conversation, cut to what fits."),
     };
   if (!subject)
     return {
       title: vscode.l10n.t("Launch Task: Prompt for {0}", agentNames),
-      hint: vscode.l10n.t("What is the task to do? It works in the background with this prompt alone."),
+      hint: vscode.l10n.t("Enter a prompt. The agent works in the background and sees only this prompt."),
     };
-  const hint = vscode.l10n.t("What is the task to do? It gets {0} with this prompt.", subject.title);
+  const hint = vscode.l10n.t("Enter a prompt. It is sent with {0}.", subject.title);
   return {
     title: vscode.l10n.t("Launch on {0}: Prompt for {1}", subject.title, agentNames),
     hint: subject.note === undefined ? hint : `${hint} ${subject.note}`,

@@ -41,14 +41,18 @@ function readArguments(input: unknown): LaunchArguments {
     if (!LAUNCH_ARGUMENTS.includes(name))
       throw new Refusal(
         "invalid-argument",
-        sentence('There is no argument "{0}"; there are: {1}.', name, LAUNCH_ARGUMENTS.join(", ")),
+        sentence(
+          'Argument "{0}" doesn\'t exist. Available arguments: {1}.',
+          name,
+          LAUNCH_ARGUMENTS.join(", "),
+        ),
       );
     if (value !== undefined && typeof value !== "string")
-      throw new Refusal("invalid-argument", sentence('"{0}" must be a text.', name));
+      throw new Refusal("invalid-argument", sentence('"{0}" must be a string.', name));
   }
   const { prompt = "", ...rest } = input as Partial<LaunchArguments>;
   if (prompt.trim() === "")
-    throw new Refusal("empty-prompt", sentence("The prompt is empty; say what the task is to do."));
+    throw new Refusal("empty-prompt", sentence("The prompt is empty. Enter what the task should do."));
   return { prompt, ...rest };
 }
 
@@ -145,7 +149,7 @@ export function folderNamed(folders: Folders, wanted: string): Folder {
   throw new Refusal(
     "invalid-argument",
     folder
-      ? sentence("Several folders are called “{0}”; give the path of one: {1}.", wanted, paths)
-      : sentence("There is no folder “{0}” in the workspace; there are: {1}.", wanted, paths || "—"),
+      ? sentence('Several folders are named "{0}". Use the path of one: {1}.', wanted, paths)
+      : sentence('Folder "{0}" isn\'t in the workspace. Available folders: {1}.', wanted, paths || "—"),
   );
 }

@@ -91,7 +91,7 @@ async function launchAll({ context, plan, prompts }: Launching): Promise<readonl
   if (!failure) return tasks;
   throw new PartlyLaunched(
     sentence(
-      "{0} of {1} tasks were launched, the others were not: {2}",
+      "Launched {0} of {1} tasks. The others failed: {2}",
       tasks.length,
       inputs.length,
       explanation(failure),
@@ -133,6 +133,6 @@ function toError(reason: unknown): Error {
 export async function confirmCount(count: number): Promise<boolean> {
   if (count <= MANY_TASKS) return true;
   const launch = vscode.l10n.t("Launch {0} Tasks", count);
-  const question = vscode.l10n.t("{0} tasks are about to be launched.", count);
+  const question = vscode.l10n.t("This launches {0} tasks.", count);
   return (await vscode.window.showWarningMessage(question, { modal: true }, launch)) === launch;
 }

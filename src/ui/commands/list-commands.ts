@@ -28,7 +28,7 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
   const children = sessionIDs.flatMap((id) => descendants(known, id));
   const input = vscode.window.createQuickPick<ConditionItem>();
   input.title = vscode.l10n.t("Filter Tasks");
-  input.placeholder = vscode.l10n.t("Choose statuses and agents, or type a part of the description");
+  input.placeholder = vscode.l10n.t("Select statuses and agents, or type part of the description");
   input.canSelectMany = true;
   input.value = before.text;
   input.items = [
@@ -88,7 +88,7 @@ async function askOrder(current: SortOrder): Promise<SortOrder | undefined> {
   }));
   const picked = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t("Sort Tasks"),
-    placeHolder: vscode.l10n.t("What is to stand at the top?"),
+    placeHolder: vscode.l10n.t("Sort tasks by"),
   });
   return picked?.order;
 }
@@ -98,7 +98,7 @@ function orderWords(order: SortOrder): { readonly label: string; readonly descri
     case "active":
       return {
         label: vscode.l10n.t("Active First"),
-        description: vscode.l10n.t("what needs you, what works, then the newest"),
+        description: vscode.l10n.t("needs you, running, then newest"),
       };
     case "newest":
       return { label: vscode.l10n.t("Newest First"), description: "" };
@@ -107,11 +107,11 @@ function orderWords(order: SortOrder): { readonly label: string; readonly descri
     case "status":
       return {
         label: vscode.l10n.t("Status"),
-        description: vscode.l10n.t("what needs you, works, failed, was cancelled, completed"),
+        description: vscode.l10n.t("needs you, running, failed, cancelled, completed"),
       };
     case "name":
       return { label: vscode.l10n.t("Name"), description: "" };
     case "cost":
-      return { label: vscode.l10n.t("Cost"), description: vscode.l10n.t("the most expensive first") };
+      return { label: vscode.l10n.t("Cost"), description: vscode.l10n.t("most expensive first") };
   }
 }

@@ -62,7 +62,7 @@ export function changeAt({ child, changes }: ChangedBy, path: string): FileChang
   if (change) return change;
   throw new Refusal(
     "invalid-argument",
-    sentence('"{0}" is not among the files that "{1}" changed.', path, child.description),
+    sentence('"{1}" didn\'t change the file "{0}".', path, child.description),
   );
 }
 
@@ -89,15 +89,15 @@ async function pickShown(
     label: withoutIcons(oneLine(known.child(file.taskID)?.description ?? file.taskID)),
     file,
   }));
-  const placeHolder = vscode.l10n.t("Which task?");
+  const placeHolder = vscode.l10n.t("Select a task");
   const picked = await vscode.window.showQuickPick(items, { title, placeHolder });
   if (picked) return picked.file;
-  throw new Refusal("cancelled-by-caller", sentence("No task was picked."));
+  throw new Refusal("cancelled-by-caller", sentence("No task was selected."));
 }
 
 async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
   if (files.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("The task changed no files."));
+    void vscode.window.showInformationMessage(vscode.l10n.t("The task didn't change any files."));
     return undefined;
   }
   const items = files.map((change) => ({
@@ -105,7 +105,7 @@ async function pickFile(files: readonly FileChange[], title: string): Promise<Fi
     description: withoutIcons(vscode.workspace.asRelativePath(change.path)),
     change,
   }));
-  const placeHolder = vscode.l10n.t("Which file?");
+  const placeHolder = vscode.l10n.t("Select a file");
   const picked = await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true });
   return picked?.change;
 }
@@ -115,7 +115,7 @@ export async function readChanges(
   { review }: ReviewContext,
   child: Child,
 ): Promise<SessionChanges | undefined> {
-  return withPatience(vscode.l10n.t("Reading the changes"), (await review()).read(child));
+  return withPatience(vscode.l10n.t("Reading changes…"), (await review()).read(child));
 }
 
 /** What the work gives; if it takes long, with progress and a way to cancel. Undefined: cancelled. */

@@ -86,7 +86,7 @@ export async function pickFrom(
   {
     title,
     accepts = () => true,
-    none = vscode.l10n.t("There are no tasks in this session."),
+    none = vscode.l10n.t("No tasks in this session."),
     sessionID,
   }: PickOptions & { readonly sessionID?: string | undefined },
 ): Promise<string | undefined> {
@@ -120,7 +120,7 @@ export async function pickFrom(
     // A panel that opens late would take the list away.
     ignoreFocusOut: true,
     placeHolder:
-      sessionID === undefined ? vscode.l10n.t("Which task?") : vscode.l10n.t("Select a task or session"),
+      sessionID === undefined ? vscode.l10n.t("Select a task") : vscode.l10n.t("Select a task or session"),
   });
   return picked?.id;
 }
@@ -134,7 +134,7 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
         .filter(Boolean)
         .join(" · "),
     ),
-    ...(above && { detail: vscode.l10n.t("below {0}", withoutIcons(oneLine(above.description))) }),
+    ...(above && { detail: vscode.l10n.t("subagent of {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
     id: child.id,
   };

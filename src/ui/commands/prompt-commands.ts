@@ -100,8 +100,7 @@ function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
 }
 
 function requireText(text: string): void {
-  if (text.trim() === "")
-    throw new Refusal("empty-prompt", sentence("Write what the task is to do, then launch it."));
+  if (text.trim() === "") throw new Refusal("empty-prompt", sentence("Write a prompt, then launch it."));
 }
 
 /** The document that a menu or a lens is about, else the one that is edited. */
@@ -112,7 +111,7 @@ function findDocument(uri: unknown): vscode.TextDocument {
       ? vscode.window.activeTextEditor?.document
       : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
   if (document) return document;
-  throw new Refusal("invalid-argument", sentence("Open the editor in which the prompt is written."));
+  throw new Refusal("invalid-argument", sentence("Write the prompt in an editor."));
 }
 
 function requireTarget({ promptEditors }: PromptContext, { uri }: vscode.TextDocument): PromptTarget {
@@ -120,6 +119,6 @@ function requireTarget({ promptEditors }: PromptContext, { uri }: vscode.TextDoc
   if (target) return target;
   throw new Refusal(
     "invalid-argument",
-    sentence("This editor was not opened for a prompt; run “Launch Editor's Text as Prompt”."),
+    sentence("This editor wasn't opened for a prompt. Run \"Launch Editor's Text as Prompt\"."),
   );
 }

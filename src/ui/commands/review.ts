@@ -78,14 +78,14 @@ async function tellAccepted(
   accepted: readonly FileChange[],
 ): Promise<void> {
   if (accepted.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
+    void vscode.window.showInformationMessage(vscode.l10n.t("No changes left to review."));
     return;
   }
   const undo = vscode.l10n.t("Undo");
   const message =
     accepted.length === 1
-      ? vscode.l10n.t("Accepted one change. Its file stays as it is.")
-      : vscode.l10n.t("Accepted {0} changes. Their files stay as they are.", accepted.length);
+      ? vscode.l10n.t("Accepted 1 change. The file is kept as it is.")
+      : vscode.l10n.t("Accepted {0} changes. The files are kept as they are.", accepted.length);
   if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
   const review = await context.review();
   review.unaccept(
@@ -123,21 +123,19 @@ export async function revertChange(context: ReviewContext, argument: unknown): P
   if (plan.kind === "refused") return refuse(context, target, change, plan.reason);
   if (plan.kind === "nothing") {
     void vscode.window.showInformationMessage(
-      withoutLinks(vscode.l10n.t("Nothing is left in {0} of what the task changed.", name)),
+      withoutLinks(vscode.l10n.t("{0} no longer contains any of the task's changes.", name)),
     );
     return;
   }
   if (
     plan.kind === "delete" &&
-    !(await isAgreed(vscode.l10n.t('Delete {0}, which "{1}" created?', name, child.description)))
+    !(await isAgreed(vscode.l10n.t('Delete {0}, created by "{1}"?', name, child.description)))
   )
     return;
   if (
     plan.kind === "write" &&
     plan.isMerged &&
-    !(await isAgreed(
-      vscode.l10n.t("{0} was changed since. Revert what the task changed and keep the rest?", name),
-    ))
+    !(await isAgreed(vscode.l10n.t("{0} changed since. Revert only the task's changes?", name)))
   )
     return;
   await finish(context, target, [change]);
@@ -148,7 +146,7 @@ export async function revertAllChanges(context: ReviewContext, argument: unknown
   if (!target) return;
   const files = await pendingOf(context, target);
   if (files.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no change left to review."));
+    void vscode.window.showInformationMessage(vscode.l10n.t("No changes left to review."));
     return;
   }
   const planned = await planAll(context, target, files);
@@ -226,7 +224,7 @@ async function tell(
         refused.length === 1
           ? vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, failed))
           : vscode.l10n.t(
-              "{0} files were not reverted. The first one: {1}",
+              "{0} files weren't reverted. First: {1}",
               refused.length,
               reasonOf(context, target, failed),
             ),
@@ -254,7 +252,7 @@ async function undoAll(
     void vscode.window.showWarningMessage(
       withoutLinks(
         vscode.l10n.t(
-          "Left as they are, as they were changed since or cannot be written: {0}",
+          "Not restored because they changed since or can't be written: {0}",
           failed.map((path) => basename(path)).join(", "),
         ),
       ),
@@ -294,7 +292,7 @@ async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned:
   const [revertible, refused] = [lines("write", "delete"), lines("refused")];
   const detail = [
     ...excerptOf(revertible),
-    ...(refused.length > 0 ? ["", vscode.l10n.t("Left alone:"), ...excerptOf(refused)] : []),
+    ...(refused.length > 0 ? ["", vscode.l10n.t("Not changed:"), ...excerptOf(refused)] : []),
   ].join("\n");
   if (revertible.length === 0) {
     const question = vscode.l10n.t("None of these changes can be reverted.");
@@ -313,10 +311,8 @@ async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned:
 function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {
   const file = vscode.workspace.asRelativePath(path);
   if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
-  if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted, as the task created it", file);
-  return plan.kind === "write" && plan.isMerged
-    ? vscode.l10n.t("{0}: what was changed since is kept", file)
-    : file;
+  if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted because the task created it", file);
+  return plan.kind === "write" && plan.isMerged ? vscode.l10n.t("{0}: later changes are kept", file) : file;
 }
 
 function excerptOf(lines: readonly string[]): readonly string[] {

@@ -69,23 +69,23 @@ export async function cancel(context: TaskContext, argument: unknown, selection:
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Cancel Task"),
     accepts: isAtWork,
-    none: vscode.l10n.t("No task is running."),
+    none: vscode.l10n.t("No running tasks."),
   });
-  await forEach(context, vscode.l10n.t("Cancelling tasks"), children, (child) => stop(context, child));
+  await forEach(context, vscode.l10n.t("Cancelling tasks…"), children, (child) => stop(context, child));
 }
 
 export async function cancelBatch(context: TaskContext, argument: unknown): Promise<void> {
   const batch = argument instanceof BatchNode ? argument : await pickInBatch(context, argument);
   if (!batch) return;
   const work = context.tasks.cancelBatch(batch.batchID, batch.parentSessionID);
-  await showIfLong(vscode.l10n.t("Cancelling the batch"), work);
+  await showIfLong(vscode.l10n.t("Cancelling batch…"), work);
 }
 
 async function pickInBatch(context: TaskContext, argument: unknown): Promise<Task | undefined> {
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Cancel Batch"),
     accepts: (each) => isTask(each) && isAtWork(each),
-    none: vscode.l10n.t("No task is running."),
+    none: vscode.l10n.t("No running tasks."),
   });
   return child && context.known.find(child.id);
 }
@@ -94,7 +94,7 @@ export async function resume(context: PromptContext, argument: unknown): Promise
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Resume Task"),
     accepts: ({ status }) => status === "completed" || status === "idle",
-    none: vscode.l10n.t("No task is completed; only completed tasks can be resumed."),
+    none: vscode.l10n.t("No completed tasks. Only completed tasks can be resumed."),
   });
   if (child) await resumeAsking(context, child);
 }
@@ -112,7 +112,7 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
   if (status !== "completed" && status !== "idle")
     throw new Refusal(
       "wrong-status",
-      sentence("Only completed tasks can be resumed: this one has the status {0}.", STATUS_WORDS[status]),
+      sentence("Only completed tasks can be resumed. This one has the status {0}.", STATUS_WORDS[status]),
     );
   const draft = `resume ${id}`;
   const writeInEditor = async (): Promise<undefined> => {
@@ -127,11 +127,11 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
           ? vscode.l10n.t("Resume: {0}", description)
           : vscode.l10n.t("Adopt and Resume: {0}", description),
         hint: isTask(child)
-          ? vscode.l10n.t("What is it to do next? It remembers its whole conversation.")
+          ? vscode.l10n.t("Enter a follow-up. The task keeps its whole conversation.")
           : vscode.l10n.t(
-              "What is it to do next? It becomes a task of yours, and remembers its whole conversation.",
+              "Enter a follow-up. The subagent becomes your task and keeps its whole conversation.",
             ),
-        placeholder: vscode.l10n.t("For example: now mend what you found."),
+        placeholder: vscode.l10n.t("Example: Now fix what you found."),
         draft,
         problem,
         editor: writeInEditor,
@@ -157,7 +157,7 @@ export async function retry(context: TaskContext, argument: unknown): Promise<Ta
   const task = await pickChild(context, argument, {
     title: vscode.l10n.t("Retry Task"),
     accepts: ({ status }) => status === "error" || status === "cancelled",
-    none: vscode.l10n.t("No task failed or was cancelled."),
+    none: vscode.l10n.t("No failed or cancelled tasks."),
   });
   return task && context.tasks.retry(task.id);
 }
@@ -169,7 +169,7 @@ export async function answer(context: FlowContext, argument: unknown): Promise<v
   if (reference === undefined) return void (await answerOneOf(context, () => known.openRequests()));
   const [oldest] = requestsBelow(context, findChild(context, reference).id);
   if (oldest) await answerRequest(context, oldest);
-  else void vscode.window.showInformationMessage(vscode.l10n.t("This agent does not wait for you."));
+  else void vscode.window.showInformationMessage(vscode.l10n.t("This agent isn't waiting for you."));
 }
 
 /** What waits for a person at this agent, or at one that works for it. */
@@ -184,9 +184,9 @@ export async function adopt(context: TaskContext, argument: unknown, selection: 
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Adopt Subagent"),
     accepts: (child) => !isTask(child),
-    none: vscode.l10n.t("There is nothing to adopt: every task of this session is yours already."),
+    none: vscode.l10n.t("Nothing to adopt: you already have all tasks of this session."),
   });
-  const adopted = await forEach(context, vscode.l10n.t("Adopting subagents"), children, ({ id }) =>
+  const adopted = await forEach(context, vscode.l10n.t("Adopting subagents…"), children, ({ id }) =>
     context.tasks.adopt(id),
   );
   const [first, ...others] = adopted;
@@ -194,17 +194,17 @@ export async function adopt(context: TaskContext, argument: unknown, selection: 
     void vscode.window.showInformationMessage(
       others.length === 0
         ? adoptedWords(first)
-        : vscode.l10n.t("{0} subagents are your tasks now.", adopted.length),
+        : vscode.l10n.t("{0} subagents are now your tasks.", adopted.length),
     );
 }
 
 /** What a person has of it. */
 function adoptedWords(task: Task): string {
   const name = nameOf(task);
-  if (isAtWork(task)) return vscode.l10n.t('"{0}" is your task now, and goes on with its work.', name);
+  if (isAtWork(task)) return vscode.l10n.t('"{0}" is now your task and continues its work.', name);
   return task.status === "completed"
-    ? vscode.l10n.t('"{0}" is your task now. Resume it to go on.', name)
-    : vscode.l10n.t('"{0}" is your task now. Retry it as a new task, or fork it to go on.', name);
+    ? vscode.l10n.t('"{0}" is now your task. Resume it to continue.', name)
+    : vscode.l10n.t('"{0}" is now your task. Retry it as a new task, or fork it to continue.', name);
 }
 
 export async function copyTaskId(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
@@ -218,7 +218,7 @@ export async function copyResult(context: TaskContext, argument: unknown, select
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Copy Result"),
     accepts: isAnswered,
-    none: vscode.l10n.t("No task has answered yet."),
+    none: vscode.l10n.t("No task has a result yet."),
   });
   if (children.length === 0) return;
   const results = await Promise.all(children.map((child) => readResult(context, child)));
@@ -228,7 +228,7 @@ export async function copyResult(context: TaskContext, argument: unknown, select
   });
   const [first, ...others] = answers;
   if (!first) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no answer to copy."));
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no result to copy."));
     return;
   }
   await vscode.env.clipboard.writeText(
@@ -291,7 +291,7 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
     const agree = vscode.l10n.t("Cancel and Clear");
     const question =
       working.size === 1
-        ? vscode.l10n.t("One task is still running. Cancel it and clear it from the list?")
+        ? vscode.l10n.t("1 task is still running. Cancel it and clear it from the list?")
         : vscode.l10n.t(
             "{0} tasks are still running. Cancel them and clear them from the list?",
             working.size,
@@ -304,7 +304,7 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
     return child && isAtWork(child) ? [] : atWorkBelow(known, id);
   });
   const stopped = Promise.all([...new Set(below)].map((child) => stop(context, child)));
-  const cleared = await forEach(context, vscode.l10n.t("Clearing tasks"), asked, async ({ id }) => {
+  const cleared = await forEach(context, vscode.l10n.t("Clearing tasks…"), asked, async ({ id }) => {
     await stopped;
     return tasks.clear(id, { cancelRunning: true });
   });

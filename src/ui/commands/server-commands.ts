@@ -19,8 +19,8 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
   const folder = await connectedFolder(folders);
   const { known, session } = folder;
   const follow = {
-    label: vscode.l10n.t("$(sync) Follow the conversation"),
-    description: vscode.l10n.t("the session that was written in last"),
+    label: vscode.l10n.t("$(sync) Use the Latest Message"),
+    description: vscode.l10n.t("the most recently used session"),
     id: undefined,
   };
   const sessions = session.roots().map(({ id, title }) => {
@@ -40,7 +40,7 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
     title: folderTitle(folders, folder, vscode.l10n.t("Select Session")),
     // A panel that opens late would take the list away.
     ignoreFocusOut: true,
-    placeHolder: vscode.l10n.t("Whose tasks are to be shown?"),
+    placeHolder: vscode.l10n.t("Select the session whose tasks to show"),
   });
   if (picked) session.select(picked.id);
 }
@@ -60,11 +60,11 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
   const { known, connector } = folder;
   const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
   if (running > 0) {
-    const stop = vscode.l10n.t("Stop the Server");
+    const stop = vscode.l10n.t("Stop Server");
     const question =
       running === 1
-        ? vscode.l10n.t("One agent is still at work. It ends with the server.")
-        : vscode.l10n.t("{0} agents are still at work. They end with the server.", running);
+        ? vscode.l10n.t("1 agent is still running. It stops with the server.")
+        : vscode.l10n.t("{0} agents are still running. They stop with the server.", running);
     if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return;
   }
   await connector.stopServer();
@@ -106,7 +106,7 @@ export async function showLog(context: ServerContext, name: unknown): Promise<vo
 
 async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
   const log = await (await daemon()).logFile();
-  if (!existsSync(log)) throw new Refusal("unavailable", sentence("No background process has run yet."));
+  if (!existsSync(log)) throw new Refusal("unavailable", sentence("The background process hasn't run yet."));
   await vscode.window.showTextDocument(vscode.Uri.file(log));
   await vscode.commands.executeCommand("cursorBottom");
 }
@@ -118,14 +118,14 @@ export async function stopBackgroundWork(context: ServerContext): Promise<void> 
   const chosen = await choose((await daemon.isStarted()) ? await daemon.status() : { folders: [] });
   if (!chosen || chosen.length === 0 || !(await confirm(chosen))) return;
   const directories = chosen.map(({ directory }) => directory);
-  await showIfLong(vscode.l10n.t("Stopping background work"), daemon.stop(directories));
+  await showIfLong(vscode.l10n.t("Stopping background work…"), daemon.stop(directories));
 }
 
 /** Undefined: none, or there is nothing to choose from, which is said. */
 async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly FolderWork[] | undefined> {
   const work = stoppable(status);
   if (work.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("Nothing works in the background."));
+    void vscode.window.showInformationMessage(vscode.l10n.t("No background work is running."));
     return undefined;
   }
   const now = Date.now();
@@ -137,7 +137,7 @@ async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly F
   }));
   const picked = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t("Stop Background Work"),
-    placeHolder: vscode.l10n.t("In which folders is the work to stop?"),
+    placeHolder: vscode.l10n.t("Select the folders whose work to stop"),
     canPickMany: true,
     matchOnDescription: true,
     ignoreFocusOut: true,
@@ -146,9 +146,9 @@ async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly F
 }
 
 async function confirm(chosen: readonly FolderWork[]): Promise<boolean> {
-  const stop = vscode.l10n.t("Stop the Work");
+  const stop = vscode.l10n.t("Stop Work");
   const names = enumerate(chosen.map(({ directory }) => basename(directory)));
-  const question = visible(vscode.l10n.t("Stop the work in {0}?", names));
+  const question = visible(vscode.l10n.t("Stop work in {0}?", names));
   const detail = lossWords(chosen).map(translate).join("\n\n");
   return (await vscode.window.showWarningMessage(question, { modal: true, detail }, stop)) === stop;
 }

@@ -42,9 +42,7 @@ async function tell({ folders }: ServerContext, place: string): Promise<void> {
       await vscode.commands.executeCommand("asyncagents.launch");
   } else if (!isReady())
     void vscode.window.showInformationMessage(
-      withoutLinks(
-        vscode.l10n.t("OpenCode is here: {0}. Open a folder that you trust to launch tasks.", place),
-      ),
+      withoutLinks(vscode.l10n.t("Found OpenCode at {0}. Open a trusted folder to launch tasks.", place)),
     );
 }
 
@@ -69,40 +67,40 @@ async function help({ message }: ConnectionFailure, configuredPath: string | und
   const ways: readonly Help[] = [
     {
       label: vscode.l10n.t("$(terminal) Install in a Terminal"),
-      detail: vscode.l10n.t("Writes the command there and leaves it to you to run it"),
+      detail: vscode.l10n.t("Enters the command without running it"),
       run: installInTerminal,
     },
     {
-      label: vscode.l10n.t("$(copy) Copy the Command"),
+      label: vscode.l10n.t("$(copy) Copy Install Command"),
       detail: INSTALL_COMMAND,
       run: async () => {
         await vscode.env.clipboard.writeText(INSTALL_COMMAND);
-        return lookAgain(vscode.l10n.t("The command is copied. Look again once it has run."));
+        return lookAgain(vscode.l10n.t("Copied the command. Search again when it has finished."));
       },
     },
     {
-      label: vscode.l10n.t("$(book) Read How to Install It"),
+      label: vscode.l10n.t("$(book) Open the Installation Guide"),
       detail: DOCUMENTATION,
       run: async () => {
         await vscode.env.openExternal(vscode.Uri.parse(DOCUMENTATION, true));
-        return lookAgain(vscode.l10n.t("Look again once OpenCode is installed."));
+        return lookAgain(vscode.l10n.t("Search again when OpenCode is installed."));
       },
     },
     {
-      label: vscode.l10n.t("$(folder-opened) Choose the Executable…"),
-      detail: vscode.l10n.t("It is installed, in a place where it was not looked for"),
+      label: vscode.l10n.t("$(folder-opened) Select Executable…"),
+      detail: vscode.l10n.t("OpenCode is installed in another location"),
       run: chooseExecutable,
     },
     ...(configuredPath === undefined
       ? []
       : [
           {
-            label: vscode.l10n.t("$(search) Look in the Usual Places"),
-            detail: vscode.l10n.t("Takes this path out of the settings: {0}", withoutIcons(configuredPath)),
+            label: vscode.l10n.t("$(search) Search the Usual Locations"),
+            detail: vscode.l10n.t("Removes this path from the settings: {0}", withoutIcons(configuredPath)),
             run: () => setPath(undefined),
           },
         ]),
-    { label: vscode.l10n.t("$(refresh) Look Again"), run: async () => true },
+    { label: vscode.l10n.t("$(refresh) Search Again"), run: async () => true },
   ];
   const way = await vscode.window.showQuickPick(ways, {
     title: vscode.l10n.t("Set Up OpenCode"),
@@ -121,7 +119,7 @@ async function installInTerminal(): Promise<boolean> {
   await isPrompting(terminal);
   // Whether it is run is for the person to say.
   terminal.sendText(INSTALL_COMMAND, false);
-  return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then look again."));
+  return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then search again."));
 }
 
 /** Resolves once its shell asks for a command, or might: what is sent before is shown twice. */
@@ -138,15 +136,15 @@ async function isPrompting(terminal: vscode.Terminal): Promise<void> {
 }
 
 async function lookAgain(message: string): Promise<boolean> {
-  const again = vscode.l10n.t("Look Again");
+  const again = vscode.l10n.t("Search Again");
   return (await vscode.window.showInformationMessage(message, again)) === again;
 }
 
 async function chooseExecutable(): Promise<boolean> {
   const [file] =
     (await vscode.window.showOpenDialog({
-      title: vscode.l10n.t("OpenCode's Executable"),
-      openLabel: vscode.l10n.t("Use This"),
+      title: vscode.l10n.t("OpenCode Executable"),
+      openLabel: vscode.l10n.t("Select"),
     })) ?? [];
   return file ? setPath(file.fsPath) : true;
 }

@@ -22,11 +22,7 @@ export async function changeSubject(
   const wanted = new Set(given.map(String));
   const uris = changedFiles(repository).filter((uri) => given.length === 0 || wanted.has(uri.toString()));
   const [first] = uris;
-  if (!first)
-    throw new Refusal(
-      "invalid-argument",
-      sentence("Nothing differs from the last commit; change something first."),
-    );
+  if (!first) throw new Refusal("invalid-argument", sentence("There are no changes since the last commit."));
   const named = uris.slice(0, NAMED_PATHS).map((uri) => placeOf(uri));
   const title =
     uris.length === 1
@@ -40,7 +36,7 @@ export async function changeSubject(
     title,
     text: `The changes since the last commit, to be read with \`git diff HEAD\`, in:\n${named.join("\n")}${others}`,
     files: [],
-    note: vscode.l10n.t("The diff is too long for a prompt: the agent reads it by itself."),
+    note: vscode.l10n.t("The diff is too long for a prompt. The agent reads it on its own."),
     variables,
   };
 }
@@ -117,7 +113,7 @@ async function repositoryOf(uris: readonly vscode.Uri[]): Promise<GitRepository>
   if (repository) return repository;
   throw new Refusal(
     "invalid-argument",
-    sentence("There is no Git repository in this window, or Git is turned off in the settings."),
+    sentence("No Git repository is open, or Git is turned off in the settings."),
   );
 }
 

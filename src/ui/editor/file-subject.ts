@@ -38,12 +38,12 @@ const MEDIA: Readonly<Record<string, string>> = {
  */
 export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject> {
   const [first] = uris;
-  if (!first) throw new Refusal("invalid-argument", sentence("Open or choose a file, then try again."));
+  if (!first) throw new Refusal("invalid-argument", sentence("Open or select a file, then try again."));
   if (uris.length > FILE_COUNT)
     throw new Refusal(
       "invalid-argument",
       sentence(
-        "{0} files are chosen, and {1} go with a prompt at the most; choose fewer, or their folder.",
+        "{0} files are selected; a prompt can have at most {1}. Select fewer, or their folder.",
         uris.length,
         FILE_COUNT,
       ),
@@ -80,33 +80,33 @@ async function promptFile(uri: vscode.Uri): Promise<PromptFile> {
     if (await isText(uri, name)) return textFile(uri);
     throw new Refusal(
       "invalid-argument",
-      sentence("“{0}” is a binary file; choose texts, pictures or PDFs.", name),
+      sentence('"{0}" is a binary file. Select text files, images or PDFs.', name),
     );
   }
   if (size > MEDIA_BYTES)
     throw new Refusal(
       "invalid-argument",
-      sentence("“{0}” is larger than 10 MB; choose a smaller picture or PDF.", name),
+      sentence('"{0}" is larger than 10 MB. Select a smaller image or PDF.', name),
     );
   return fileOf(uri, mime);
 }
 
 function noFile(name: string): Refusal {
-  return new Refusal("invalid-argument", sentence("“{0}” is not a file on this machine.", name));
+  return new Refusal("invalid-argument", sentence('"{0}" isn\'t a file on this computer.', name));
 }
 
 async function stat(uri: vscode.Uri, name: string): Promise<vscode.FileStat> {
   try {
     return await vscode.workspace.fs.stat(uri);
   } catch {
-    throw new Refusal("invalid-argument", sentence("“{0}” does not exist any more.", name));
+    throw new Refusal("invalid-argument", sentence('"{0}" no longer exists.', name));
   }
 }
 
 /** Text has no zero bytes; only the beginning is looked at. */
 async function isText(uri: vscode.Uri, name: string): Promise<boolean> {
   const file = await open(uri.fsPath).catch(() => {
-    throw new Refusal("invalid-argument", sentence("“{0}” cannot be read.", name));
+    throw new Refusal("invalid-argument", sentence('Can\'t read "{0}".', name));
   });
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);

@@ -62,7 +62,7 @@ export function problemSubject(
 ): Subject {
   const { uri } = document;
   const [first] = problems;
-  if (!first) throw new Refusal("invalid-argument", sentence("There is no problem in {0}.", placeOf(uri)));
+  if (!first) throw new Refusal("invalid-argument", sentence("No problems in {0}.", placeOf(uri)));
   const range = problems.reduce((all, each) => all.union(each.range), first.range);
   const around = new vscode.Range(
     Math.max(range.start.line - LINES_AROUND, 0),

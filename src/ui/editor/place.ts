@@ -92,13 +92,13 @@ export function documentText(document: vscode.TextDocument, range?: vscode.Range
   if (isOnDisk(document)) {
     const note =
       length > FIRST_LOOK
-        ? vscode.l10n.t("It is long: the agent sees its beginning and reads on by itself.")
+        ? vscode.l10n.t("The agent is given the start of this text and can read the rest.")
         : undefined;
     return { text: place, files: [textFile(uri, lines)], note };
   }
   if (length > QUOTE_LENGTH) throw tooLong(document, place, length);
   const text = `${place} (not saved; this is how it stands in the editor)\n\n${fenced(document.getText(range), languageId)}`;
-  return { text, files: [], note: vscode.l10n.t("It is not saved: its text goes into the prompt.") };
+  return { text, files: [], note: vscode.l10n.t("Not saved; its text is included in the prompt.") };
 }
 
 /** In characters; its text is not made for that. */
@@ -113,16 +113,11 @@ function tooLong({ uri }: vscode.TextDocument, place: string, length: number): R
   const message =
     uri.scheme === "file" || uri.scheme === "untitled"
       ? vscode.l10n.t(
-          "{0} is not saved and has {1} characters; save it first, or select {2} at the most.",
+          "{0} isn't saved and has {1} characters. Save it first, or select at most {2}.",
           place,
           given,
           limit,
         )
-      : vscode.l10n.t(
-          "{0} is not a file and has {1} characters; select {2} at the most.",
-          place,
-          given,
-          limit,
-        );
+      : vscode.l10n.t("{0} isn't a file and has {1} characters. Select at most {2}.", place, given, limit);
   return new Refusal("invalid-argument", message);
 }

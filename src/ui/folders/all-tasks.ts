@@ -79,7 +79,7 @@ export class AllTasks implements Disposable {
       const names = [match, ...others].map(({ name }) => name).join(", ");
       throw new Refusal(
         "ambiguous-task",
-        sentence("Tasks of several folders match {0}: {1}; give more of the ID.", reference.trim(), names),
+        sentence("Tasks in several folders match {0}: {1}. Use more of the ID.", reference.trim(), names),
       );
     }
     return match;

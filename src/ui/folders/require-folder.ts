@@ -6,7 +6,7 @@ import type { Folders } from "./folders.ts";
 /** The current folder. Throws a {@link Refusal} where there is none. */
 export function requireFolder({ current }: Pick<Folders, "current">): Folder {
   if (current) return current;
-  throw new Refusal("unavailable", sentence("Background agents work on a folder; open one first."));
+  throw new Refusal("unavailable", sentence("Open a folder first; background agents work in a folder."));
 }
 
 /** What is said where something was begun for a folder that was taken out of the workspace since. */
@@ -14,7 +14,7 @@ export function folderGone(): Refusal {
   return new Refusal(
     "unavailable",
     sentence(
-      "The folder that this prompt is for is no longer in the workspace. Add it again, or copy the text into another launch.",
+      "The folder of this prompt is no longer in the workspace. Add the folder again, or copy the prompt.",
     ),
   );
 }

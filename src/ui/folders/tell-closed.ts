@@ -18,7 +18,7 @@ export async function tellClosed(
   openFolder: OpenFolder,
   logger: Logger,
 ): Promise<void> {
-  const stop = atWork.length === 1 ? vscode.l10n.t("Cancel the Task") : vscode.l10n.t("Cancel the Tasks");
+  const stop = atWork.length === 1 ? vscode.l10n.t("Cancel Task") : vscode.l10n.t("Cancel Tasks");
   const add = vscode.l10n.t("Add the Folder Again");
   const text = withoutLinks(message(name, atWork.length, isOwnServer, settings.keepWorking()));
   const choice = await vscode.window.showWarningMessage(text, stop, add);
@@ -47,12 +47,12 @@ function message(name: string, count: number, isOwnServer: boolean, keepWorkingM
     const time = formatDuration(keepWorkingMs);
     return count === 1
       ? vscode.l10n.t(
-          "A task still works in {0}, which you took out of the workspace. It goes on for up to {1} while no window has the folder open.",
+          "A task is still running in {0}, which was removed from the workspace. It continues for up to {1} without a window.",
           name,
           time,
         )
       : vscode.l10n.t(
-          "{0} tasks still work in {1}, which you took out of the workspace. They go on for up to {2} while no window has the folder open.",
+          "{0} tasks are still running in {1}, which was removed from the workspace. They continue for up to {2} without a window.",
           count,
           name,
           time,
@@ -61,21 +61,21 @@ function message(name: string, count: number, isOwnServer: boolean, keepWorkingM
   if (isOwnServer)
     return count === 1
       ? vscode.l10n.t(
-          "A task still works in {0}, which you took out of the workspace. It goes on for a minute; then its server ends, unless a window uses it again.",
+          "A task is still running in {0}, which was removed from the workspace. Its server stops in a minute unless the folder is opened again.",
           name,
         )
       : vscode.l10n.t(
-          "{0} tasks still work in {1}, which you took out of the workspace. They go on for a minute; then their server ends, unless a window uses it again.",
+          "{0} tasks are still running in {1}, which was removed from the workspace. Their server stops in a minute unless the folder is opened again.",
           count,
           name,
         );
   return count === 1
     ? vscode.l10n.t(
-        "A task still works in {0}, which you took out of the workspace. It goes on; open the folder again to see how it ended.",
+        "A task is still running in {0}, which was removed from the workspace. It continues; open the folder again to see the result.",
         name,
       )
     : vscode.l10n.t(
-        "{0} tasks still work in {1}, which you took out of the workspace. They go on; open the folder again to see how they ended.",
+        "{0} tasks are still running in {1}, which was removed from the workspace. They continue; open the folder again to see the results.",
         count,
         name,
       );

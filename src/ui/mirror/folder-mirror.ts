@@ -53,7 +53,7 @@ export class FolderMirror implements Disposable {
 
   private get opened(): FolderClient {
     if (this.client) return this.client;
-    throw new Refusal("unavailable", sentence("This folder is not open yet; connect first."));
+    throw new Refusal("unavailable", sentence("This folder isn't connected yet. Connect first."));
   }
 
   private async join(): Promise<FolderClient> {

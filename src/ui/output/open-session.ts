@@ -51,5 +51,5 @@ function connectionView({ kind }: ConnectionState): ConnectionView {
 
 async function copy(text: string): Promise<void> {
   await vscode.env.clipboard.writeText(text);
-  vscode.window.setStatusBarMessage(vscode.l10n.t("Result copied"), 3_000);
+  vscode.window.setStatusBarMessage(vscode.l10n.t("Copied the result"), 3_000);
 }

@@ -334,7 +334,7 @@ export class OutputSession {
     const answer =
       child && isTask(child) ? (await this.parts.tasks.output(child.id)).result : lastAnswer(this.messages);
     if (answer) this.editor.copyText(answer);
-    else this.note(sentence("There is no answer to copy."));
+    else this.note(sentence("There is no result to copy."));
   }
 
   private async reply(id: string, reply: RequestAnswer): Promise<void> {
@@ -358,7 +358,7 @@ export class OutputSession {
 
   private noteAnswered(): void {
     this.sendRequests();
-    this.note(sentence("That request is no longer waiting."));
+    this.note(sentence("This request is no longer waiting."));
   }
 
   private openField(id: string, field: string): void {

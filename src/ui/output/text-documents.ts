@@ -14,7 +14,7 @@ export class TextDocuments implements vscode.Disposable {
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
         provideTextDocumentContent: (uri) =>
           this.texts.get(uri.toString()) ??
-          vscode.l10n.t("This text is no longer available. Open it again where you opened it before."),
+          vscode.l10n.t("This text is no longer available. Open it again from where you opened it before."),
       }),
       vscode.workspace.onDidCloseTextDocument((document) => {
         // One whose language is changed is closed and opened again in the same moment.

@@ -21,10 +21,7 @@ export async function openWorkspaceFile(
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)
-    throw new Refusal(
-      "invalid-argument",
-      sentence("{0} is not in this workspace, so it is not opened.", path),
-    );
+    throw new Refusal("invalid-argument", sentence("{0} isn't in this workspace and wasn't opened.", path));
   for (const file of inside) {
     if (!(await isFileOf(folders, file))) continue;
     const at = position && new vscode.Position(position.line - 1, position.column - 1);
@@ -36,7 +33,7 @@ export async function openWorkspaceFile(
     await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(file), options);
     return;
   }
-  throw new Refusal("invalid-argument", sentence("{0} was not found in this workspace.", path));
+  throw new Refusal("invalid-argument", sentence("{0} wasn't found in this workspace.", path));
 }
 
 /** Whether it is a file there, not one elsewhere that a link leads to. */

@@ -126,7 +126,7 @@ export function promptLenses(document: vscode.TextDocument, target: PromptTarget
   const lens = (title: string, command: string, ...args: readonly unknown[]): vscode.CodeLens =>
     new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), { title, command, arguments: [uri, ...args] });
   if (target.kind === "resume") {
-    const title = vscode.l10n.t("Resume “{0}” (Ctrl+Enter)", withoutIcons(target.description));
+    const title = vscode.l10n.t('Resume "{0}" (Ctrl+Enter)', withoutIcons(target.description));
     return [lens(title, "asyncagents.launchPrompt")];
   }
   const { plan } = target;
@@ -152,7 +152,7 @@ function launchTitle({ agents, fork, splits }: LaunchPlan, sections: number): st
 
 function choices({ agents, model, splits, subject, leavesOutSubject }: LaunchPlan): string {
   return [
-    agents.length > 0 ? agents.join(", ") : vscode.l10n.t("agents are asked for"),
+    agents.length > 0 ? agents.join(", ") : vscode.l10n.t("select agents"),
     modelText(model),
     subject && !leavesOutSubject ? vscode.l10n.t("with {0}", withoutIcons(subject.title)) : "",
     splits ? vscode.l10n.t("a task for each section between lines of ---") : "",

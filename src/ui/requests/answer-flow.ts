@@ -125,9 +125,7 @@ export function isUnknown(error: unknown): boolean {
 /** Says that a request needs no answer any more, and hands back what was written for it. */
 export function tellOver(drafts?: Pick<Drafts, "reason" | "answers">): void {
   const written = [drafts?.reason ?? "", ...(drafts?.answers ?? []).map(({ own }) => own)].filter(Boolean);
-  const message = vscode.l10n.t(
-    "This needs no answer any more: it was given elsewhere, or the agent has stopped.",
-  );
+  const message = vscode.l10n.t("Already answered, or the agent stopped.");
   if (written.length === 0) return void vscode.window.showInformationMessage(message);
   const copy = vscode.l10n.t("Copy What You Wrote");
   void vscode.window.showInformationMessage(message, copy).then((choice) => {
@@ -154,12 +152,12 @@ async function pickRequest(
   open: readonly OpenRequest[],
 ): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
   if (open.length === 0)
-    return void vscode.window.showInformationMessage(vscode.l10n.t("No agent waits for you."));
+    return void vscode.window.showInformationMessage(vscode.l10n.t("No agent is waiting for you."));
   const changed = new AbortController();
   const subscription = known.onDidChangeRequests(() => changed.abort());
   const picked = await pickOne({
     title: vscode.l10n.t("Waiting for You ({0})", open.length),
-    placeholder: vscode.l10n.t("Which one do you want to answer? The oldest is on top."),
+    placeholder: vscode.l10n.t("Select a request to answer, oldest first"),
     canGoBack: false,
     over: changed.signal,
     items: open.map((one) => {
@@ -209,7 +207,7 @@ async function askPermission(
   const items = [
     {
       label: `$(${icon}) ${shown(subject)}`,
-      description: diff === undefined ? vscode.l10n.t("Show in Full…") : vscode.l10n.t("Show the Change…"),
+      description: diff === undefined ? vscode.l10n.t("Show in Full…") : vscode.l10n.t("Show Change…"),
       detail: reason === undefined ? "" : withoutIcons(vscode.l10n.t("Reason: {0}", oneLine(reason))),
       does: "show",
     },
@@ -221,8 +219,8 @@ async function askPermission(
       does: "reject",
     },
     {
-      label: vscode.l10n.t("$(comment) Reject and Say Why…"),
-      description: vscode.l10n.t("The agent goes on another way."),
+      label: vscode.l10n.t("$(comment) Reject with a Message…"),
+      description: vscode.l10n.t("The agent tries another way."),
       does: "explain",
     },
     // Without a pattern it would allow what nobody can tell.
@@ -240,7 +238,7 @@ async function askPermission(
   for (;;) {
     const picked = await pickOne({
       title: vscode.l10n.t("{0}: {1}", title, who),
-      placeholder: vscode.l10n.t("Read what it asks for, then answer."),
+      placeholder: vscode.l10n.t("Read the request, then answer it."),
       items,
       first: () => (active ? [active] : []),
       ...options,
@@ -256,11 +254,11 @@ async function askPermission(
       case "explain": {
         const message = await askText({
           title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
-          placeholder: vscode.l10n.t("For example: only look, change nothing"),
-          prompt: vscode.l10n.t("What is the agent to do instead? It is told, and goes on."),
+          placeholder: vscode.l10n.t("Example: Don't change any files; only report"),
+          prompt: vscode.l10n.t("Enter what the agent should do instead. The agent continues with it."),
           text: drafts.reason,
           validate: (text) =>
-            text.trim() ? undefined : vscode.l10n.t("Say what the agent is to do instead."),
+            text.trim() ? undefined : vscode.l10n.t("Enter what the agent should do instead."),
           keep: (text) => (drafts.reason = text),
           over: options.over,
           canGoBack: true,
@@ -314,7 +312,7 @@ async function askQuestion(
   const isOwnAlone = options.length === 0;
   const placeholder = visible(oneLine(question));
   const own = {
-    label: vscode.l10n.t("$(edit) Another Answer…"),
+    label: vscode.l10n.t("$(edit) Other Answer…"),
     description: withoutIcons(draft.own),
     answer: undefined,
   };
@@ -330,7 +328,7 @@ async function askQuestion(
     ...(placeholder.length > QUESTION_SHOWN || question.includes("\n")
       ? [button("eye", vscode.l10n.t("Read the Whole Question"), "show" as const)]
       : []),
-    button("circle-slash", vscode.l10n.t("Dismiss the Question; the Agent Stops"), "dismiss"),
+    button("circle-slash", vscode.l10n.t("Dismiss the question. The agent stops."), "dismiss"),
   ];
   for (;;) {
     const chosen = items.filter(({ answer }) =>
@@ -351,7 +349,7 @@ async function askQuestion(
       placeholder: "",
       prompt: visible(question),
       text: draft.own,
-      validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Write your answer, or go back.")),
+      validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Enter an answer, or go back.")),
       keep: (written) => (draft.own = written),
       canGoBack: step.canGoBack || !isOwnAlone,
     });

@@ -31,7 +31,7 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
   const task = visible(oneLine(description));
   return agent === undefined
     ? l10n.t('The agent of "{0}"', task)
-    : l10n.t('{0} of "{1}"', visible(agent), task);
+    : l10n.t('"{1}" ({0})', visible(agent), task);
 }
 
 /**
@@ -40,7 +40,7 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
  */
 export function alwaysWords({ always }: PermissionRequest): string {
   return always.includes("*")
-    ? l10n.t("Everything of this kind, for every agent in this folder, until the server restarts")
+    ? l10n.t("All requests of this kind, from every agent in this folder, until the server restarts")
     : l10n.t("{0}, for every agent in this folder, until the server restarts", visible(always.join(", ")));
 }
 
@@ -70,35 +70,35 @@ function permissionWords(request: PermissionRequest): RequestWords {
         title: l10n.t("Run a Command"),
         icon: "terminal",
         subject: text(metadata["command"]) ?? patterns.join(" && "),
-        sentence: (who, subject) => l10n.t("{0} wants to run: {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to run: {1}", who, subject),
       };
     case "edit":
       return {
         title: l10n.t("Change a File"),
         icon: "edit",
         subject: file(metadata["filepath"]) ?? files(patterns),
-        sentence: (who, subject) => l10n.t("{0} wants to change {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to change {1}", who, subject),
       };
     case "read":
       return {
         title: l10n.t("Read a File"),
         icon: "file",
         subject: files(patterns),
-        sentence: (who, subject) => l10n.t("{0} wants to read {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to read {1}", who, subject),
       };
     case "external_directory":
       return {
-        title: l10n.t("Reach Outside the Folder"),
+        title: l10n.t("Access Files Outside the Folder"),
         icon: "folder-opened",
         subject: text(metadata["command"]) ?? text(metadata["filepath"]) ?? listed,
-        sentence: (who, subject) => l10n.t("{0} wants to reach outside the folder: {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to access files outside the folder: {1}", who, subject),
       };
     case "webfetch":
       return {
-        title: l10n.t("Fetch from the Web"),
+        title: l10n.t("Fetch a Web Page"),
         icon: "globe",
         subject: text(metadata["url"]) ?? listed,
-        sentence: (who, subject) => l10n.t("{0} wants to fetch {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to fetch {1}", who, subject),
       };
     case "websearch":
     case "codesearch":
@@ -106,16 +106,16 @@ function permissionWords(request: PermissionRequest): RequestWords {
         title: l10n.t("Search the Web"),
         icon: "globe",
         subject: text(metadata["query"]) ?? listed,
-        sentence: (who, subject) => l10n.t("{0} wants to search the web for: {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to search the web for: {1}", who, subject),
       };
     case "glob":
     case "grep":
     case "list":
       return {
-        title: l10n.t("Search the Files"),
+        title: l10n.t("Search Files"),
         icon: "search",
         subject: listed,
-        sentence: (who, subject) => l10n.t("{0} wants to search the files for: {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to search files for: {1}", who, subject),
       };
     case "task":
       return {
@@ -124,29 +124,29 @@ function permissionWords(request: PermissionRequest): RequestWords {
         subject: [text(metadata["subagent_type"]) ?? listed, text(metadata["description"])]
           .filter(Boolean)
           .join(": "),
-        sentence: (who, subject) => l10n.t("{0} wants to launch a subagent, {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to launch the subagent {1}", who, subject),
       };
     case "skill":
       return {
         title: l10n.t("Use a Skill"),
         icon: "lightbulb",
         subject: listed,
-        sentence: (who, subject) => l10n.t("{0} wants to use the skill {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to use the skill {1}", who, subject),
       };
     case "doom_loop":
       return {
-        title: l10n.t("Repeat Itself"),
+        title: l10n.t("Continue Repeating"),
         icon: "warning",
         subject: [text(metadata["tool"]) ?? listed, callInput(metadata["input"])].filter(Boolean).join(" "),
         sentence: (who, subject) =>
-          l10n.t("{0} has made the same call several times and wants to go on: {1}", who, subject),
+          l10n.t("{0} made the same call several times and asks to continue: {1}", who, subject),
       };
     default:
       return {
         title: l10n.t("Use a Tool"),
         icon: "tools",
         subject: patterns.every((pattern) => pattern === "*") ? permission : `${permission}: ${listed}`,
-        sentence: (who, subject) => l10n.t("{0} wants to use the tool {1}", who, subject),
+        sentence: (who, subject) => l10n.t("{0} asks to use the tool {1}", who, subject),
       };
   }
 }

@@ -42,7 +42,7 @@ export async function tellRequest(context: FlowContext, open: OpenRequest): Prom
 /** Shows that many requests wait. */
 export async function tellSeveral(context: FlowContext, count: number): Promise<void> {
   const answer = vscode.l10n.t("Answer…");
-  const message = vscode.l10n.t("{0} requests of agents wait for you.", count);
+  const message = vscode.l10n.t("{0} requests from agents are waiting for you.", count);
   if ((await vscode.window.showWarningMessage(message, answer)) !== answer) return;
   try {
     await answerOneOf(context, () => context.known.openRequests());

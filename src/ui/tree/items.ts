@@ -69,7 +69,7 @@ function stateWords(state: ConnectionState): string | undefined {
     case "connecting":
       return title(translate(state.detail)) || vscode.l10n.t("connecting…");
     case "reconnecting":
-      return vscode.l10n.t("connection lost, trying again");
+      return vscode.l10n.t("connection lost, reconnecting");
     case "disconnected":
       return vscode.l10n.t("not connected");
     case "failed":
@@ -82,7 +82,7 @@ function atWorkWords(known: Tasks, sessionID: string): string | undefined {
   if (waiting === 1) return vscode.l10n.t("1 needs you");
   if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
   if (atWork === 0) return undefined;
-  return atWork === 1 ? vscode.l10n.t("1 at work") : vscode.l10n.t("{0} at work", atWork);
+  return atWork === 1 ? vscode.l10n.t("1 running") : vscode.l10n.t("{0} running", atWork);
 }
 
 function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {

@@ -34,9 +34,11 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
     [
       [vscode.l10n.t("Error"), child.error && translate(child.error.sentence ?? child.error.message)],
       [
-        vscode.l10n.t("What to do"),
+        vscode.l10n.t("Remedy"),
         isTask(child) && child.error
-          ? vscode.l10n.t("Retry starts it anew; Fork carries on from its conversation.")
+          ? vscode.l10n.t(
+              "Retry launches a new task with the same prompt; Fork continues from its conversation.",
+            )
           : undefined,
       ],
     ],
@@ -49,14 +51,14 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(known, child) : []),
       [vscode.l10n.t("Started"), format.moment(child.startedAt)],
-      [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Took"), elapsed(child, now)],
+      [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Duration"), elapsed(child, now)],
     ],
     [
       [vscode.l10n.t("Tool calls"), toolCallWords(child)],
       [vscode.l10n.t("Recent tools"), child.progress?.recentTools.map(toolWords).join(", ")],
       [vscode.l10n.t("Tokens"), tokenWords(child.tokens)],
       [vscode.l10n.t("Cost"), costWord(child.cost)],
-      [vscode.l10n.t("Cost with all below"), costBelow(known, child)],
+      [vscode.l10n.t("Cost including subtasks"), costBelow(known, child)],
     ],
     [[vscode.l10n.t("ID"), shortID(child.id)]],
   ]);
@@ -72,10 +74,10 @@ export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNo
   const { cost, tokens, duration, toolCalls } = known.totals(tasks.map(({ id }) => id));
   return tooltip(batchLabel(tasks), states.join(" · "), [
     [
-      [vscode.l10n.t("Took"), format.duration(duration)],
+      [vscode.l10n.t("Duration"), format.duration(duration)],
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
       [vscode.l10n.t("Tokens"), tokenWords(tokens)],
-      [vscode.l10n.t("Cost with all below"), costWord(cost)],
+      [vscode.l10n.t("Cost including subtasks"), costWord(cost)],
       ceilingFact(tasks.find(({ ceiling }) => ceiling?.scope === "batch")),
     ],
     [[vscode.l10n.t("Batch"), batchID]],
@@ -109,7 +111,7 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
       vscode.l10n.t("Batch"),
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
-    [vscode.l10n.t("The conversation was told"), noticeWords(task.notice)],
+    [vscode.l10n.t("Parent session notified"), noticeWords(task.notice)],
     ceilingFact(task),
   ];
 }
@@ -118,14 +120,14 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
 function ceilingFact(task: Pick<Task, "ceiling"> = {}): Fact {
   const words = ceilingWord(task);
   return [
-    vscode.l10n.t("Used"),
+    vscode.l10n.t("Usage"),
     words && task.ceiling && vscode.l10n.t("{0} ({1})", words, ceilingAmounts(task.ceiling)),
   ];
 }
 
 function launcher(child: Child): string {
   const isOthers = !isTask(child) || child.adoptedAt !== undefined;
-  if (isOthers) return vscode.l10n.t("an agent or a person in OpenCode");
+  if (isOthers) return vscode.l10n.t("an agent or a user in OpenCode");
   return child.launchedBy === "person" ? vscode.l10n.t("you") : vscode.l10n.t("an agent");
 }
 

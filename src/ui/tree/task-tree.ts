@@ -171,7 +171,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof UnreadableNode) return unreadableItem(element);
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
-      return folder ? folderItem(folder, this.known) : new vscode.TreeItem(vscode.l10n.t("Gone"));
+      return folder
+        ? folderItem(folder, this.known)
+        : new vscode.TreeItem(vscode.l10n.t("No longer available"));
     }
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.known, element.parentSessionID, element.batchID);
@@ -182,7 +184,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       return batchItem(element, tasks, below);
     }
     const child = this.known.child(element.id);
-    if (!child) return new vscode.TreeItem(vscode.l10n.t("Gone"));
+    if (!child) return new vscode.TreeItem(vscode.l10n.t("No longer available"));
     this.followTime(element, child);
     const item = childItem(child, {
       now: Date.now(),
@@ -374,10 +376,10 @@ function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {
   const name = title(task.title);
   const item = new vscode.TreeItem(name);
   item.id = task.sessionID;
-  item.description = vscode.l10n.t("cannot be read");
+  item.description = vscode.l10n.t("unreadable");
   item.accessibilityInformation = { label: enumerate([name, item.description]) };
   item.tooltip = vscode.l10n.t(
-    "The record of this task cannot be read, and is left as it is: {0}",
+    "Can't read the record of this task; it isn't changed: {0}",
     title(translate(task.reason)),
   );
   item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));

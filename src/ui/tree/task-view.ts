@@ -243,8 +243,8 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
   const names = folders.filter((folder) => !isOnDisk(folder)).map(({ name }) => name);
   if (names.length === 0) return "";
   return names.length === 1
-    ? vscode.l10n.t("{0} is not a folder on disk, so no agent works there.", names.join(", "))
-    : vscode.l10n.t("{0} are not folders on disk, so no agent works there.", names.join(", "));
+    ? vscode.l10n.t("{0} isn't a folder on disk, so agents can't work there.", names.join(", "))
+    : vscode.l10n.t("{0} aren't folders on disk, so agents can't work there.", names.join(", "));
 }
 
 /** What waits for a person in any session of the folders. */
@@ -253,8 +253,8 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   if (!first) return undefined;
   const heading =
     others.length === 0
-      ? vscode.l10n.t("1 request waits for you:")
-      : vscode.l10n.t("{0} requests wait for you:", requests.length);
+      ? vscode.l10n.t("1 request waiting for you:")
+      : vscode.l10n.t("{0} requests waiting for you:", requests.length);
   const names = requests.slice(0, NAMED_REQUESTS).map(({ request, child }) => {
     const what =
       request.type === "permission"
@@ -271,16 +271,16 @@ function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiti
   const conditions = [
     enumerate(states.map(stateWord)),
     title(agents.join(", ")),
-    text.trim() && vscode.l10n.t("“{0}”", title(text)),
+    text.trim() && vscode.l10n.t('"{0}"', title(text)),
   ];
   const hidden =
     waiting === 0
       ? ""
       : waiting === 1
-        ? vscode.l10n.t("1 that is hidden needs you.")
-        : vscode.l10n.t("{0} that are hidden need you.", waiting);
+        ? vscode.l10n.t("1 hidden task needs you.")
+        : vscode.l10n.t("{0} hidden tasks need you.", waiting);
   const counts = vscode.l10n.t("{0} of {1} shown: {2}.", shown, all, conditions.filter(Boolean).join(" · "));
-  const wayOut = shown === 0 ? vscode.l10n.t("Clear Filter, in the title of this view, shows all.") : "";
+  const wayOut = shown === 0 ? vscode.l10n.t("Clear the filter to show all tasks.") : "";
   return [counts, hidden, wayOut].filter(Boolean).join(" ");
 }
 

@@ -45,15 +45,15 @@ export function countWord(state: ChildState, count: number): string {
 
 export function statusWord({ status }: Child): string {
   if (status === "resumed") return vscode.l10n.t("being resumed");
-  return status === "idle" ? vscode.l10n.t("at rest") : stateWord(status);
+  return status === "idle" ? vscode.l10n.t("idle") : stateWord(status);
 }
 
 /** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
 export function belowWords({ waiting, atWork }: Below, works: boolean): string | undefined {
-  if (waiting === 1) return vscode.l10n.t("1 below needs you");
-  if (waiting > 1) return vscode.l10n.t("{0} below need you", waiting);
+  if (waiting === 1) return vscode.l10n.t("1 subagent needs you");
+  if (waiting > 1) return vscode.l10n.t("{0} subagents need you", waiting);
   if (atWork === 0 || works) return undefined;
-  return atWork === 1 ? vscode.l10n.t("1 below works") : vscode.l10n.t("{0} below work", atWork);
+  return atWork === 1 ? vscode.l10n.t("1 subagent running") : vscode.l10n.t("{0} subagents running", atWork);
 }
 
 /** How a child came to be what it is. */
@@ -85,7 +85,7 @@ export function activity({ progress }: Child, now: number): string | undefined {
     }
     case "retrying":
       return progress.retry
-        ? vscode.l10n.t("retry in {0}", format.duration(progress.retry.next - now))
+        ? vscode.l10n.t("retrying in {0}", format.duration(progress.retry.next - now))
         : vscode.l10n.t("waiting to retry");
     case "needs-permission":
       return vscode.l10n.t("needs permission");
@@ -129,8 +129,8 @@ export function costWord(cost: number): string | undefined {
 export function ceilingWord({ ceiling }: Pick<Task, "ceiling">): string | undefined {
   if (!ceiling) return undefined;
   return ceiling.scope === "task"
-    ? vscode.l10n.t("{0} % of its ceiling", percentOf(ceiling))
-    : vscode.l10n.t("{0} % of its batch's ceiling", percentOf(ceiling));
+    ? vscode.l10n.t("{0}% of its limit", percentOf(ceiling))
+    : vscode.l10n.t("{0}% of its batch's limit", percentOf(ceiling));
 }
 
 /** `$0.85 of $1.00`. */

@@ -109,7 +109,7 @@ describe("the budget guard", () => {
     server.write(id, "So far.");
     await spend(id, 1);
     assert.equal(outcome(window, id), "error BudgetExceeded");
-    assert.match(task(window, id).error?.message ?? "", /ceiling of \$1\.00.*asyncagents\.budget\.taskCost/);
+    assert.match(task(window, id).error?.message ?? "", /limit of \$1\.00.*asyncagents\.budget\.taskCost/);
     assert.equal(task(window, id).ceiling, undefined);
     assert.equal(calls("abort", id), 1);
     assert.equal(told(), 1);
@@ -225,7 +225,7 @@ describe("the budget guard", () => {
     await spend(id, 1.5);
     await assert.rejects(window.engine.adopt(id), {
       code: "over-budget",
-      message: /has used \$1\.50 of the ceiling of \$1\.00 \(asyncagents\.budget\.taskCost\)/,
+      message: /has used \$1\.50 of the limit of \$1\.00 \(asyncagents\.budget\.taskCost\)/,
     });
     assert.equal(window.engine.child(id)?.status, "running");
     assert.equal(calls("abort", id), 0);
@@ -356,7 +356,8 @@ describe("the budget guard", () => {
     await change(window, { taskCost: 0.9 });
     await assert.rejects(window.engine.resume(id, "More."), {
       code: "over-budget",
-      message: /has used \$0\.90 of its ceiling of \$0\.90 \(asyncagents\.budget\.taskCost\); raise it/,
+      message:
+        /has used \$0\.90 of its limit of \$0\.90 \(asyncagents\.budget\.taskCost\)\. Increase the limit/,
     });
     assert.equal(outcome(window, id), "completed");
     await change(window, { taskCost: 1 });
@@ -391,7 +392,10 @@ describe("the budget guard", () => {
     await change(window, { taskCost: 0, batchMinutes: -1 });
     await spend(id, 5);
     assert.equal(outcome(window, id), "running");
-    await assert.rejects(launch(window), { code: "invalid-argument", message: /taskCost is 0, .* for none/ });
+    await assert.rejects(launch(window), {
+      code: "invalid-argument",
+      message: /taskCost is 0, .* for no limit/,
+    });
     assert.equal(window.engine.list(parent).length, 1);
   });
 

@@ -46,7 +46,7 @@ describe("a budget", () => {
       fc.property(fc.constantFrom(...NAMES), bad, (name, value) => {
         assert.throws(() => requireCeilings({ [name]: value }), {
           code: "invalid-argument",
-          message: `The ceiling asyncagents.budget.${name} must be a number greater than 0; change it in the settings, or leave it empty for none.`,
+          message: `The limit asyncagents.budget.${name} must be a number greater than 0. Change it in the settings, or clear it for no limit.`,
         });
         for (const scope of ["task", "batch"] as const)
           assert.equal(
@@ -57,7 +57,7 @@ describe("a budget", () => {
     );
     assert.throws(
       () => requireCeilings({ taskCost: 0 }),
-      /would stop every task at once; leave it empty for none/,
+      /would stop every task immediately\. Clear it for no limit/,
     );
     requireCeilings({ taskCost: 0.01, batchTokens: null, batchMinutes: undefined });
   });
@@ -73,12 +73,12 @@ describe("a budget", () => {
       assert.ok(sentence, "It can be translated.");
       return message;
     });
-    const remedy = "and then retry the task, or fork it to carry on.";
+    const remedy = "then retry the task, or fork it to continue.";
     assert.deepEqual(messages, [
-      `Stopped at its ceiling of $1.00. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
-      `Stopped at its ceiling of $0.0015. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
-      `Stopped as its batch reached its ceiling of 500,000 tokens. A person can raise it (asyncagents.budget.batchTokens), ${remedy}`,
-      `Stopped at its ceiling of 1 minute. A person can raise it (asyncagents.budget.taskMinutes), ${remedy}`,
+      `Stopped at its limit of $1.00. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
+      `Stopped at its limit of $0.0015. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
+      `Stopped because its batch reached its limit of 500,000 tokens. A person can raise it (asyncagents.budget.batchTokens), ${remedy}`,
+      `Stopped at its limit of 1 minute. A person can raise it (asyncagents.budget.taskMinutes), ${remedy}`,
     ]);
   });
 });

@@ -67,7 +67,7 @@ describe("What a command changed", () => {
     // The abort, the conversation, the record and who is at work; then the abort below.
     window.link.fail("refused", 4);
     await assert.rejects(window.engine.cancel(above, "agent"), {
-      message: `Task ${above.slice(-6)} was stopped, but not all of its subtasks could be stopped: The server could not be reached for POST /session/${below}/abort.`,
+      message: `Stopped task ${above.slice(-6)}, but not all of its subtasks: The server could not be reached for POST /session/${below}/abort.`,
     });
     assert.equal(window.engine.get(above)?.status, "cancelled");
     assert.equal(window.engine.get(below)?.status, "running");
@@ -78,7 +78,7 @@ describe("What a command changed", () => {
     const batchID = window.engine.get(one)?.batchID ?? "";
     window.link.fail("refused", 0);
     await assert.rejects(window.engine.cancelBatch(batchID), {
-      message: `1 of 2 tasks were cancelled. The server could not be reached for POST /session/${one}/abort.`,
+      message: `Cancelled 1 of 2 tasks. The server could not be reached for POST /session/${one}/abort.`,
     });
     assert.equal(window.engine.get(one)?.status, "running");
     assert.equal(window.engine.get(other)?.status, "cancelled");

@@ -114,7 +114,7 @@ describe("Event stream", () => {
     await until("the request", () => events.connections.length === 2);
     clock.advance(10_000);
     await cut(2);
-    assert.match(english(told.cuts[1]?.reason ?? ""), /did not open/);
+    assert.match(english(told.cuts[1]?.reason ?? ""), /didn't open/);
   });
 
   it("waits until it can be asked for, which the time for its opening does not count", async () => {

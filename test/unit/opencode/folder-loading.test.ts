@@ -75,7 +75,7 @@ describe("Loading a folder", () => {
       name: "ConfigJsonError",
       data: { message: "Invalid symbol", path: "/work/opencode.json" },
     });
-    await assert.rejects(loading, /cannot work in this folder: Invalid symbol \(in \/work\/opencode\.json\)/);
+    await assert.rejects(loading, /can't work in this folder: Invalid symbol \(in \/work\/opencode\.json\)/);
     assert.equal(clock.pending, 0);
   });
 

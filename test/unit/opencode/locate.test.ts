@@ -45,8 +45,8 @@ describe("Finding the executable", () => {
 
   for (const [what, configuredPath, problem] of [
     ["that leads nowhere", "/no/opencode", /no such file/],
-    ["of a file that is no program", "/etc/text", /not an executable file/],
-    ["that is relative", "bin/opencode", /not absolute/],
+    ["of a file that is no program", "/etc/text", /isn't an executable file/],
+    ["that is relative", "bin/opencode", /isn't absolute/],
   ] as const)
     it(`refuses a set path ${what}, and looks nowhere else`, async () => {
       const found = await locate({ configuredPath, present: { "/etc/text": null, "/usr/bin/opencode": "" } });

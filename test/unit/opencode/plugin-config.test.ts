@@ -112,16 +112,16 @@ describe("the plugin's entry in a configuration", () => {
   it("leaves a configuration alone that cannot be used, and says why", () => {
     const cases: readonly (readonly [text: string, message: RegExp])[] = [
       ["", /^the file is not valid JSON/],
-      ['{ "a": 1 ', /is not valid JSON/],
+      ['{ "a": 1 ', /isn't valid JSON/],
       ['{\n  "a": 1,\n  oops\n}', /line 3/],
-      ['{ "a": "unfinished }', /is not valid JSON/],
-      ["/* unfinished", /is not valid JSON/],
-      ["[]", /is not a JSON object/],
-      ["null", /is not a JSON object/],
-      ['"text"', /is not a JSON object/],
-      ['{ "plugin": "x" }', /holds a "plugin" that is no list/],
-      ['{ "plugin": { "0": "x" } }', /holds a "plugin" that is no list/],
-      ['{ "plugin": null }', /holds a "plugin" that is no list/],
+      ['{ "a": "unfinished }', /isn't valid JSON/],
+      ["/* unfinished", /isn't valid JSON/],
+      ["[]", /isn't a JSON object/],
+      ["null", /isn't a JSON object/],
+      ['"text"', /isn't a JSON object/],
+      ['{ "plugin": "x" }', /"plugin" in .* isn't a list/],
+      ['{ "plugin": { "0": "x" } }', /"plugin" in .* isn't a list/],
+      ['{ "plugin": null }', /"plugin" in .* isn't a list/],
     ];
     for (const [text, message] of cases)
       for (const change of [add, remove])
@@ -210,7 +210,7 @@ describe("the plugin in a server's environment", () => {
     for (const content of ["{", "[]", '{ "plugin": 1 }']) {
       const env = { OPENCODE_CONFIG_CONTENT: content };
       assert.equal(await config.serverEnv(env, settings), env);
-      assert.match(warnings.pop() ?? "", /without the agent tools: OPENCODE_CONFIG_CONTENT/);
+      assert.match(warnings.pop() ?? "", /without the agent tools: "plugin" in OPENCODE_CONFIG_CONTENT/);
     }
   });
 

@@ -65,7 +65,7 @@ describe("Task record codec", () => {
   });
 
   for (const [what, value, reason] of [
-    ["no version", { ...record }, /names no format/],
+    ["no version", { ...record }, /has no format/],
     ["a newer version", { ...record, v: 2 }, /newer version .*format 2/],
     ["a missing field", { v: 1, ...record, agent: undefined }, /"agent" is not of type string/],
     ["an unknown status", { v: 1, ...record, status: "paused" }, /"status" is none of "running"/],

@@ -31,7 +31,7 @@ describe("Arguments of calls", () => {
   });
 
   it("are refused where they do not fit, with a sentence that names the call", () => {
-    refuses("cancel", [3], /^The arguments of cancel do not fit:/);
+    refuses("cancel", [3], /^Invalid arguments for cancel:/);
     refuses("cancel", ["ses_1", "nobody"], /cancel/);
     refuses("retry", [], /retry/);
     refuses("clear", ["ses_1", { cancelRunning: true, more: 1 }], /at \[1\]/);
@@ -39,7 +39,7 @@ describe("Arguments of calls", () => {
   });
 
   it("are refused for a method that there is not", () => {
-    refuses("explode", [], /does not know the command explode; reload this window/);
+    refuses("explode", [], /doesn't know the command explode\. Reload this window/);
     refuses("toString", [], /toString/);
   });
 
@@ -55,7 +55,7 @@ describe("Arguments of calls", () => {
       try {
         parseCall(method, []);
       } catch (error) {
-        assert.match((error as Error).message, /do not fit/);
+        assert.match((error as Error).message, /Invalid arguments/);
       }
   });
 

@@ -222,7 +222,7 @@ describe("A window's way to the daemon", () => {
     for (const error of await Promise.all(lost)) {
       assert.ok(error instanceof ServerFailure);
       assert.equal(error.reason, "unreachable");
-      assert.match(error.message, /look at the task before trying again/);
+      assert.match(error.message, /Check the task before you try again/);
     }
     // Made without a connection, a call waits for it.
     const waiting = calls.retry("ses_2");
@@ -278,7 +278,7 @@ describe("A window's way to the daemon", () => {
     const abort = new AbortController();
     const waiting = client().client.open(folder()).calls.output("ses_1", { signal: abort.signal });
     abort.abort();
-    await assert.rejects(waiting, { message: "Waiting was cancelled; the tasks go on." });
+    await assert.rejects(waiting, { message: "Waiting was cancelled. The tasks continue." });
   });
 
   it("keeps conversations up to date, also after the daemon crashed", async () => {
@@ -393,7 +393,7 @@ describe("A window's way to the daemon", () => {
     stateFolder = join(script(""), "state");
     await assert.rejects(client().client.open(folder()).calls.models(), {
       name: "ConnectionError",
-      message: /^The background process of Async Agents cannot be used: E/,
+      message: /^Can't use the background process of Async Agents: E/,
     });
   });
 
@@ -403,7 +403,7 @@ describe("A window's way to the daemon", () => {
     const { told } = follow(opened);
     await assert.rejects(opened.calls.models(), {
       name: "ConnectionError",
-      message: "The background process of Async Agents did not start: it ended (exit code 3).",
+      message: "The background process of Async Agents didn't start: it ended (exit code 3).",
     });
     assert.deepEqual([told(), states], [["failed"], ["failed"]]);
     await opened.calls.join();
@@ -503,7 +503,7 @@ describe("A window's way to the daemon", () => {
       assert.notEqual(second, first);
 
       process.kill(second, "SIGSTOP");
-      const lost = assert.rejects(opened.calls.retry("ses_1"), /may|look at the task/);
+      const lost = assert.rejects(opened.calls.retry("ses_1"), /may|Check the task/);
       const waiting = opened.calls.lastAnswer("ses_1");
       await clock.advance(9_999);
       assert.equal(states.at(-1), "connected");

@@ -258,7 +258,9 @@ describe("The daemon's server", () => {
           const signal = options?.signal as AbortSignal;
           signals.push(signal);
           signal.addEventListener("abort", () =>
-            reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled; the tasks go on."))),
+            reject(
+              new Refusal("cancelled-by-caller", sentence("Waiting was cancelled. The tasks continue.")),
+            ),
           );
         }),
     });

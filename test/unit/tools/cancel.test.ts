@@ -104,12 +104,12 @@ describe("asyncagents_cancel", () => {
     });
 
   it("refuses what is not there, not its own or not at work", async () => {
-    await window.refuses("cancel", { task_id: "zzzzzz" }, /no task zzzzzz/, "unknown-task");
-    await window.refuses("cancel", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    await window.refuses("cancel", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
+    await window.refuses("cancel", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
-    await window.refuses("cancel", { task_id: other }, /no task/, "unknown-task");
-    await window.refuses("cancel", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    await window.refuses("cancel", { task_id: other }, /Task .* doesn't exist/, "unknown-task");
+    await window.refuses("cancel", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: done } = await window.launchDone();
-    await window.refuses("cancel", { task_id: done }, /not running/, "wrong-status");
+    await window.refuses("cancel", { task_id: done }, /isn't running/, "wrong-status");
   });
 });

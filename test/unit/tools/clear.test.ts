@@ -126,11 +126,11 @@ describe("asyncagents_clear", () => {
     });
 
   it("refuses what is not there, not its own or cleared before", async () => {
-    await window.refuses("clear", { task_id: "zzzzzz" }, /no task zzzzzz/, "unknown-task");
-    await window.refuses("clear", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    await window.refuses("clear", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
+    await window.refuses("clear", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
-    await window.refuses("clear", { task_id: other }, /no task/, "unknown-task");
-    await window.refuses("clear", { batch_id: "docs" }, /no batch docs/, "unknown-batch");
+    await window.refuses("clear", { task_id: other }, /Task .* doesn't exist/, "unknown-task");
+    await window.refuses("clear", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: done } = await window.launchDone();
     await window.call("clear", { task_id: done });
     await window.refuses(

@@ -246,9 +246,9 @@ describe("asyncagents_output", () => {
     });
 
   it("knows the tasks of its own session only", async () => {
-    await window.refuses("output", { task_id: "zzzzzz" }, /no task zzzzzz/, "unknown-task");
+    await window.refuses("output", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
     const { id } = await window.launch({ parent: await window.otherSession() });
-    await window.refuses("output", { task_id: id }, /no task/, "unknown-task");
+    await window.refuses("output", { task_id: id }, /Task .* doesn't exist/, "unknown-task");
     const { id: own } = await window.launchDone();
     await window.engine.clear(own);
     await window.refuses("output", { task_id: own, block: true }, /was cleared/, "unknown-task");

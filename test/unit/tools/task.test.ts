@@ -187,7 +187,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { prompt: "Work.", agent: "nobody" },
-      /there are: general, helper\.$/,
+      /Available agents: general, helper\.$/,
       "unknown-agent",
     );
   });
@@ -196,7 +196,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { prompt: "Work.", model: "memory/none" },
-      /no model "memory\/none"/,
+      /Model "memory\/none" doesn\'t exist/,
       "unknown-model",
     );
   });
@@ -209,9 +209,19 @@ describe("asyncagents_task", () => {
       /^Only completed tasks/,
       "wrong-status",
     );
-    await window.refuses("task", { resume: "zzzzzz", prompt: "Go on." }, /no task zzzzzz/, "unknown-task");
+    await window.refuses(
+      "task",
+      { resume: "zzzzzz", prompt: "Go on." },
+      /Task zzzzzz doesn't exist/,
+      "unknown-task",
+    );
     const { id: other } = await window.launchDone("42", 0, { parent: await window.otherSession() });
-    await window.refuses("task", { resume: other, prompt: "Go on." }, /no task/, "unknown-task");
+    await window.refuses(
+      "task",
+      { resume: other, prompt: "Go on." },
+      /Task .* doesn't exist/,
+      "unknown-task",
+    );
     const { id: cleared } = await window.launchDone();
     await window.engine.clear(cleared);
     await window.refuses("task", { resume: cleared, prompt: "Go on." }, /was cleared/, "unknown-task");
@@ -224,7 +234,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { resume: id, prompt: "Go on." },
-      /start a new asyncagents_task/,
+      /[Ss]tart a new asyncagents_task/,
       "session-gone",
     );
   });

@@ -54,13 +54,13 @@ describe("the background work of a user", () => {
 
   it("says what is lost when it is stopped, and nothing that is not", () => {
     const [task, ...others] = losses(work(1, [1]));
-    assert.match(task ?? "", /^1 task is cancelled/);
+    assert.match(task ?? "", /^This stops the agent of 1 task/);
     assert.deepEqual(others, []);
     const [tasks, folder] = losses(work(1, [1, 2]), work(0, [3]));
     assert.match(tasks ?? "", /^3 tasks are cancelled/);
     assert.equal(
       folder,
-      "A folder that no window has open is closed: its OpenCode server ends, unless another folder uses it.",
+      "The folder isn't open in any window and is closed. Its OpenCode server stops unless another folder uses it.",
     );
     assert.match(losses(work(0, []), work(0, [])).join(), /^2 folders that no window has open are closed/);
   });

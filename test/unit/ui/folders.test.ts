@@ -195,7 +195,7 @@ describe("the folders of a workspace", () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const id = a.tasks[0] ?? "";
-      assert.throws(() => allTasks.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b;/));
+      assert.throws(() => allTasks.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b\./));
       assert.throws(() => allTasks.find("nowhere"), refusal("unknown-task", /nowhere/));
       assert.equal(allTasks.find(id, allTasks.find(id).parentSessionID).id, id);
     });

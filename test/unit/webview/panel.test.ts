@@ -101,7 +101,7 @@ describe("the output panel", function () {
     it(`copies nothing where the answer of ${whose} is empty, and says so`, async () => {
       await open(new FakeTranscript().user("Go").assistant(), { task, result: "" });
       await button("Copy Result").click();
-      await panel.page.locator(".toast", { hasText: "There is no answer to copy." }).waitFor();
+      await panel.page.locator(".toast", { hasText: "There is no result to copy." }).waitFor();
       assert.deepEqual(panel.calls, []);
     });
 
@@ -133,18 +133,18 @@ describe("the output panel", function () {
     transcript.stream(`\n\n${PARAGRAPHS}\n\nfirst end`);
     await text("first end").waitFor();
     assert.ok((await fromEnd()) <= 2);
-    assert.equal(await button("Jump to latest").count(), 0);
+    assert.equal(await button("Jump to Latest").count(), 0);
 
     await panel.page.locator(".scroller").hover();
     await panel.page.mouse.wheel(0, -900);
-    await button("Jump to latest").waitFor();
+    await button("Jump to Latest").waitFor();
     const seen = await firstSeen(panel);
     transcript.stream(`\n\n${PARAGRAPHS}\n\nsecond end`);
     transcript.tool("read", { status: "pending", input: {} });
     await until("the conversation to grow", async () => (await fromEnd()) > 1_500);
     assert.deepEqual(await firstSeen(panel), seen);
 
-    await button("Jump to latest").click();
+    await button("Jump to Latest").click();
     await text("second end").waitFor();
     await until("the end to be in view", async () => (await fromEnd()) <= 2);
   });
@@ -272,14 +272,14 @@ describe("the output panel", function () {
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
         "Overloaded · 0 ms · attempt 2",
       ],
-      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "No sign of life for 1 m 31 s"],
-      [{ phase: "needs-answer" }, "Waits for your answer"],
-      [{ phase: "needs-permission" }, "Waits for your permission"],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "Stalled for 1 m 31 s"],
+      [{ phase: "needs-answer" }, "Waiting for your answer"],
+      [{ phase: "needs-permission" }, "Waiting for your permission"],
     ] as const) {
       panel.setTask(running(progress));
       await panel.page.locator(".activity-text", { hasText: words }).waitFor();
     }
-    assert.equal(await panel.page.locator("[role=status]").textContent(), "Waits for your permission");
+    assert.equal(await panel.page.locator("[role=status]").textContent(), "Waiting for your permission");
     for (const [name, action] of [
       ["Cancel", "cancel"],
       ["Fork", "fork"],
@@ -405,7 +405,7 @@ describe("the output panel", function () {
     it("are rejected with a message, which a page that comes back still has", async () => {
       await ask([permission]);
       await button("Reject with Message…").click();
-      const box = () => panel.page.getByRole("textbox", { name: "What is it to do instead?" });
+      const box = () => panel.page.getByRole("textbox", { name: "Enter what the agent should do instead" });
       await box().fill("push to a branch");
       await box().press("Enter");
       await box().press("Control+Enter");
@@ -426,7 +426,7 @@ describe("the output panel", function () {
       await panel.page.getByRole("radio", { name: /Postgres/ }).check();
       await panel.page.getByRole("checkbox", { name: "Lint" }).check();
       await panel.page.getByRole("checkbox", { name: "Types" }).check();
-      await panel.page.getByRole("textbox", { name: "Another answer" }).fill("DuckDB");
+      await panel.page.getByRole("textbox", { name: "Other answer" }).fill("DuckDB");
       assert.equal(await panel.page.getByRole("radio", { name: /Postgres/ }).isChecked(), false);
       const kept = await settledState(panel);
       await panel.close();
@@ -450,10 +450,10 @@ describe("the output panel", function () {
         },
       });
       await button("Allow Once").click();
-      await card().getByRole("alert").getByText("The answer was not taken: status 500").waitFor();
+      await card().getByRole("alert").getByText("Couldn't send the answer: status 500").waitFor();
       open = [];
       await button("Allow Once").click();
-      await panel.page.getByRole("status").getByText("That request is no longer waiting.").waitFor();
+      await panel.page.getByRole("status").getByText("This request is no longer waiting.").waitFor();
       assert.equal(await card().count(), 0);
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
     });
@@ -502,13 +502,13 @@ describe("the output panel", function () {
         progress: { phase: "thinking", toolCalls: 0, toolCounts: {}, recentTools: [], lastUpdate: NOW },
       }),
     });
-    await text("OpenCode's own subagent").waitFor();
+    await text("OpenCode subagent").waitFor();
     await button("Cancel").click();
     await called("cancel", fakeSubagent().id);
     await button("Open in Terminal").click();
     await called("openInTerminal", fakeSubagent().id);
     panel.setTask(fakeSubagent());
-    await text("At rest").waitFor();
+    await text("Idle").waitFor();
     await button("Copy Result").click();
     await called("copyText", "Found *three*.");
     for (const name of ["Fork", "Show Changes"]) await button(name).waitFor();
@@ -703,7 +703,7 @@ describe("the output panel", function () {
     await scrollTo(0);
     await text("The very first prompt").waitFor();
     await scrollTo(0.4);
-    await button("Jump to latest").waitFor();
+    await button("Jump to Latest").waitFor();
     assert.ok((await panel.page.locator("*").count()) < 600);
     const kept: unknown = await settledState(panel);
     const seen = await firstSeen(panel);

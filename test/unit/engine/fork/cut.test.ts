@@ -315,7 +315,7 @@ describe("the token limit of a fork", () => {
         await assert.rejects(cut({ messages: [], limits: { [name]: value } }), {
           name: "Refusal",
           code: "invalid-argument",
-          message: `The limit fork.${name} must be a number greater than 0; change it in the settings.`,
+          message: `The limit fork.${name} must be a number greater than 0. Change it in the settings.`,
         });
   });
 
