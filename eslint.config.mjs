@@ -14,7 +14,7 @@ const PARTS = {
   tokens: { parts: ["engine"], packages: ["node:", "js-tiktoken"] },
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
-  plugin: { parts: ["bridge", "rpc", "state", "tools"], packages: ["node:", "zod"] },
+  plugin: { parts: ["bridge", "opencode", "rpc", "state", "tools"], packages: ["node:", "zod"] },
   rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
   /** Joins what works on folders into a process of its own. */
   daemon: {

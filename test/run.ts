@@ -179,7 +179,7 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
   if (suite.editor && !built) return { what: name, passed: 0, failed: 1, note: "not run, the build failed" };
   if (live) heading(name);
   const [program, args] = name === "host" ? ["tsx", ["test/host/run.ts"]] : ["mocha", mochaArguments(suite)];
-  const { succeeded, output } = await runBeside(program, args, live ? "inherit" : "pipe");
+  const { succeeded, output, ending } = await runBeside(program, args, live ? "inherit" : "pipe");
   if (!live) heading(name);
   process.stdout.write(output);
   const tests = readResults(results, name);
@@ -188,11 +188,12 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
   const count = (state: string): number => tests.filter((test) => test.state === state).length;
   const failures = tests.filter(({ state }) => state === "failed");
   const failed = failures.length;
+  const endedBadly = failed === 0 && !succeeded;
   return {
     what: name,
+    ...(endedBadly && { note: `${tests.length} tests ran, none failed, and yet the suite did: ${ending}` }),
     passed: count("passed"),
-    // All tests passed, and yet: an error outside of them.
-    failed: failed === 0 && !succeeded ? 1 : failed,
+    failed: endedBadly ? 1 : failed,
     skipped: count("pending"),
     failures,
   };
@@ -219,16 +220,16 @@ async function runBeside(
   program: string,
   args: readonly string[],
   stdio: StdioOptions,
-): Promise<{ readonly succeeded: boolean; readonly output: string }> {
+): Promise<{ readonly succeeded: boolean; readonly output: string; readonly ending: string }> {
   const child = spawn(program, args, { stdio, shell, timeout: longestSuite });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding("utf8").on("data", (text: string) => (output += text));
   try {
-    const [status] = (await once(child, "close")) as [number | null];
-    return { succeeded: status === 0, output };
+    const [status, signal] = (await once(child, "close")) as [number | null, string | null];
+    return { succeeded: status === 0, output, ending: signal ?? `exit code ${status}` };
   } catch (error) {
-    return { succeeded: false, output: `${output}${program}: ${String(error)}\n` };
+    return { succeeded: false, output: `${output}${program}: ${String(error)}\n`, ending: String(error) };
   }
 }
 

@@ -6,6 +6,8 @@ import * as z from "zod/mini";
  */
 
 export const TOOL_CALL_PATH = "/v1/tool-call";
+/** Where it says that a session is about to write files, which is answered by a reply, too. */
+export const FILE_WRITE_PATH = "/v1/file-write";
 /** Bytes of a call: a prompt may have a million characters, which UTF-8 and JSON can make several times as many. */
 export const MAX_CALL_BYTES = 8_000_000;
 /** How often a line is sent while a call waits, in milliseconds. */
@@ -25,6 +27,13 @@ export const toolCall = z.object({
   permitted: z.optional(z.array(z.string())),
 });
 export type ToolCall = z.infer<typeof toolCall>;
+
+export const fileWrite = z.object({
+  sessionID: z.string(),
+  /** Absolute ones. */
+  paths: z.array(z.string()),
+});
+export type FileWrite = z.infer<typeof fileWrite>;
 
 export const toolReply = z.discriminatedUnion("type", [
   z.object({

@@ -10,8 +10,17 @@ import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { parseJson } from "../state/json-files.ts";
 import type { ToolResult } from "../tools/tool.ts";
-import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH, toolCall } from "./tool-call.ts";
-import type { ToolCall, ToolReply } from "./tool-call.ts";
+import {
+  FILE_WRITE_PATH,
+  fileWrite,
+  KEEP_ALIVE_MS,
+  MAX_CALL_BYTES,
+  TOOL_CALL_PATH,
+  toolCall,
+  type FileWrite,
+  type ToolCall,
+  type ToolReply,
+} from "./tool-call.ts";
 import { publishEntry } from "./endpoint-entries.ts";
 import type { PublishedEntry } from "./endpoint-entries.ts";
 
@@ -36,6 +45,8 @@ export interface ToolEndpointOptions {
    * waits for the answer any more.
    */
   readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
+  /** Called before files are written; the message of a `Refusal` keeps them from that, and reaches the model. */
+  readonly beginWrite: (write: FileWrite) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   /** This process, unless given. */
@@ -128,8 +139,12 @@ export class ToolEndpoint implements Disposable {
     try {
       this.admit(request);
       this.strangers.delete(request.socket);
-      const call = parseCall(await readBody(request));
-      await this.answer(call, response, gone.signal);
+      const body = await readBody(request);
+      const line =
+        request.url === FILE_WRITE_PATH
+          ? this.takeWrite(parseBody(fileWrite, body))
+          : this.carryOut(parseBody(toolCall, body), gone.signal);
+      await this.answer(line, response, gone.signal);
     } catch (error) {
       if (error instanceof Denial) deny(request, response, error);
       // Else its sender went away before all of it was there.
@@ -144,7 +159,8 @@ export class ToolEndpoint implements Disposable {
     if (headers.host !== `127.0.0.1:${this.port}` && headers.host !== `localhost:${this.port}`)
       throw new Denial(403, "Call 127.0.0.1 by this address.");
     if (headers.origin !== undefined) throw new Denial(403, "Web pages are not answered.");
-    if (url !== TOOL_CALL_PATH) throw new Denial(404, "There is nothing at this path.");
+    if (url !== TOOL_CALL_PATH && url !== FILE_WRITE_PATH)
+      throw new Denial(404, "There is nothing at this path.");
     if (method !== "POST") throw new Denial(405, "Use POST.");
     if (!timingSafeEqual(digest(headers.authorization ?? ""), this.credentials))
       throw new Denial(401, "Send the token of this endpoint's entry as a bearer token.");
@@ -153,14 +169,14 @@ export class ToolEndpoint implements Disposable {
     if (Number(headers["content-length"]) > MAX_CALL_BYTES) throw tooLarge();
   }
 
-  private async answer(call: ToolCall, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  private async answer(line: Promise<string>, response: ServerResponse, signal: AbortSignal): Promise<void> {
     response.writeHead(200, { "content-type": "application/x-ndjson", connection: "close" });
     response.flushHeaders();
     const keepAlive = repeat(this.options.clock, KEEP_ALIVE_MS, () => response.write("\n"));
     signal.addEventListener("abort", () => keepAlive.dispose());
-    const line = await this.carryOut(call, signal);
+    const reply = await line;
     keepAlive.dispose();
-    if (!signal.aborted) response.end(line);
+    if (!signal.aborted) response.end(reply);
   }
 
   private async carryOut(call: ToolCall, signal: AbortSignal): Promise<string> {
@@ -175,6 +191,17 @@ export class ToolEndpoint implements Disposable {
       if (!signal.aborted) this.options.logger.error(`A call of ${call.tool} failed.`, error);
       return encodeReply({ type: "refused", message: UNEXPECTED });
     }
+  }
+
+  private async takeWrite(write: FileWrite): Promise<string> {
+    try {
+      this.options.beginWrite(write);
+    } catch (error) {
+      if (error instanceof Refusal) return encodeReply({ type: "refused", message: error.message });
+      // What is unknown keeps nobody from writing.
+      this.options.logger.error("It could not be told whether a file has changed.", error);
+    }
+    return encodeReply({ type: "result", title: "", text: "" });
   }
 }
 
@@ -223,10 +250,10 @@ function readBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-function parseCall(body: string): ToolCall {
+function parseBody<T>(schema: z.ZodMiniType<T>, body: string): T {
   const json = parseJson(body);
   if (json === undefined) throw new Denial(400, "The call is not valid JSON.");
-  const parsed = z.safeParse(toolCall, json);
+  const parsed = z.safeParse(schema, json);
   if (!parsed.success) throw new Denial(400, "This version of the extension takes no call of this form.");
   return parsed.data;
 }

@@ -6,7 +6,7 @@ import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { KnownTasks, ToolResult } from "../tools/tool.ts";
-import type { ToolCall } from "./tool-call.ts";
+import type { FileWrite, ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
 /** The folder's connection, as far as its tools need it. */
@@ -24,6 +24,8 @@ export interface ToolServiceOptions {
   readonly isEnabled: () => boolean;
   readonly known: KnownTasks;
   readonly commands: TaskCommands;
+  /** Throws a `Refusal` where the files must not be written now. */
+  readonly beginWrite: (write: FileWrite) => void;
   /** The folder that the agents work in. */
   readonly directory: string;
   /** Where OpenCode's plugin looks for endpoints. */
@@ -81,7 +83,7 @@ export class ToolService implements Disposable {
   }
 
   private async open(served: Served): Promise<void> {
-    const { directory, stateFolder, clock, logger } = this.options;
+    const { directory, stateFolder, beginWrite, clock, logger } = this.options;
     // Not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
@@ -92,7 +94,8 @@ export class ToolService implements Disposable {
       if (this.served !== served) return;
       const { server } = served;
       const handle = (call: ToolCall, signal: CancelSignal) => this.handle(call, signal);
-      served.endpoint = new ToolEndpoint({ stateFolder, directories, server, handle, clock, logger });
+      const place = { stateFolder, directories, server };
+      served.endpoint = new ToolEndpoint({ ...place, handle, beginWrite, clock, logger });
       await served.endpoint.open();
     } catch (error) {
       if (this.served !== served) return;

@@ -105,6 +105,7 @@ export class Folder implements FolderService, Disposable {
         isEnabled: () => this.settings.agentTools,
         known: engine,
         commands: engine,
+        beginWrite: ({ sessionID, paths }) => engine.beginWrite(sessionID, paths),
         directory,
         stateFolder,
         clock,

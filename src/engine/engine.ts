@@ -264,6 +264,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
   }
 
+  /** See {@link Collisions.beginWrite}. */
+  beginWrite(sessionID: string, paths: readonly string[]): void {
+    this.parts.collisions.beginWrite(sessionID, paths);
+  }
+
   dispose(): void {
     for (const part of this.parts.disposables) part.dispose();
   }

@@ -18,6 +18,7 @@ export type RefusalCode =
   | "not-allowed"
   | "needs-permission"
   | "over-budget"
+  | "stale-file"
   | "unavailable"
   /** The only one after which something was changed: the text says what was done, and why the rest was not. */
   | "partly-done"

@@ -3,6 +3,7 @@ import { PromptSender } from "./arrival.ts";
 import { BudgetGuard } from "./budget-guard.ts";
 import { BudgetUse } from "./budget-use.ts";
 import { Catalog } from "./catalog.ts";
+import { Collisions } from "./collisions.ts";
 import { Ending } from "./ending.ts";
 import type { Disposable } from "./event.ts";
 import { ForkBuilder } from "./fork/builder.ts";
@@ -31,6 +32,7 @@ export function createParts(ports: EnginePorts) {
   const subagents = new Subagents(ports, registry);
   const requests = new Requests(registry, subagents, logger);
   const catalog = new Catalog(server);
+  const collisions = new Collisions(registry, settings);
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // How a turn ends.
@@ -48,7 +50,7 @@ export function createParts(ports: EnginePorts) {
   const launcher = new Launcher({ ...parts, forks, forkHandOver });
   const resume = new Resume({ ...parts, adoption });
   const transcripts = new LiveTranscripts(server, logger);
-  const synchronizer = new Synchronizer({ ...parts, requests, guard, transcripts });
+  const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, transcripts });
   const subscriptions = [
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
     registry.onWillLose((entry) => ending.lose(entry)),
@@ -82,6 +84,7 @@ export function createParts(ports: EnginePorts) {
     requests,
     work,
     guard,
+    collisions,
     forks,
     adoption,
     launcher,

@@ -7,7 +7,7 @@ import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
-import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
+import { isActive, shortID, type Collision, type Task, type TaskRecord } from "./task.ts";
 import { isSettled, TaskMemory } from "./task-memory.ts";
 import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
@@ -19,6 +19,8 @@ export interface Entry {
   session: Session;
   /** Undefined: it has ended. */
   turn: RunningTurn | undefined;
+  /** See {@link Task.collisions}. */
+  collisions?: readonly Collision[];
   /** The task as it is now, once it was asked for. */
   snapshot?: Task | undefined;
   /** The retry of it that is under way. */
@@ -184,6 +186,7 @@ export class TaskRegistry {
       ...spent(entry.session, entry.record.baseline),
       progress: entry.turn?.progress.snapshot(),
       ceiling: entry.turn?.ceiling,
+      collisions: entry.collisions,
     };
     return entry.snapshot;
   }
@@ -212,12 +215,8 @@ export class TaskRegistry {
       return undefined;
     }
     if (!entry) {
-      const created: Entry = {
-        record,
-        session,
-        turn: turnOf(record, this.now()),
-        serial: new Serial(),
-      };
+      const turn = turnOf(record, this.now());
+      const created: Entry = { record, session, turn, serial: new Serial() };
       this.entries.set(record.id, created);
       this.byParent.add(record.parentSessionID, created);
       if (created.turn) this.activeEntries.add(created);
@@ -320,9 +319,9 @@ export class TaskRegistry {
     if (this.isUnstored(entry)) await this.store(entry, entry.record);
   }
 
-  /** Tells that the progress of a task changed visibly. */
-  progressed(entry: Entry): void {
-    this.change(entry, () => undefined);
+  /** Tells that the progress of a task changed visibly, or changes what else is shown of it. */
+  progressed(entry: Entry, apply: () => void = () => undefined): void {
+    this.change(entry, apply);
   }
 
   dispose(): void {

@@ -121,6 +121,15 @@ export interface ToolPart extends PartBase {
   readonly tool: string;
   readonly callID: string;
   readonly state: ToolState;
+  /** Of an event: what the call reads, or has written; undefined: nothing that it names. */
+  readonly files?: FileUse | undefined;
+}
+
+/** Files that a tool call names. */
+export interface FileUse {
+  readonly access: "read" | "write";
+  /** Absolute ones. */
+  readonly paths: readonly string[];
 }
 
 export interface FilePart extends PartBase {
@@ -168,6 +177,8 @@ export interface FileChange {
   readonly isDoubtful: boolean;
   /** Somebody else, a person or another session, changed the file as well between `before` and `after`. */
   readonly isMixed: boolean;
+  /** The sessions among those; none where only others did. */
+  readonly mixedWith: readonly string[];
   /** Other sessions that are at work now and have changed the file, or may have. */
   readonly workedOnBy: readonly string[];
 }

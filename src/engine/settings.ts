@@ -21,6 +21,8 @@ export interface EngineSettings {
   readonly maxDepth: number;
   /** Whether a parent learns of the tasks that a person launched. */
   readonly notifyParent: boolean;
+  /** What becomes of a task's write to a file that another session changed since the task read it; `off`: nobody is told either. */
+  readonly collisions: "block" | "warn" | "off";
   /** What tasks and batches may take. */
   readonly budget: Budget;
 }

@@ -1,5 +1,6 @@
 import type { BudgetGuard } from "./budget-guard.ts";
 import type { Catalog } from "./catalog.ts";
+import type { Collisions } from "./collisions.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
@@ -39,6 +40,7 @@ interface SynchronizerParts {
   readonly catalog: Catalog;
   readonly turns: TurnWatcher;
   readonly guard: BudgetGuard;
+  readonly collisions: Collisions;
   readonly ending: Ending;
   readonly notices: Notices;
   readonly queue: LaunchQueue;
@@ -180,6 +182,7 @@ export class Synchronizer implements Disposable {
   private handle(event: ServerEvent): void {
     const { registry, subagents, requests, turns, ending, notices, transcripts } = this.parts;
     if (event.type === "heartbeat") return;
+    this.parts.collisions.accept(event);
     if (event.type === "session-changed") {
       const entry = registry.applySession(event.session);
       if (entry && isActive(entry.record)) turns.watch();

@@ -159,6 +159,17 @@ export interface Progress {
   readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
 }
 
+/** Files that a task changed after another one had, which was at work at the same time. */
+export interface Collision {
+  /** The other one. */
+  readonly taskID: string;
+  readonly description: string;
+  /** Absolute ones. */
+  readonly paths: readonly string[];
+  /** Whether the other task had not changed a file after this one before: users are notified once per pair. */
+  readonly isFirst: boolean;
+}
+
 /** A task as everyone outside the engine sees it. Never changes: each change gives a new one. */
 export interface Task extends TaskRecord {
   /** Only while the task is active. */
@@ -168,6 +179,8 @@ export interface Task extends TaskRecord {
   readonly tokens: TokenUsage;
   /** Only while the task is active, and from 80 % on: the ceiling it is nearest to, its own or that of its batch. */
   readonly ceiling?: CeilingUse | undefined;
+  /** Those that were seen; undefined: none. */
+  readonly collisions?: readonly Collision[] | undefined;
 }
 
 /** A task whose session is at work, or about to be. */

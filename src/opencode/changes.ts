@@ -62,12 +62,14 @@ export async function sessionChanges(
       .map(({ start, end, isBroken, ...file }) => {
         const isMeanwhile = (one: Span): boolean => overlap(one, { start, end });
         const foreign = touches.filter(({ path }) => path === file.path);
+        const meanwhile = foreign.filter(isMeanwhile);
         return {
           ...file,
           isMixed:
             isBroken ||
-            foreign.some(isMeanwhile) ||
+            meanwhile.length > 0 ||
             steps.some((step) => isMeanwhile(step) && changedByNobody(step, file.path)),
+          mixedWith: [...new Set(meanwhile.map((one) => one.sessionID))],
           workedOnBy: [...new Set(foreign.flatMap((one) => (one.isBusy ? one.sessionID : [])))],
         };
       }),

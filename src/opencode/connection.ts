@@ -235,7 +235,7 @@ export class OpenCodeConnection implements Disposable {
   /** Resolves once events flow; rejects where they do not. */
   private open(attachment: Attachment, directory: string): Promise<void> {
     const { events, clock, logger } = this.options;
-    const decode = createEventDecoder(logger);
+    const decode = createEventDecoder(logger, directory);
     const outcome = this.outcome();
     this.link = new Link({
       attachment,

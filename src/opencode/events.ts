@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import type { Logger } from "../engine/ports.ts";
 import type { PendingRequest, ServerEvent } from "../engine/server-model.ts";
+import { fileUse } from "./file-tools.ts";
 import {
   agentError,
   messageInfo,
@@ -17,8 +18,11 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Turns one payload of the server's event stream into what the engine knows; undefined if it is none of its business. */
 export type EventDecoder = (payload: unknown) => ServerEvent | undefined;
 
-/** The server's events are many (one per streamed word), so the type is looked at first and alone. */
-export function createEventDecoder(logger: Logger): EventDecoder {
+/**
+ * The server's events are many (one per streamed word), so the type is looked at first and alone.
+ * @param directory the folder that they are of, as the server writes it
+ */
+export function createEventDecoder(logger: Logger, directory: string): EventDecoder {
   const invalidTypes = new Set<string>();
 
   return (payload) => {
@@ -33,8 +37,8 @@ export function createEventDecoder(logger: Logger): EventDecoder {
     }
     try {
       if (type === "message.part.delta") return decodeDelta(properties as Fields);
-      const event = EVENTS.get(type);
-      return event && parse(event, properties);
+      const known = EVENTS.get(type);
+      return known && withFiles(parse(known, properties), directory);
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       if (!invalidTypes.has(type)) {
@@ -44,6 +48,13 @@ export function createEventDecoder(logger: Logger): EventDecoder {
       return undefined;
     }
   };
+}
+
+function withFiles(event: ServerEvent, directory: string): ServerEvent {
+  if (event.type !== "part-changed" || event.part.type !== "tool") return event;
+  const { part } = event;
+  const files = fileUse(part.tool, part.state, directory);
+  return files ? { ...event, part: { ...part, files } } : event;
 }
 
 /** Checked by hand: a model's answer is thousands of these. */

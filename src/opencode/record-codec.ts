@@ -25,6 +25,9 @@ const notice = z.discriminatedUnion("state", [
   z.object({ state: z.literal("skipped"), reason: z.string() }),
 ]);
 
+/** A field that is missing here would be lost with each restart, so it does not compile. */
+type Fields<T> = { [K in keyof T]-?: z.ZodMiniType<T[K]> };
+
 const storedRecord = z.object({
   /** Missing in a session just created: the server chooses IDs, so the record could not name it yet. */
   id: z.optional(z.string()),
@@ -81,7 +84,7 @@ const storedRecord = z.object({
   notice,
   retrievedAt: z.optional(time),
   clearedAt: z.optional(time),
-});
+} satisfies Fields<TaskRecordDraft & { readonly id?: string | undefined }>);
 
 /** What of a session decides whether a record in it is its own. */
 export interface RecordHolder {

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import * as z from "zod/mini";
-import { KEEP_ALIVE_MS, TOOL_CALL_PATH, toolReply, type ToolReply } from "../bridge/tool-call.ts";
+import { KEEP_ALIVE_MS, toolReply, type ToolReply } from "../bridge/tool-call.ts";
 import { parseJson } from "../state/json-files.ts";
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
@@ -23,15 +23,23 @@ export type Outcome =
   | { readonly kind: "rejected"; readonly status: number }
   | { readonly kind: "unreachable" };
 
+/** Something to ask of an endpoint. */
+export interface Ask {
+  /** Of the endpoint. */
+  readonly path: string;
+  /** As JSON. */
+  readonly body: string;
+}
+
 /**
- * Asks one endpoint to carry out the call, given as JSON. Rejects only if `signal` aborts.
+ * Asks one endpoint. Rejects only if `signal` aborts.
  *
  * A socket instead of `fetch` or `node:http`: in Bun, both would hand the call and its token to the proxy that
  * `HTTP_PROXY` names, and end a long wait after some minutes. HTTP/1.0, because its answer has no chunks to decode.
  */
 export async function callEndpoint(
   { port, token }: Pick<EndpointEntry, "port" | "token">,
-  body: string,
+  ask: Ask,
   signal: AbortSignal,
   silence = SILENCE_LIMITS,
 ): Promise<Outcome> {
@@ -43,7 +51,7 @@ export async function callEndpoint(
   let answer = "";
   let takenAt: number | undefined;
   try {
-    socket.write(request(port, token, body));
+    socket.write(request(port, token, ask));
     for await (const text of socket.setEncoding("utf8") as AsyncIterable<string>) {
       answer += text;
       if (takenAt !== undefined || statusOf(answer) !== 200) continue;
@@ -60,9 +68,9 @@ export async function callEndpoint(
   return outcomeOf(answer, takenAt === undefined ? 0 : performance.now() - takenAt);
 }
 
-function request(port: number, token: string, body: string): string {
+function request(port: number, token: string, { path, body }: Ask): string {
   return [
-    `POST ${TOOL_CALL_PATH} HTTP/1.0`,
+    `POST ${path} HTTP/1.0`,
     `Host: 127.0.0.1:${port}`,
     `Authorization: Bearer ${token}`,
     "Content-Type: application/json",

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { MAX_CALL_BYTES, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
+import { MAX_CALL_BYTES, TOOL_CALL_PATH, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
 import { readLivingEntries, type EndpointEntry } from "../bridge/endpoint-entries.ts";
 import { callEndpoint, type Outcome } from "./call-endpoint.ts";
 import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
@@ -49,7 +49,11 @@ export async function forward(
   const waitedMs = (): number => Math.round(performance.now() - madeAt);
   let heldMs = 0;
   const ask = async (endpoint: EndpointEntry): Promise<Outcome> => {
-    const outcome = await callEndpoint(endpoint, JSON.stringify({ ...call, waitedMs: waitedMs() }), signal);
+    const outcome = await callEndpoint(
+      endpoint,
+      { path: TOOL_CALL_PATH, body: JSON.stringify({ ...call, waitedMs: waitedMs() }) },
+      signal,
+    );
     if (outcome.kind === "broken") heldMs += outcome.heldMs;
     return outcome;
   };

@@ -1,7 +1,9 @@
 import * as z from "zod/mini";
 import type { ToolCall, ToolReply } from "../bridge/tool-call.ts";
+import { filesToWrite } from "../opencode/file-tools.ts";
 import { DECLARATIONS } from "../tools/declarations.ts";
 import type { ToolDeclaration } from "../tools/tool.ts";
+import { beginWrite } from "./begin-write.ts";
 import { forward } from "./forward.ts";
 import { guardServer } from "./guard-server.ts";
 import type { CallContext, CallResult, PluginHooks, PluginInput, PluginTool } from "./opencode.ts";
@@ -12,7 +14,14 @@ export default {
   id: "asyncagents",
 
   async server(input: PluginInput, options: unknown): Promise<PluginHooks> {
-    const { stateFolder, patience, subagentDepth, tools, graceMs } = readOptions(options);
+    const {
+      stateFolder,
+      patience,
+      writePatienceMs: patienceMs,
+      subagentDepth,
+      tools,
+      graceMs,
+    } = readOptions(options);
     if (graceMs !== undefined) guardServer(stateFolder, graceMs, input.directory);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
@@ -54,6 +63,14 @@ export default {
       tool: tools
         ? Object.fromEntries(DECLARATIONS.map((tool) => [tool.name, declareTool(tool, carryOut)]))
         : {},
+      async "tool.execute.before"({ tool, sessionID }, { args }) {
+        const { directory, serverUrl: server } = input;
+        const paths = filesToWrite(tool, args, directory);
+        if (paths.length === 0) return;
+        const place = { stateFolder, directory, server, patienceMs };
+        const refusal = await beginWrite({ sessionID, paths: [...paths] }, place);
+        if (refusal !== undefined) throw new Error(refusal);
+      },
     };
   },
 };

@@ -18,6 +18,11 @@ export interface OpenCodeConfig {
 export interface PluginHooks {
   config(config: OpenCodeConfig): void;
   readonly tool: Readonly<Record<string, PluginTool>>;
+  /** Before any tool runs, with the arguments that the model sent. Where it rejects, the call fails with that message. */
+  "tool.execute.before"(
+    call: { readonly tool: string; readonly sessionID: string },
+    output: { readonly args: unknown },
+  ): Promise<void>;
 }
 
 /** The call of a tool by a model. */

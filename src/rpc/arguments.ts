@@ -198,6 +198,8 @@ const engineSettings = z.strictObject({
   maxConcurrentTasks: z.number(),
   maxDepth: z.number(),
   notifyParent: z.boolean(),
+  // An earlier version wrote down none.
+  collisions: z._default(z.enum(["block", "warn", "off"]), "block"),
   // As someone wrote it down; the engine says what is wrong with it.
   budget: z.record(z.string(), z.unknown()) as z.ZodMiniType<Budget>,
 } satisfies Fields<EngineSettings>);

@@ -16,7 +16,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
  */
 
 /** Raised with every change that an older window or daemon would not understand. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** The first thing a window says; nothing else is answered before it. */
 export interface Hello {

@@ -19,6 +19,9 @@ const LINE = 120;
 /** How many of the tasks to be cancelled or cleared are named. */
 const MOST_NAMED = 10;
 
+/** A tool that changes something. */
+type ChangingTool = "asyncagents_task" | "asyncagents_cancel" | "asyncagents_clear";
+
 /** What the tools work on in this window. */
 export interface EditorToolContext {
   readonly known: KnownTasks;
@@ -57,20 +60,21 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
   async prepareInvocation({
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
-    const { folders, known } = this.context;
-    const invocationMessage = progressMessage(this.name);
+    const { name, context } = this;
+    const { folders, known } = context;
+    const invocationMessage = progressMessage(name);
     await folders.opened;
     const folder = folders.current;
     // Without a folder the call is refused.
-    if (!needsConfirmation(this.name) || !folder) return { invocationMessage };
+    if (!needsConfirmation(name) || !folder) return { invocationMessage };
     const sessionID = folder.session.id;
-    const tasks = sessionID === undefined ? [] : affectedTasks(this.name, input, known, sessionID);
+    const tasks = sessionID === undefined ? [] : affectedTasks(name, input, known, sessionID);
     const question = { folder, sessionID, tasks };
     const key = JSON.stringify(input);
     this.questions.set(key, [...(this.questions.get(key) ?? []), question]);
     return {
       invocationMessage,
-      confirmationMessages: confirmation(this.name, input, question, this.context),
+      confirmationMessages: confirmation(name, input, question, context),
     };
   }
 
@@ -138,8 +142,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
   }
 }
 
-/** Whether the tool changes anything. */
-function needsConfirmation(name: ToolName): boolean {
+function needsConfirmation(name: ToolName): name is ChangingTool {
   return name === "asyncagents_task" || name === "asyncagents_cancel" || name === "asyncagents_clear";
 }
 
@@ -178,7 +181,7 @@ function progressMessage(name: ToolName): string {
 
 /** What a person has to agree to: work that is begun, and tasks that are stopped or go. */
 function confirmation(
-  name: ToolName,
+  name: ChangingTool,
   sent: unknown,
   question: Question,
   { folders, known }: EditorToolContext,
@@ -243,17 +246,19 @@ function describeTasks(
 }
 
 /** @param count of the tasks; 0: it is not known which there are */
-function askAbout(name: ToolName, count: number): string {
-  if (name === "asyncagents_cancel") {
-    if (count === 0) return vscode.l10n.t("Cancel background tasks?");
-    return count === 1
-      ? vscode.l10n.t("Cancel this background task?")
-      : vscode.l10n.t("Cancel {0} background tasks?", count);
+function askAbout(name: Exclude<ChangingTool, "asyncagents_task">, count: number): string {
+  switch (name) {
+    case "asyncagents_cancel":
+      if (count === 0) return vscode.l10n.t("Cancel background tasks?");
+      return count === 1
+        ? vscode.l10n.t("Cancel this background task?")
+        : vscode.l10n.t("Cancel {0} background tasks?", count);
+    case "asyncagents_clear":
+      if (count === 0) return vscode.l10n.t("Clear background tasks from the list?");
+      return count === 1
+        ? vscode.l10n.t("Clear this background task from the list?")
+        : vscode.l10n.t("Clear {0} background tasks from the list?", count);
   }
-  if (count === 0) return vscode.l10n.t("Clear background tasks from the list?");
-  return count === 1
-    ? vscode.l10n.t("Clear this background task from the list?")
-    : vscode.l10n.t("Clear {0} background tasks from the list?", count);
 }
 
 function nameTask(reference: string, known: KnownTasks, sessionID: string | undefined): string {

@@ -8,5 +8,5 @@ export { tellClosed } from "./folders/tell-closed.ts";
 export { openSession } from "./output/open-session.ts";
 export { tellRequest, tellSeveral } from "./requests/tell-request.ts";
 export { describe } from "./status-bar-text.ts";
-export { EndNotifications, tellCeiling, tellDepth, tellNews } from "./tell-task.ts";
+export { EndNotifications, tellCeiling, tellCollision, tellDepth, tellNews } from "./tell-task.ts";
 export { batchTooltip, childTooltip } from "./tree/task-tooltip.ts";

@@ -10,7 +10,10 @@ import type { EndNotifications, TellContext } from "./tell-task.ts";
 /** Tasks of a batch that ended this close to one another, in milliseconds, were stopped as one. */
 const STOPPED_AS_ONE_MS = 5_000;
 
-/** Tells the person when what they launched has ended, and when anything comes near its ceiling or is stopped there. */
+/**
+ * Tells the person when what they launched has ended, when anything comes near its ceiling or is stopped there, and when two
+ * tasks change the same file.
+ */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
   private toldOfDepth = false;
@@ -19,6 +22,7 @@ export class Notifications implements vscode.Disposable {
   constructor(private readonly context: TellContext) {
     this.subscriptions = [
       context.known.onDidChange((change) => void this.tell(change)),
+      context.known.onDidChange((change) => void this.tellCollisions(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
       context.known.onDidRefuseSubagent((refused) => void this.tellDepth(refused)),
     ];
@@ -39,6 +43,16 @@ export class Notifications implements vscode.Disposable {
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
     this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
     await (await this.ends).tell(after, before.status === "running" ? siblings : []);
+  }
+
+  /** What a window finds when it opens was told before. */
+  private async tellCollisions({ before, after }: TaskChange): Promise<void> {
+    if (!before || !after?.collisions) return;
+    const known = new Set(before.collisions?.map(({ taskID }) => taskID));
+    const found = after.collisions.filter(({ taskID, isFirst }) => isFirst && !known.has(taskID));
+    if (found.length === 0 || this.context.notifyUser() === "never") return;
+    const { tellCollision } = await import("./later.ts");
+    await Promise.all(found.map((collision) => tellCollision(after, collision)));
   }
 
   private async warn(task: Task): Promise<void> {

@@ -28,6 +28,7 @@ export class Settings {
         strategy: strategy(this.value<string>("fork.strategy", "auto")),
       },
       notifyParent: this.value("notifyParent", true),
+      collisions: collisions(this.value<string>("collisions", "block")),
       // A ceiling that makes no sense is refused where a task is launched, too.
       budget: this.value<Budget>("budget", {}),
     };
@@ -96,6 +97,10 @@ export class Settings {
 
 function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+}
+
+function collisions(value: string): EngineSettings["collisions"] {
+  return value === "warn" || value === "off" ? value : "block";
 }
 
 function strategy(value: string): EngineSettings["fork"]["strategy"] {

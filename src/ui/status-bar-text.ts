@@ -114,5 +114,5 @@ function beforeWords({ launchedBefore }: TakenSince): string {
 
 function line(child: Child): string {
   const { description, agent } = child;
-  return title([description, agent, activity(child, Date.now())].filter(Boolean).join(" · "));
+  return title([description, agent, activity(child)].filter(Boolean).join(" · "));
 }

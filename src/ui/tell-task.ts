@@ -5,8 +5,8 @@ import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
+import { INTERRUPTED_ERROR, type Collision, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
-import { INTERRUPTED_ERROR, type Task } from "../engine/task.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import { showError } from "./human-error.ts";
 import { withoutLinks } from "./plain-text.ts";
@@ -200,6 +200,26 @@ async function stop(
   } catch (error) {
     await showError(error, logger);
   }
+}
+
+/** Says that a task changed files that another one had changed, and leads to what is in them now. */
+export async function tellCollision(
+  { id, description }: Task,
+  { description: other, paths }: Collision,
+): Promise<void> {
+  const show = vscode.l10n.t("Show Changes");
+  const names = [other, description].map((name) => excerpt(oneLine(name), TASK_SHOWN));
+  const [path = ""] = paths;
+  const message =
+    paths.length === 1
+      ? vscode.l10n.t(
+          'Tasks "{0}" and "{1}" both changed {2}.',
+          ...names,
+          vscode.workspace.asRelativePath(path),
+        )
+      : vscode.l10n.t('Tasks "{0}" and "{1}" both changed {2} files.', ...names, paths.length);
+  const choice = await vscode.window.showWarningMessage(withoutLinks(message), show);
+  if (choice === show) await vscode.commands.executeCommand("asyncagents.showChanges", id);
 }
 
 /** Says what to set in OpenCode's configuration so that the agents of tasks can use subagents. */

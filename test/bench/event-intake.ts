@@ -17,7 +17,7 @@ await engine.connect();
 await session.refresh();
 let changes = 0;
 engine.onDidChange(() => changes++);
-const decode = createEventDecoder(strictLogger);
+const decode = createEventDecoder(strictLogger, "/work");
 const lines = streams(tasks);
 
 const figures = await interleaved(

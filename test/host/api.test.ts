@@ -90,19 +90,22 @@ describe("commands and API in the extension host", () => {
       [{}, /prompt is empty/],
       [{ prompt: " " }, /prompt is empty/],
       ["text", /an object with a prompt/],
-      [{ prompt: 7 }, /"prompt" must be a text/],
-      [{ prompt: "x", agent: 7 }, /"agent" must be a text/],
+      [{ prompt: 7 }, /"prompt" must be a string/],
+      [{ prompt: "x", agent: 7 }, /"agent" must be a string/],
       [
         { prompt: "x", agnet: "plan" },
         /Argument "agnet" doesn't exist\. Available arguments: prompt, description, agent,/,
       ],
-      [{ prompt: "x", agent: "nobody" }, /no agent "nobody"/],
+      [{ prompt: "x", agent: "nobody" }, /Agent "nobody" doesn't exist/],
       [{ prompt: "x", model: "fake" }, /Enter it as provider\/model/],
-      [{ prompt: "x", model: "fake/none" }, /no model "fake\/none"/],
+      [{ prompt: "x", model: "fake/none" }, /Model "fake\/none" doesn't exist/],
     ];
     for (const [argument, message] of refusals) await assert.rejects(launch(argument), message);
     const fork = { fork: true } as object;
-    await assert.rejects(api.tasks.fork(api.session.active ?? "", "x", fork), /no argument "fork"/);
+    await assert.rejects(
+      api.tasks.fork(api.session.active ?? "", "x", fork),
+      /Argument "fork" doesn't exist/,
+    );
     await assert.rejects(api.tasks.cancel("zzzzzz"), /Task zzzzzz doesn't exist/);
     // Of a key binding it is shown, and nothing is asked.
     assert.equal(await vscode.commands.executeCommand("asyncagents.launch", { prmpt: "x" }), undefined);

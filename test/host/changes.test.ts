@@ -31,6 +31,7 @@ describe("changes in the extension host", () => {
     after,
     isDoubtful: false,
     isMixed: false,
+    mixedWith: [],
     workedOnBy: [],
   });
   const tabs = (): readonly vscode.Tab[] => vscode.window.tabGroups.all.flatMap((group) => group.tabs);
@@ -116,7 +117,7 @@ describe("changes in the extension host", () => {
       [change("edited.txt", { kind: "excerpt", text: "a\n" }, { kind: "excerpt", text: "b\n" })],
       false,
     );
-    assert.deepEqual(await sides(/^edited.txt \(Changes by Edit Tools: Change much\)$/), ["a\n", "b\n"]);
+    assert.deepEqual(await sides(/^edited.txt \(Changes by edit tools: Change much\)$/), ["a\n", "b\n"]);
   });
 
   it("a command shows what a task changed, and a program is given it or refused in a sentence", async function () {
@@ -163,6 +164,6 @@ describe("changes in the extension host", () => {
     };
     assert.equal(await textOf(id, "again.txt"), "written\n");
     assert.match(await textOf(id, "other.txt"), /no longer has a change/);
-    assert.match(await textOf("ses_none", "again.txt"), /no task ses_none/);
+    assert.match(await textOf("ses_none", "again.txt"), /Task ses_none doesn't exist/);
   });
 });

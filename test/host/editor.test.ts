@@ -100,7 +100,7 @@ describe("launching on what is in the editor, by a program", () => {
     const all = new vscode.Range(0, 0, document.lineCount, 0);
     await assert.rejects(
       launchOn("selection", { prompt: "Sum up." }, new vscode.Location(document.uri, all)),
-      /Untitled-\d+.* is not saved and has 5,250,000 characters; save it first, or select 100,000/,
+      /Untitled-\d+.* isn't saved and has 5,250,000 characters\. Save it first, or select at most 100,000/,
     );
   });
 
@@ -119,17 +119,20 @@ describe("launching on what is in the editor, by a program", () => {
 
   it("what cannot go is refused by its name, and nothing is launched", async () => {
     const prompt = { prompt: "Look." };
-    await assert.rejects(launchOn("file", prompt, at("data.bin")), /“data\.bin” is a binary file/);
+    await assert.rejects(launchOn("file", prompt, at("data.bin")), /"data\.bin" is a binary file/);
     await assert.rejects(launchOn("file", prompt, at("gone.ts")), /"gone\.ts" no longer exists/);
     const many = Array.from({ length: 51 }, (_, index) => at(`many/${index}.ts`));
-    await assert.rejects(launchOn("file", prompt, many), /51 files are chosen, and 50 go/);
+    await assert.rejects(
+      launchOn("file", prompt, many),
+      /51 files are selected; a prompt can have at most 50/,
+    );
     writeFileSync(at("huge.png").fsPath, Buffer.alloc(11 * MEGABYTE));
     await assert.rejects(launchOn("file", prompt, at("huge.png")), /larger than 10 MB/);
     // What is neither is not opened: a pipe that nobody writes to would be waited for.
     if (process.platform !== "win32")
       await assert.rejects(
         launchOn("file", prompt, vscode.Uri.file("/dev/null")),
-        /“\/dev\/null” is not a file on this machine/,
+        /"\/dev\/null" isn't a file on this computer/,
       );
     await assert.rejects(launchOn("change", prompt), /No Git repository/);
     await assert.rejects(launchOn("file", { prompt: " " }, at("sum.py")), /prompt is empty/);
@@ -167,7 +170,7 @@ describe("launching on what is in the editor, by a program", () => {
     editor.selection = new vscode.Selection(19, 10, 19, 10);
     assert.match(await told(await launchOn("problem", { prompt: "Mend." })), /sum\.py:20:1: error/);
     editor.selection = new vscode.Selection(0, 0, 0, 0);
-    await assert.rejects(launchOn("problem", { prompt: "Mend." }), /no problem in sum\.py/);
+    await assert.rejects(launchOn("problem", { prompt: "Mend." }), /No problems in sum\.py/);
   });
 
   it("of very many problems the first are named, and how many more there are", async () => {

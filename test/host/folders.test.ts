@@ -87,14 +87,14 @@ describe("the tree of several folders", () => {
     await add("docs", 0, { kind: "failed", failure });
     await workspace.open();
     const [api, web, docs] = tree.getChildren().map(item);
-    assert.equal(api?.description, "2 at work · Parent");
-    assert.equal(api?.accessibilityInformation?.label, "api, 2 at work · Parent");
+    assert.equal(api?.description, "2 running · Parent");
+    assert.equal(api?.accessibilityInformation?.label, "api, 2 running · Parent");
     assert.equal(api?.contextValue, "folder connected own");
     assert.match(String(web?.description), /^not connected/);
     assert.equal(web?.contextValue, "folder disconnected");
-    assert.match(String(docs?.description), /^OpenCode was not found\./);
+    assert.match(String(docs?.description), /^OpenCode wasn't found\./);
     assert.ok(typeof docs?.tooltip === "string");
-    assert.match(docs.tooltip, /OpenCode was not found\. Install it\.$/);
+    assert.match(docs.tooltip, /OpenCode wasn't found\. Install it\.$/);
   });
 
   it("twenty folders: what happens in one draws its rows alone", async () => {

@@ -52,7 +52,7 @@ describe("a batch of which some tasks are refused", () => {
     );
     await assert.rejects(launchPrompt(context(), document.uri), (error) => {
       assert.ok(error instanceof PartlyLaunched);
-      assert.match(error.message, /tasks were launched, the others were not: The server is gone\.$/);
+      assert.match(error.message, /Launched \d of \d tasks\. The others failed: The server is gone\.$/);
       return true;
     });
   }

@@ -86,7 +86,7 @@ describe("a request in words", () => {
   });
 
   it("who asks, and what always covers", () => {
-    assert.equal(asker({ agent: "build", description: "Ship" }), 'build of "Ship"');
+    assert.equal(asker({ agent: "build", description: "Ship" }), '"Ship" (build)');
     assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
     assert.equal(asker({ description: "Sh\nip\u202e" }), 'The agent of "Sh ip\\u{202e}"');
     assert.match(

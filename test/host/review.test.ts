@@ -23,6 +23,7 @@ describe("reviewing changes in the extension host", () => {
     after,
     isDoubtful: false,
     isMixed: false,
+    mixedWith: [],
     workedOnBy: [],
   });
   /** Why the file was left alone; undefined: it was reverted. */
@@ -174,7 +175,7 @@ describe("reviewing changes in the extension host", () => {
     assert.ok(!existsSync(at("drop.txt")));
     await assert.rejects(
       changes.revert(id, ["review/nowhere.txt"]),
-      /"review\/nowhere.txt" is not among the files/,
+      /didn't change the file "review\/nowhere.txt"/,
     );
     writeFileSync(at("late.txt"), "a person's\n");
     const { reverted, refused } = await changes.revert(id);
@@ -186,7 +187,7 @@ describe("reviewing changes in the extension host", () => {
         [at("late.txt"), "changed-since"],
       ],
     );
-    assert.match(refused[1]?.message ?? "", /^review\/late.txt: it was changed since/);
+    assert.match(refused[1]?.message ?? "", /^review\/late.txt: changed since/);
     // What was accepted is none of what is left.
     assert.equal(readFileSync(at("keep.txt"), "utf8"), "kept\n");
     assert.deepEqual(await changes.accept(id), [at("known.txt"), at("late.txt")]);

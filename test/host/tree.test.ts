@@ -243,10 +243,10 @@ describe("the tree", () => {
     assert.equal(item(tree.node(outer)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
     await server.prompt(subagent, { messageID: "msg_s", agent: "general", parts: [{ text: "Go." }] });
     server.begin(subagent);
-    assert.match(words(outer), /^1 below works · /);
+    assert.match(words(outer), /^1 subagent running · /);
     assert.equal(item(tree.node(outer)).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
     server.ask(subagent);
-    assert.match(words(outer), /^1 below needs you · /);
+    assert.match(words(outer), /^1 subagent needs you · /);
     assert.match(String(item(tree.node(outer)).accessibilityInformation?.label), /1 subagent needs you/);
   });
 
@@ -349,8 +349,9 @@ describe("the tree", () => {
     assert.equal(state(), vscode.TreeItemCollapsibleState.Collapsed);
   });
 
-  it("times move only while the view is visible, and only of what works", async () => {
-    await add("Works");
+  it("times move by the minute while the view is visible, and only of what works", async () => {
+    await add("Works", { startedAt: Date.now() - 59_000 });
+    await add("Works too", { startedAt: Date.now() });
     await add("Done", ended);
     rows();
     tree.setVisible(true);
@@ -381,7 +382,7 @@ describe("the tree", () => {
     for (const fact of [
       "failed",
       "**Error**: The | key ~~was~~ refused",
-      "**What to do**: Retry",
+      "**Remedy**: Retry",
       "**Agent**: general",
       "**Model**: fake/m",
       "**Launched by**: you",
@@ -429,7 +430,7 @@ describe("the tree", () => {
     const shown = new TaskView(new AllTasks(folders, strictLogger), folders, options, keys, daemon);
     try {
       options.filter = { ...NO_FILTER, text: "nothing like it" };
-      assert.equal(view.message, "0 of 1 shown: “nothing like it”. Clear the filter to show all tasks.");
+      assert.equal(view.message, '0 of 1 shown: "nothing like it". Clear the filter to show all tasks.');
     } finally {
       shown.dispose();
       vscode.window.createTreeView = createTreeView;

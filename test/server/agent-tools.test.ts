@@ -610,7 +610,7 @@ You will be told in this conversation when it ends. Until then go on with work t
       const [id] = await launch("Work");
       await finishAndTell(id);
       await server.fetch(`/session/${id}`, { method: "DELETE" });
-      const gone = `The session of task ${shortID(id)} "Work" no longer exists; start a new asyncagents_task instead.`;
+      const gone = `The session of task ${shortID(id)} "Work" no longer exists. Start a new asyncagents_task instead.`;
       assert.equal(await hear("asyncagents_task", { resume: shortID(id), prompt: "More" }), gone);
       assert.equal(await hear("asyncagents_task", { resume: id, prompt: "More" }), gone);
       assert.deepEqual(window.engine.list(parent), []);

@@ -208,12 +208,17 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         model.release("others");
         await first.ended;
         const facts = ({ files }: SessionChanges) =>
-          files.map(({ path, isMixed, workedOnBy }) => [name(path), isMixed, workedOnBy]);
+          files.map(({ path, isMixed, mixedWith, workedOnBy }) => [
+            name(path),
+            isMixed,
+            mixedWith,
+            workedOnBy,
+          ]);
         assert.deepEqual(facts(await summedUp(one, 4)), [
-          ["last.txt", false, []],
-          ["own.txt", false, []],
-          ["persons.txt", true, []],
-          ["shared.txt", true, [two]],
+          ["last.txt", false, [], []],
+          ["own.txt", false, [], []],
+          ["persons.txt", true, [], []],
+          ["shared.txt", true, [two], [two]],
         ]);
         model.release("two");
         await second.ended;

@@ -78,6 +78,7 @@ describe("connecting to a server whose answers fail", () => {
         maxDepth: 1,
         fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
         maxConcurrentTasks: 0,
+        collisions: "block",
         budget: {},
       }),
     });

@@ -187,7 +187,7 @@ describe("resuming and waiting", () => {
     await until("the end of the task", () => next.engine.get(id) === undefined);
     next.dispose();
     const stranger = await openWindow(server);
-    await assert.rejects(stranger.engine.resume(id, "more"), /[Ss]tart a new asyncagents_task/);
+    await assert.rejects(stranger.engine.resume(id, "more"), /[Ss]tart a new asyncagents_task/i);
     stranger.dispose();
   });
 

@@ -21,7 +21,11 @@ export interface AgentServer extends OpenCodeServer {
 
 export interface AgentServerOptions extends OpenCodeOptions {
   /** Options of the plugin, beside its state folder. */
-  readonly plugin?: { readonly patienceMs?: number; readonly reloadPatienceMs?: number };
+  readonly plugin?: {
+    readonly patienceMs?: number;
+    readonly reloadPatienceMs?: number;
+    readonly writePatienceMs?: number;
+  };
 }
 
 export async function startAgentServer({
@@ -125,6 +129,7 @@ export async function openAgentWindow(
         calls.push({ ...call, signal });
         return handle(call, signal, () => carryOut(window.engine, call, signal));
       },
+      beginWrite: ({ sessionID, paths }) => window.engine.beginWrite(sessionID, paths),
       clock: realClock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
       ...entry,

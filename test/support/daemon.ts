@@ -108,6 +108,7 @@ export class DaemonDesk extends DaemonState {
             maxDepth: 1,
             fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
             maxConcurrentTasks: 0,
+            collisions: "block",
             budget: {},
             ...engine,
           },

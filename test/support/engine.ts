@@ -98,6 +98,7 @@ export async function openWindow(
       maxDepth: 1,
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
+      collisions: "block",
       budget: {},
       ...settings,
     }),

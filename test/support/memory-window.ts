@@ -47,6 +47,7 @@ export function memoryWindow(
       maxDepth: 1,
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
+      collisions: "block",
       budget: {},
       ...settings,
     }),

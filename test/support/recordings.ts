@@ -31,7 +31,7 @@ const strictLogger: Logger = {
 /** The turns in a recording: a file of event payloads, one per line, as OpenCode 1.18.33 sent them. */
 export function recordedTurns(recording: string): readonly RecordedTurn[] {
   const text = readFileSync(new URL(`./recordings/${recording}.jsonl`, import.meta.url), "utf8");
-  const decode = createEventDecoder(strictLogger);
+  const decode = createEventDecoder(strictLogger, "/work");
   const events = text
     .trim()
     .split("\n")

@@ -71,7 +71,7 @@ describe("what the empty view says", () => {
 
   it("a path that names nothing that can be run", async () => {
     await open({ settings: { "asyncagents.server.path": "/no/such/opencode" } });
-    await says("isn't an OpenCode executable", "welcome-bad-path", "Correct the Path");
+    await says("isn't an OpenCode executable", "welcome-bad-path", "Change the Path");
   });
 
   it("an address at which something else answers", async () => {
@@ -80,7 +80,7 @@ describe("what the empty view says", () => {
     const { port } = other.address() as AddressInfo;
     try {
       await open({ settings: { "asyncagents.server.url": `http://127.0.0.1:${port}` } });
-      await says("is not OpenCode", "welcome-not-opencode", "Change the Address");
+      await says("isn't OpenCode", "welcome-not-opencode", "Change the Address");
     } finally {
       other.close();
     }
@@ -92,7 +92,7 @@ describe("what the empty view says", () => {
     const { port } = once.address() as AddressInfo;
     await new Promise((resolve) => once.close(resolve));
     await open({ settings: { "asyncagents.server.url": `http://127.0.0.1:${port}` } });
-    await says("Nothing answers", "welcome-unreachable", "Try Again");
+    await says("No server responds", "welcome-unreachable", "Try Again");
   });
 
   it("an address that is not a loopback one is never contacted", async () => {
@@ -172,7 +172,7 @@ describe("what the empty view says", () => {
     const server = await startOpenCode({ model, directory: folder, password: "open sesame" });
     try {
       const opened = await open({ folder, settings: { "asyncagents.server.url": server.url } });
-      await says("asks for a password", "welcome-wrong-password", "Enter Password");
+      await says("requires a password", "welcome-wrong-password", "Enter Password");
       await opened.page.locator(".welcome-view").getByRole("button", { name: "Enter Password" }).click();
       await opened.quickInput.shows("Password of the OpenCode Server");
       await opened.quickInput.enter("open sesame");
@@ -189,7 +189,7 @@ describe("what the empty view says", () => {
     const env = { ...hermeticEnv(home, modelConfig(model)), PATH: pathWithoutOpenCode() };
     const settings = { "asyncagents.server.path": openCodeBinary() };
     const opened = await open({ env, trust: false, settings });
-    await says("before you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
+    await says("until you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
     assert.deepEqual(backgroundProcesses(home), []);
     assert.deepEqual(logs(home), []);
     const trustedAt = Date.now();

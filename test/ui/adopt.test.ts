@@ -146,7 +146,7 @@ describe("adopting what others launched, in a real editor", () => {
     await workbench.quickInput.shows("The subagent becomes your task");
     await takePictures(workbench, "adopt-resume-box");
     await workbench.quickInput.cancel();
-    await row("Write the notes, at rest, general, OpenCode").waitFor();
+    await row("Write the notes, idle, general, OpenCode").waitFor();
   });
 
   it("one at work is followed to its end, of which its session hears once, by its own call", async () => {

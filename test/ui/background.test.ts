@@ -153,7 +153,7 @@ describe("work in the background, in a real editor", function () {
     await toldOf(6);
     assert.equal((await told()).length, 6);
     await workbench.page
-      .locator(".part.sidebar", { hasText: "does not answer" })
+      .locator(".part.sidebar", { hasText: "isn't responding" })
       .waitFor({ state: "detached" });
     await takePictures(workbench, "background-daemon-restarted");
   });

@@ -340,7 +340,7 @@ describe("the output panel in a real editor", () => {
     await launch("Look into it with help", asking);
     await card().getByText("Run a Command").waitFor({ timeout: 20_000 });
     await card().getByText("Reason: Ask from below").waitFor();
-    await card().getByText('general of "Look for callers"').waitFor();
+    await card().getByText('"Look for callers" (general)').waitFor();
     await look("below");
     await button("Allow Once").click();
     await frame.getByText("The helper found two callers.").waitFor();

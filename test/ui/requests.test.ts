@@ -84,7 +84,7 @@ describe("requests of agents in a real editor", () => {
 
   it("a notification tells agent, command and reason, and Allow Once lets the agent go on", async () => {
     const task = await launch("Push the branch", [bash("date +%Y", "Find the year")]);
-    const text = 'general of "Push the branch" asks to run: date +%Y (reason: Find the year)';
+    const text = '"Push the branch" (general) asks to run: date +%Y (reason: Find the year)';
     await workbench.notification(text).waitFor();
     await takePictures(workbench, "request-notification");
     await button(text, "Allow Once").click();
@@ -142,7 +142,7 @@ describe("requests of agents in a real editor", () => {
     await quickInput.write("Async Agents: Answer Request");
     await quickInput.items.filter({ hasText: "Answer Request" }).first().waitFor();
     await quickInput.press("Enter");
-    await option('uname -a, general of "First", Run a Command').waitFor();
+    await option('uname -a, "First" (general), Run a Command').waitFor();
     await takePictures(workbench, "requests-list");
     await quickInput.press("ArrowDown");
     await quickInput.press("Enter");
@@ -183,7 +183,7 @@ describe("requests of agents in a real editor", () => {
       { tools: [{ name: "read", args: { filePath: file } }] },
       { tools: [{ name: "edit", args }] },
     ]);
-    const text = 'general of "Greet politely" asks to change greet.js';
+    const text = '"Greet politely" (general) asks to change greet.js';
     await button(text, "More…").click();
     await option("greet.js, Show Change…").click();
     await workbench.tab("greet.js.diff").waitFor();
@@ -268,7 +268,7 @@ describe("requests of agents in a real editor", () => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ agent: "build", parts: [{ type: "text", text: lead }] }),
     });
-    await workbench.notification(/general of "Look around.*" wants to run: pwd/).waitFor();
+    await workbench.notification(/"Look around.*" \(general\) asks to run: pwd/).waitFor();
     assert.equal(
       await statusBar().locator("a").getAttribute("aria-label"),
       "Async Agents: 1 request waiting for you",
@@ -357,7 +357,7 @@ describe("requests of agents in a real editor", () => {
   it("a long command is not allowed unread, and is shown in full", async () => {
     const command = Array.from({ length: 12 }, (_, at) => `true STEP_${at}_${"x".repeat(30)}`).join("\n");
     const task = await launch("Set up", [bash(command)]);
-    const told = workbench.notification('general of "Set up" asks to run: true STEP_0');
+    const told = workbench.notification('"Set up" (general) asks to run: true STEP_0');
     await told.getByRole("button", { name: "More…" }).waitFor();
     await workbench.screenshot("request-long-dark");
     assert.equal(await told.getByRole("button", { name: "Allow Once" }).count(), 0);

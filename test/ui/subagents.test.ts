@@ -38,7 +38,7 @@ describe("tasks that use OpenCode's own subagents, in a real editor", () => {
   it("a server of the user's own that allows none is reported once, with what to set", async () => {
     await delegate("List the exports");
     const warning = workbench.notification(
-      'OpenCode refused task "List the exports" a subagent, because its configuration allows none at this level. Set "subagent_depth": 2',
+      'OpenCode didn\'t allow task "List the exports" to use a subagent because of its depth limit. Set "subagent_depth": 2',
     );
     await warning.waitFor();
     await takePictures(workbench, "subagent-refused");

@@ -261,7 +261,7 @@ describe("the tree in a real editor", () => {
   it("a filter that hides every row says so and offers the way out", async () => {
     await workbench.runCommand("Async Agents: Filter Tasks");
     await workbench.quickInput.enter("nothing is called so");
-    const welcome = workbench.page.locator(".welcome-view", { hasText: "hides every task" });
+    const welcome = workbench.page.locator(".welcome-view", { hasText: "hides all tasks" });
     await welcome.waitFor();
     await workbench.screenshot("tree-all-hidden-dark");
     await welcome.getByText("Clear Filter").click();

@@ -4,7 +4,8 @@ import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { type Child, isAtWork } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import { plainMarkdown, withoutLinks } from "../plain-text.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
+import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts";
 import { TreeNode } from "../tree/nodes.ts";
 import { diffSides } from "./change-side.ts";
 
@@ -29,7 +30,10 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
   readonly onDidChangeTreeData = this.changed.event;
   nodes: readonly ChangeNode[] = [];
 
-  constructor(private readonly keys: ContextKeys) {
+  constructor(
+    private readonly keys: ContextKeys,
+    private readonly known: Pick<Tasks, "child" | "session">,
+  ) {
     this.view = vscode.window.createTreeView(CHANGES_VIEW, { treeDataProvider: this });
   }
 
@@ -56,8 +60,8 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     const { path } = node.change;
     const file = vscode.Uri.file(path);
     const folder = dirname(vscode.workspace.asRelativePath(file));
-    const what = kindOfChange(node.change);
-    const description = [folder === "." ? "" : folder, what].filter(Boolean).join(" · ");
+    const facts = [kindOfChange(node.change), ...this.others(node.change)];
+    const description = [folder === "." ? "" : folder, ...facts].filter(Boolean).join(" · ");
     const item = new vscode.TreeItem(basename(path));
     item.id = `${node.taskID} ${path}`;
     item.resourceUri = file;
@@ -65,7 +69,7 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     item.description = description;
     item.contextValue = "change";
     item.tooltip = new vscode.MarkdownString(
-      [plainMarkdown(path), what, ...doubts(node.change)].join("\n\n"),
+      [path, ...facts, ...doubts(node.change)].map(plainMarkdown).join("\n\n"),
     );
     item.accessibilityInformation = { label: `${basename(path)} ${description}` };
     item.command = {
@@ -81,6 +85,17 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     this.changed.dispose();
   }
 
+  /** Who else changed the file. */
+  private others({ isMixed, mixedWith }: FileChange): readonly string[] {
+    if (!isMixed) return [];
+    const names = mixedWith.map((id) => oneTitle(nameOf(this.known, id)));
+    return [
+      names.length > 0
+        ? vscode.l10n.t('also changed by "{0}"', names.join(`", "`))
+        : vscode.l10n.t("also changed by someone else"),
+    ];
+  }
+
   private list(nodes: readonly ChangeNode[]): void {
     this.nodes = nodes;
     this.keys.set("asyncagents.reviewing", nodes.length > 0);
@@ -93,11 +108,13 @@ function kindOfChange({ before, after }: FileChange): string {
   return after.kind === "absent" ? vscode.l10n.t("deleted") : vscode.l10n.t("edited");
 }
 
-function doubts({ isDoubtful, isMixed }: FileChange): readonly string[] {
-  return [
-    ...(isDoubtful ? [vscode.l10n.t("May have been changed by another agent's commands.")] : []),
-    ...(isMixed ? [vscode.l10n.t("Also changed by something else while the task was running.")] : []),
-  ];
+function doubts({ isDoubtful }: FileChange): readonly string[] {
+  return isDoubtful ? [vscode.l10n.t("May have been changed by another agent's commands.")] : [];
+}
+
+/** As users know a session that changed a file. */
+export function nameOf(known: Pick<Tasks, "child" | "session">, sessionID: string): string {
+  return known.child(sessionID)?.description ?? known.session(sessionID)?.title ?? sessionID;
 }
 
 /** Files that a sentence names before it stops. */

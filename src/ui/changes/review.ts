@@ -16,7 +16,7 @@ import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.
 import { isReverted } from "./revert-plan.ts";
 
 export interface ReviewParts {
-  readonly known: Pick<Tasks, "child" | "find" | "onDidChange" | "onDidChangeSubagent">;
+  readonly known: Pick<Tasks, "child" | "session" | "find" | "onDidChange" | "onDidChangeSubagent">;
   readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
@@ -40,7 +40,7 @@ export class Review implements vscode.Disposable {
 
   constructor(private readonly parts: ReviewParts) {
     this.accepted = new AcceptedChanges(parts.state);
-    this.view = new ChangesView(parts.keys);
+    this.view = new ChangesView(parts.keys, parts.known);
     this.subscriptions = vscode.Disposable.from(
       this.view,
       parts.known.onDidChange(({ id, before }) => this.follow(id, before)),

@@ -54,7 +54,7 @@ export async function sendAnswer(
   const chosen = requestsBelow(context, id).find(
     ({ request }) => requestID === undefined || request.id === requestID,
   );
-  if (!chosen) throw new Refusal("wrong-status", `Agent ${shortID(id)} does not wait for this answer now.`);
+  if (!chosen) throw new Refusal("wrong-status", `Task ${shortID(id)} does not wait for this answer now.`);
   requireFitting(chosen.request, answer);
   await context.tasks.answer(chosen.request, answer);
 }

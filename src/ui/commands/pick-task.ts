@@ -130,7 +130,7 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
   return {
     label: withoutIcons(oneLine(child.description)),
     description: withoutIcons(
-      [child.agent, activity(child, now) ?? statusWord(child), elapsed(child, now), shortID(child.id)]
+      [child.agent, activity(child) ?? statusWord(child), elapsed(child, now), shortID(child.id)]
         .filter(Boolean)
         .join(" · "),
     ),

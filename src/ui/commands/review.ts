@@ -4,7 +4,7 @@ import type { FileChange } from "../../engine/server-model.ts";
 import { isAtWork } from "../../engine/subagent.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { namelike, sideUri } from "../changes/change-side.ts";
-import { ChangeNode, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
+import { ChangeNode, nameOf, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
 import {
   refusalSentence,
   type RefusedFile,
@@ -322,8 +322,6 @@ function excerptOf(lines: readonly string[]): readonly string[] {
 
 function reasonOf({ known }: ReviewContext, { changes }: ChangedBy, refused: RefusedFile): string {
   const change = changes.files.find(({ path }) => path === refused.path);
-  const names = change?.workedOnBy.map(
-    (id) => known.child(id)?.description ?? known.session(id)?.title ?? id,
-  );
+  const names = change?.workedOnBy.map((id) => nameOf(known, id));
   return refusalSentence(refused, names ?? []);
 }

@@ -22,10 +22,12 @@ import {
   activity,
   belowWords,
   ceilingWord,
+  collisionWords,
   costWord,
   countWord,
   elapsed,
   marks,
+  rowTime,
   statusWord,
   toolCalls,
   toolCount,
@@ -203,24 +205,25 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   );
   item.id = child.id;
   const below = belowWords(around.below, isAtWork(child));
-  const doing = activity(child, now);
-  const ceiling = isTask(child) ? ceilingWord(child) : undefined;
+  const doing = activity(child);
+  const [shared, ceiling] = isTask(child) ? [collisionWords(child), ceilingWord(child)] : [];
   const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
   // Views are narrow: what changes what a person does next comes first.
-  item.description = [below, ...marks(child), ceiling, doing, ...who, ...numbers, elapsed(child, now)]
+  item.description = [below, ...marks(child), shared, ceiling, doing, ...who, ...numbers, rowTime(child, now)]
     .filter(Boolean)
     .join(" · ");
   item.iconPath = childIcon(child);
   item.contextValue = contextWords(child, around).join(" ");
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
-    // Without the time and the calls of what still runs: a reader would say them anew every second.
+    // Without the time and the calls of what still runs: a screen reader would repeat the row at each change.
     label: enumerate([
       name,
       statusWord(child),
       below,
       ...marks(child),
+      shared,
       ceiling,
       ...who,
       doing,

@@ -21,6 +21,9 @@ import {
   toolWords,
 } from "./words.ts";
 
+/** Files that both of two tasks changed, as many as are named. */
+const NAMED_FILES = 5;
+
 /** The name of a fact and what is known of it. */
 type Fact = readonly [name: string, value: string | undefined];
 
@@ -29,7 +32,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
   const child = known.child(id);
   if (!child) return undefined;
   const { model } = child;
-  const status = [statusWord(child), activity(child, now), ...marks(child)].filter(Boolean).join(" · ");
+  const status = [statusWord(child), activity(child), ...marks(child)].filter(Boolean).join(" · ");
   return tooltip(child.description, status, [
     [
       [vscode.l10n.t("Error"), child.error && translate(child.error.sentence ?? child.error.message)],
@@ -42,6 +45,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
           : undefined,
       ],
     ],
+    isTask(child) ? collisionFacts(child) : [],
     [
       [vscode.l10n.t("Agent"), child.agent],
       [
@@ -113,6 +117,21 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
     ],
     [vscode.l10n.t("Parent session notified"), noticeWords(task.notice)],
     ceilingFact(task),
+  ];
+}
+
+function collisionFacts({ collisions = [] }: Task): readonly Fact[] {
+  if (collisions.length === 0) return [];
+  return [
+    ...collisions.map(({ description, paths }): Fact => {
+      const names = paths.slice(0, NAMED_FILES).map((path) => vscode.workspace.asRelativePath(path));
+      const files = enumerate([...names, paths.length > NAMED_FILES && "…"]);
+      return [vscode.l10n.t('Also changed by "{0}"', description), files];
+    }),
+    [
+      vscode.l10n.t("Shell commands"),
+      vscode.l10n.t("What they change is seen only afterwards, by Show Changes."),
+    ],
   ];
 }
 

@@ -10,8 +10,9 @@ import { ancestors, batchMembers, countBelow, descendants, stateOf } from "./fam
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import { batchItem, childItem, folderItem } from "./items.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
+import { rowTime } from "./words.ts";
 
-/** How often the time of what works is drawn anew, in milliseconds. */
+/** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
 /** How long rows that came, went or moved are gathered, in milliseconds: a batch comes within one moment. */
 const GATHER_MS = 50;
@@ -41,8 +42,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** Sessions below which rows came, went or moved since the editor was told. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
-  /** Rows that were drawn with a running time. */
-  private readonly running = new Set<ChildNode>();
+  /** Running rows, with the time that each shows. */
+  private readonly running = new Map<ChildNode, string | undefined>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
   /** Whether rows that were drawn have been open since they have others below them. */
@@ -324,7 +325,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private followTime(node: ChildNode, child: Child): void {
-    if (isAtWork(child)) this.running.add(node);
+    if (isAtWork(child)) this.running.set(node, rowTime(child, Date.now()));
     else this.running.delete(node);
     this.tick();
   }
@@ -345,9 +346,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private moveTimes(): void {
-    for (const node of this.running)
-      if (this.known.child(node.id)) this.changes.fire(node);
-      else this.running.delete(node);
+    for (const [node, shown] of this.running) {
+      const child = this.known.child(node.id);
+      if (!child) this.running.delete(node);
+      else if (rowTime(child, Date.now()) !== shown) this.changes.fire(node);
+    }
     this.tick();
   }
 }

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import * as vscode from "vscode";
 import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
 import { excerpt } from "../../engine/fork/excerpt.ts";
@@ -9,8 +10,10 @@ import type { Below, ChildState } from "./family.ts";
 
 export const format = new Formatter(vscode.env.language);
 
-/** Characters of what a tool does that stand in a row. */
-const TOOL_TITLE_LENGTH = 32;
+const MINUTE = 60_000;
+
+/** Characters of what a tool does, or of another task's description, that stand in a row. */
+const TITLE_LENGTH = 32;
 
 export function stateWord(state: ChildState): string {
   switch (state) {
@@ -65,8 +68,8 @@ export function marks(child: Child): readonly string[] {
   ];
 }
 
-/** What a child is doing at the time `now`; undefined: nothing. */
-export function activity({ progress }: Child, now: number): string | undefined {
+/** What a child is doing; undefined: nothing. */
+export function activity({ progress }: Child): string | undefined {
   if (!progress) return undefined;
   switch (progress.phase) {
     case "queued":
@@ -84,9 +87,7 @@ export function activity({ progress }: Child, now: number): string | undefined {
       return tool && toolWords(tool);
     }
     case "retrying":
-      return progress.retry
-        ? vscode.l10n.t("retrying in {0}", format.duration(progress.retry.next - now))
-        : vscode.l10n.t("waiting to retry");
+      return vscode.l10n.t("waiting to retry");
     case "needs-permission":
       return vscode.l10n.t("needs permission");
     case "needs-answer":
@@ -101,13 +102,23 @@ export function toolWords({ tool, title = "" }: ToolUse): string {
   const line = oneTitle(title);
   const isPath = line.includes("/") && !line.includes(" ");
   const told = isPath ? line.split("/").slice(-2).join("/") : line;
-  return [oneTitle(tool), excerpt(told, TOOL_TITLE_LENGTH)].filter(Boolean).join(" ");
+  return [oneTitle(tool), excerpt(told, TITLE_LENGTH)].filter(Boolean).join(" ");
 }
 
 /** The time of the present or last turn. */
 export function elapsed(child: Child, now: number): string {
   const end = isAtWork(child) ? now : (child.endedAt ?? now);
   return format.duration(end - child.startedAt);
+}
+
+/**
+ * The time of a row: of the last turn, or of the present one in whole minutes, none within the first. A row that is redrawn
+ * each second loses the clicks on its menu, as VS Code passes no row to a command while it redraws.
+ */
+export function rowTime(child: Child, now: number): string | undefined {
+  if (!isAtWork(child)) return elapsed(child, now);
+  const minutes = Math.floor((now - child.startedAt) / MINUTE);
+  return minutes > 0 ? format.duration(minutes * MINUTE) : undefined;
 }
 
 export function toolCount(count: number): string | undefined {
@@ -123,6 +134,17 @@ export function toolCalls({ toolCalls, progress }: Child): number {
 /** US dollars; undefined: none were spent. */
 export function costWord(cost: number): string | undefined {
   return cost > 0 ? format.cost(cost) : undefined;
+}
+
+/** Which files a task changed that others had changed; undefined: none that is known. */
+export function collisionWords({ collisions = [] }: Pick<Task, "collisions">): string | undefined {
+  const [one, ...others] = collisions;
+  if (!one) return undefined;
+  if (others.length > 0) return vscode.l10n.t("files also changed by {0} tasks", collisions.length);
+  const [path = ""] = one.paths;
+  const files =
+    one.paths.length === 1 ? oneTitle(basename(path)) : vscode.l10n.t("{0} files", one.paths.length);
+  return vscode.l10n.t('{0} also changed by "{1}"', files, excerpt(oneTitle(one.description), TITLE_LENGTH));
 }
 
 /** How near a task is to its ceiling; undefined: not near, or there is none. */

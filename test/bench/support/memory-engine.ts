@@ -33,6 +33,7 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
       maxDepth: 1,
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
+      collisions: "block",
       budget: {},
     }),
   });

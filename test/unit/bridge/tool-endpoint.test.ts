@@ -6,7 +6,12 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:h
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { KEEP_ALIVE_MS, MAX_CALL_BYTES, TOOL_CALL_PATH } from "../../../src/bridge/tool-call.ts";
+import {
+  FILE_WRITE_PATH,
+  KEEP_ALIVE_MS,
+  MAX_CALL_BYTES,
+  TOOL_CALL_PATH,
+} from "../../../src/bridge/tool-call.ts";
 import type { ToolCall, ToolReply } from "../../../src/bridge/tool-call.ts";
 import { ToolEndpoint, type ToolEndpointOptions } from "../../../src/bridge/tool-endpoint.ts";
 import { readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
@@ -69,6 +74,7 @@ describe("The endpoint of the agents' tools", () => {
         handled.push(given);
         return result;
       },
+      beginWrite: () => undefined,
       clock,
       logger: { debug() {}, info() {}, warn() {}, error: (...args) => void errors.push(args) },
       ...options,
@@ -525,6 +531,30 @@ describe("The endpoint of the agents' tools", () => {
       handle = async () => result;
       assert.deepEqual(replyIn(await send(entry)), reply);
     });
+  });
+
+  it("says whether a file may be written, and lets pass where it cannot tell", async () => {
+    const write = { sessionID: "ses_1", paths: ["/work/a.txt"] };
+    let failure: Error | undefined;
+    const asked: unknown[] = [];
+    const { entry } = await open({
+      beginWrite: (given) => {
+        asked.push(given);
+        if (failure) throw failure;
+      },
+    });
+    const ask = async () =>
+      replyIn(await send(entry, { path: FILE_WRITE_PATH, body: JSON.stringify(write) })).type;
+    assert.equal(await ask(), "result");
+    failure = new Refusal("stale-file", "Read it again.");
+    assert.equal(await ask(), "refused");
+    assert.deepEqual(errors, []);
+    failure = new TypeError("x is undefined");
+    assert.equal(await ask(), "result");
+    assert.equal(errors.length, 1);
+    assert.deepEqual(asked, [write, write, write]);
+    assert.deepEqual(handled, []);
+    assert.equal((await send(entry, { path: FILE_WRITE_PATH })).status, 400);
   });
 
   describe("when it cannot open, or is no longer to", () => {

@@ -67,6 +67,7 @@ describe("the tools of a window, served to OpenCode", () => {
       isEnabled: () => enabled,
       known: engine,
       commands: engine,
+      beginWrite: () => undefined,
       directory,
       stateFolder,
       clock: realClock,

@@ -75,10 +75,10 @@ describe("a budget", () => {
     });
     const remedy = "then retry the task, or fork it to continue.";
     assert.deepEqual(messages, [
-      `Stopped at its limit of $1.00. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
-      `Stopped at its limit of $0.0015. A person can raise it (asyncagents.budget.taskCost), ${remedy}`,
-      `Stopped because its batch reached its limit of 500,000 tokens. A person can raise it (asyncagents.budget.batchTokens), ${remedy}`,
-      `Stopped at its limit of 1 minute. A person can raise it (asyncagents.budget.taskMinutes), ${remedy}`,
+      `Stopped at its limit of $1.00. The user can increase the limit (asyncagents.budget.taskCost), ${remedy}`,
+      `Stopped at its limit of $0.0015. The user can increase the limit (asyncagents.budget.taskCost), ${remedy}`,
+      `Stopped because its batch reached its limit of 500,000 tokens. The user can increase the limit (asyncagents.budget.batchTokens), ${remedy}`,
+      `Stopped at its limit of 1 minute. The user can increase the limit (asyncagents.budget.taskMinutes), ${remedy}`,
     ]);
   });
 });

@@ -57,8 +57,8 @@ describe("what a session changed", () => {
     assert.ok(most <= 4, `${most} at a time`);
     assert.deepEqual([...read].sort(), [...others].sort());
     assert.deepEqual(
-      files.map(({ path, isMixed }) => [path, isMixed]),
-      [["/work/file", true]],
+      files.map(({ path, isMixed, mixedWith }) => [path, isMixed, mixedWith]),
+      [["/work/file", true, ["ses_49"]]],
     );
   });
 });

@@ -9,7 +9,7 @@ function decoder() {
     error() {},
     warn: (message: string) => void warnings.push(message),
   };
-  return { decode: createEventDecoder(logger), warnings };
+  return { decode: createEventDecoder(logger, "/work"), warnings };
 }
 
 const delta = {

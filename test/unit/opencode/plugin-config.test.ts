@@ -111,7 +111,7 @@ describe("the plugin's entry in a configuration", () => {
 
   it("leaves a configuration alone that cannot be used, and says why", () => {
     const cases: readonly (readonly [text: string, message: RegExp])[] = [
-      ["", /^the file is not valid JSON/],
+      ["", /^the file isn't valid JSON/],
       ['{ "a": 1 ', /isn't valid JSON/],
       ['{\n  "a": 1,\n  oops\n}', /line 3/],
       ['{ "a": "unfinished }', /isn't valid JSON/],
@@ -210,7 +210,7 @@ describe("the plugin in a server's environment", () => {
     for (const content of ["{", "[]", '{ "plugin": 1 }']) {
       const env = { OPENCODE_CONFIG_CONTENT: content };
       assert.equal(await config.serverEnv(env, settings), env);
-      assert.match(warnings.pop() ?? "", /without the agent tools: "plugin" in OPENCODE_CONFIG_CONTENT/);
+      assert.match(warnings.pop() ?? "", /without the agent tools: .*OPENCODE_CONFIG_CONTENT/);
     }
   });
 

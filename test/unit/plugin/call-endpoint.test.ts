@@ -11,7 +11,12 @@ describe("Asking one endpoint", () => {
     await once(listener.listen(0, "127.0.0.1"), "listening");
     const { port } = listener.address() as AddressInfo;
     try {
-      return await callEndpoint({ port, token: "secret" }, "{}", new AbortController().signal, silence);
+      return await callEndpoint(
+        { port, token: "secret" },
+        { path: "/", body: "{}" },
+        new AbortController().signal,
+        silence,
+      );
     } finally {
       listener.close();
     }

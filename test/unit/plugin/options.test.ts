@@ -7,6 +7,7 @@ describe("The plugin's options", () => {
   const defaults = {
     stateFolder: defaultStateFolder({ platform: process.platform, env: process.env, home: homedir() }),
     patience: { untakenMs: 10_000, takenMs: 60_000 },
+    writePatienceMs: 200,
     subagentDepth: undefined,
     tools: true,
     graceMs: undefined,
@@ -19,8 +20,19 @@ describe("The plugin's options", () => {
   it("say where endpoints are found and how long they are looked for, and what a server of ours is told", () => {
     const ofServer = { subagentDepth: 3, tools: false, graceMs: 60_000 };
     assert.deepEqual(
-      readOptions({ stateFolder: "/state", patienceMs: 1, reloadPatienceMs: 2, ...ofServer }),
-      { stateFolder: "/state", patience: { untakenMs: 1, takenMs: 2 }, ...ofServer },
+      readOptions({
+        stateFolder: "/state",
+        patienceMs: 1,
+        reloadPatienceMs: 2,
+        writePatienceMs: 3,
+        ...ofServer,
+      }),
+      {
+        stateFolder: "/state",
+        patience: { untakenMs: 1, takenMs: 2 },
+        writePatienceMs: 3,
+        ...ofServer,
+      },
     );
   });
 
@@ -30,6 +42,7 @@ describe("The plugin's options", () => {
       readOptions({
         stateFolder: "/state",
         patienceMs: "soon",
+        writePatienceMs: "now",
         subagentDepth: "2",
         tools: 1,
         graceMs: "1",

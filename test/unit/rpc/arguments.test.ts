@@ -65,6 +65,20 @@ describe("Arguments of calls", () => {
     assert.equal(parse("open", openFolder, unusable).kept, undefined);
     assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
   });
+
+  it("take a folder as an earlier version handed it over, which knew no `collisions`", () => {
+    const { settings } = parse("open", openFolder, JSON.parse(HANDED_OVER));
+    assert.equal(settings.engine.collisions, "block");
+    assert.deepEqual(
+      { ...settings.engine, collisions: undefined },
+      {
+        ...JSON.parse(HANDED_OVER).settings.engine,
+        collisions: undefined,
+      },
+    );
+    const stored = JSON.stringify(JSON.parse(HANDED_OVER).settings);
+    assert.deepEqual(parse("configure", folderSettings, JSON.parse(stored)), settings);
+  });
 });
 
 describe("The signal of a caller", () => {
@@ -103,3 +117,7 @@ describe("A call whose daemon went", () => {
     assert.ok(!isRepeatable("retry", ["ses_1"]));
   });
 });
+
+/** As it was written down. Stays as it is, whatever settings are added: they have to be read without. */
+const HANDED_OVER =
+  '{"directory":"/work","settings":{"engine":{"pollInterval":5000,"stallWarning":120000,"defaultAgent":"general","maxConcurrentTasks":5,"maxDepth":1,"fork":{"maxToolResultChars":1500,"maxTokens":100000,"strategy":"auto"},"notifyParent":true,"budget":{"taskCost":null}},"server":{"startTimeoutMs":120000},"agentTools":true,"keepWorkingMs":43200000,"watched":false},"env":{"PATH":"/usr/bin"}}';

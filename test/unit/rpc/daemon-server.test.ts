@@ -106,7 +106,10 @@ describe("The daemon's server", () => {
     const wire = await connected(entry);
     const welcome = await wire.request("hello", hello(entry.token));
     assert.ok(isProof(welcome.proof, entry.token, "daemon", "n"));
-    assert.deepEqual([welcome.protocol, welcome.version, welcome.pid], [1, "1.0.0", process.pid]);
+    assert.deepEqual(
+      [welcome.protocol, welcome.version, welcome.pid],
+      [PROTOCOL_VERSION, "1.0.0", process.pid],
+    );
     assert.equal(server.windows, 1);
     const counts: number[] = [];
     server.onDidChangeWindows((count) => counts.push(count));

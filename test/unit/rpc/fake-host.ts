@@ -33,6 +33,7 @@ export const settings: FolderSettings = {
     maxConcurrentTasks: 0,
     maxDepth: 1,
     notifyParent: true,
+    collisions: "block",
     budget: {},
   },
   server: { startTimeoutMs: 1_000 },

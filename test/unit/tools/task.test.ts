@@ -196,7 +196,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { prompt: "Work.", model: "memory/none" },
-      /Model "memory\/none" doesn\'t exist/,
+      /Model "memory\/none" doesn't exist/,
       "unknown-model",
     );
   });
@@ -234,7 +234,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { resume: id, prompt: "Go on." },
-      /[Ss]tart a new asyncagents_task/,
+      /Start a new asyncagents_task/,
       "session-gone",
     );
   });

@@ -57,11 +57,11 @@ describe("the background work of a user", () => {
     assert.match(task ?? "", /^This stops the agent of 1 task/);
     assert.deepEqual(others, []);
     const [tasks, folder] = losses(work(1, [1, 2]), work(0, [3]));
-    assert.match(tasks ?? "", /^3 tasks are cancelled/);
+    assert.match(tasks ?? "", /^This stops the agents of 3 tasks/);
     assert.equal(
       folder,
       "The folder isn't open in any window and is closed. Its OpenCode server stops unless another folder uses it.",
     );
-    assert.match(losses(work(0, []), work(0, [])).join(), /^2 folders that no window has open are closed/);
+    assert.match(losses(work(0, []), work(0, [])).join(), /^2 folders aren't open in any window/);
   });
 });

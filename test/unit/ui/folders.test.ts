@@ -201,7 +201,7 @@ describe("the folders of a workspace", () => {
     });
 
     it("[RES-6] one that no folder knows is refused in the words that one folder has, which suggest a new task", async () => {
-      const remedy = /no task x, or .*no longer exists; .*start a new asyncagents_task instead/;
+      const remedy = /Task x doesn't exist, or .*no longer exists\. .*start a new asyncagents_task instead/;
       await workspace.open();
       assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
       await assert.rejects(allTasks.transcript("x"), refusal("unknown-task", remedy));

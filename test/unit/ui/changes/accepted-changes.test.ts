@@ -10,6 +10,7 @@ const placed = (path: string, after: FileContent, now = ""): PlacedChange => ({
     after,
     isDoubtful: false,
     isMixed: false,
+    mixedWith: [],
     workedOnBy: [],
   },
   present: { kind: "file", bytes: Buffer.from(now), isUnsaved: false },

@@ -12,6 +12,7 @@ const change = (before: FileContent, after: FileContent, facts: Partial<FileChan
   after,
   isDoubtful: false,
   isMixed: false,
+  mixedWith: [],
   workedOnBy: [],
   ...facts,
 });

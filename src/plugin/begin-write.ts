@@ -1,0 +1,37 @@
+import { realpath } from "node:fs/promises";
+import { readLivingEntries } from "../bridge/endpoint-entries.ts";
+import { FILE_WRITE_PATH, type FileWrite } from "../bridge/tool-call.ts";
+import { callEndpoint } from "./call-endpoint.ts";
+import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
+
+export interface WritePlace {
+  readonly stateFolder: string;
+  /** The session's folder. */
+  readonly directory: string;
+  /** The OpenCode server that the session is on. */
+  readonly server: URL;
+  /** How long an answer may take, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+/**
+ * Tells the daemon that a session is about to write files. Resolves to why it must not, one sentence for the model;
+ * undefined: nothing is against it, or nobody says so in time.
+ */
+export async function beginWrite(
+  write: FileWrite,
+  { stateFolder, directory, server, patienceMs }: WritePlace,
+): Promise<string | undefined> {
+  if (!isReachable(server)) return undefined;
+  try {
+    const signal = AbortSignal.timeout(patienceMs);
+    const origin = { directory: await realpath(directory), server };
+    const [endpoint] = folderEndpoints(await readLivingEntries(stateFolder), origin).serving;
+    if (!endpoint) return undefined;
+    const ask = { path: FILE_WRITE_PATH, body: JSON.stringify(write) };
+    const outcome = await callEndpoint(endpoint, ask, signal);
+    return outcome.kind === "reply" && outcome.reply.type === "refused" ? outcome.reply.message : undefined;
+  } catch {
+    return undefined;
+  }
+}

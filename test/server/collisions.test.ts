@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { EngineSettings } from "../../src/engine/engine.ts";
+import {
+  openAgentWindow,
+  startAgentServer,
+  startTurn,
+  type AgentServer,
+  type AgentWindow,
+} from "../support/agent-tools.ts";
+import { createSession, ended } from "../support/engine.ts";
+import {
+  messageText,
+  script,
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+
+describe("two agents in one folder", () => {
+  let model: ScriptedModel;
+  let server: AgentServer;
+  let window: AgentWindow | undefined;
+  let parent: string;
+  let file: string;
+
+  before(async () => {
+    model = await startScriptedModel();
+    server = await startAgentServer({ model, plugin: { writePatienceMs: 10_000 } });
+  });
+  beforeEach(async () => {
+    parent = await createSession(server);
+    file = join(server.directory, "list.txt");
+    writeFileSync(file, "one\ntwo\nthree\n");
+  });
+  afterEach(() => window?.dispose());
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
+
+  const read = (): ScriptStep => ({ tools: [{ name: "read", args: { filePath: file } }] });
+  const write = (content: string, gate?: string): ScriptStep => ({
+    ...(gate !== undefined && { gate }),
+    tools: [{ name: "write", args: { filePath: file, content } }],
+  });
+  const edit = (oldString: string, newString: string): ScriptStep => ({
+    tools: [{ name: "edit", args: { filePath: file, oldString, newString } }],
+  });
+
+  async function open(collisions: EngineSettings["collisions"]): Promise<AgentWindow> {
+    window = await openAgentWindow(server, { settings: { collisions } });
+    return window;
+  }
+
+  async function launch({ engine }: AgentWindow, description: string, steps: readonly ScriptStep[]) {
+    return engine.launch({
+      prompt: script(steps),
+      description,
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+  }
+
+  /** What the model of a session was told by its tools. */
+  const results = (id: string): readonly string[] =>
+    (model.requests.findLast(({ sessionID, title }) => sessionID === id && !title)?.messages ?? [])
+      .filter(({ role }) => role === "tool")
+      .map(messageText);
+
+  it("[COL-2] a write to a file that changed since it was read is refused, the model reads it again, and both edits are there", async () => {
+    const own = await open("block");
+    const late = await launch(own, "Shout the last", [
+      read(),
+      write("one\ntwo\nTHREE\n", "late"),
+      read(),
+      edit("three", "THREE"),
+      { text: "Done." },
+    ]);
+    await model.waitForRequest(({ step }) => step.gate === "late");
+    const first = await launch(own, "Shout the first", [read(), edit("one", "ONE"), { text: "Done." }]);
+    await ended(own, first.id);
+    model.release("late");
+    await ended(own, late.id);
+    assert.equal(readFileSync(file, "utf8"), "ONE\ntwo\nTHREE\n");
+    const [, refusal, again, edited] = results(late.id);
+    assert.match(refusal ?? "", /The task "Shout the first" changed \S*list\.txt after you last read it/);
+    assert.match(again ?? "", /ONE/);
+    assert.doesNotMatch(edited ?? "", /after you last read it/);
+  });
+
+  it("[COL-3] the task that changes a file second is marked with the one that changed it first", async () => {
+    for (const setting of ["block", "warn", "off"] as const) {
+      const own = await open(setting);
+      const gate = `second ${setting}`;
+      const steps = [{ ...read(), gate }, edit("three", "THREE"), { text: "Done." }];
+      const second = await launch(own, "Shout the last", steps);
+      await model.waitForRequest(({ step }) => step.gate === gate);
+      const first = await launch(own, "Shout the first", [read(), edit("one", "ONE"), { text: "Done." }]);
+      await ended(own, first.id);
+      model.release(gate);
+      await ended(own, second.id);
+      const mark = { taskID: first.id, description: first.description, paths: [file], isFirst: true };
+      assert.deepEqual(
+        own.engine.get(second.id)?.collisions,
+        setting === "off" ? undefined : [mark],
+        setting,
+      );
+      assert.equal(own.engine.get(first.id)?.collisions, undefined);
+      own.dispose();
+      writeFileSync(file, "one\ntwo\nthree\n");
+    }
+  });
+
+  it("the user's own conversation writes what it likes, and so does a task where that is wanted", async () => {
+    for (const [setting, gate] of [
+      ["block", "user"],
+      ["warn", "warned"],
+      ["off", "alone"],
+    ] as const) {
+      const own = await open(setting);
+      const steps = [read(), write("late\n", gate), { text: "Done." }];
+      const isUser = setting === "block";
+      const turn = isUser ? await startTurn(server, await createSession(server), steps) : undefined;
+      const task = isUser ? undefined : await launch(own, "Late", steps);
+      await model.waitForRequest(({ step }) => step.gate === gate);
+      const first = await launch(own, "First", [read(), write("first\n"), { text: "Done." }]);
+      await ended(own, first.id);
+      model.release(gate);
+      await turn?.ended();
+      if (task) await ended(own, task.id);
+      assert.equal(readFileSync(file, "utf8"), "late\n", setting);
+      own.dispose();
+    }
+  });
+});

@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { Collisions } from "../../../src/engine/collisions.ts";
+import type { Entry, TaskRegistry } from "../../../src/engine/registry.ts";
+import type { FileUse } from "../../../src/engine/server-model.ts";
+import type { EngineSettings } from "../../../src/engine/settings.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
+
+const FILE = "/work/list.txt";
+
+describe("Collisions", () => {
+  let collisions: Collisions;
+  let setting: EngineSettings["collisions"];
+  let entries: ReadonlyMap<string, Entry>;
+  let told: Entry[];
+  let calls = 0;
+
+  beforeEach(() => {
+    setting = "block";
+    told = [];
+    entries = new Map(
+      Object.entries({ ses_a: "Alpha", ses_b: "Beta", ses_c: "Gamma" }).map(([id, description]) => [
+        id,
+        { record: { id, description, status: "running", startedAt: 100 } } as Entry,
+      ]),
+    );
+    const registry = {
+      entry: (id: string) => entries.get(id),
+      progressed: (entry: Entry, apply: () => void) => {
+        apply();
+        told.push(entry);
+      },
+      above: (id: string) => new Set(id === "ses_below_a" ? ["ses_a", "ses_user"] : []),
+    } as unknown as TaskRegistry;
+    collisions = new Collisions(registry, () => ({ collisions: setting }) as EngineSettings);
+    for (const sessionID of ["ses_a", "ses_b", "ses_below_a", "ses_user"]) tell(sessionID, undefined);
+  });
+
+  /** As the server tells of a tool call. */
+  function tell(sessionID: string, files: FileUse | undefined, id = `prt_${calls++}`): void {
+    collisions.accept({
+      type: "part-changed",
+      part: {
+        type: "tool",
+        id,
+        sessionID,
+        messageID: "msg_1",
+        tool: "some",
+        callID: `call_${id}`,
+        state: { status: "running", input: {}, start: 1 },
+        files,
+      },
+    });
+  }
+
+  const read = (sessionID: string, id?: string): void =>
+    tell(sessionID, { access: "read", paths: [FILE] }, id);
+  const wrote = (sessionID: string, paths = [FILE]): void => tell(sessionID, { access: "write", paths });
+  const begin = (sessionID: string, paths = [FILE]): void => collisions.beginWrite(sessionID, paths);
+
+  function refused(sessionID: string, by: RegExp, paths?: string[]): void {
+    assert.throws(() => begin(sessionID, paths), { name: "Refusal", code: "stale-file", message: by });
+  }
+
+  it("refuses a write to a file that another task changed since the task read it, and names that task", () => {
+    read("ses_a");
+    begin("ses_b");
+    wrote("ses_b");
+    refused("ses_a", /^The task "Beta" changed \/work\/list\.txt after you last read it\. Read it again/);
+    refused("ses_a", /list\.txt/, ["/work/new.txt", FILE]);
+    read("ses_a");
+    begin("ses_a");
+    refused("ses_b", /^The task "Alpha" changed/);
+  });
+
+  it("takes a file that was never read for seen as it was when the session began", () => {
+    wrote("ses_a");
+    tell("ses_late", undefined);
+    begin("ses_late");
+    refused("ses_a", /^Another session changed/);
+  });
+
+  it("lets a session write on what it wrote itself", () => {
+    begin("ses_a");
+    wrote("ses_a");
+    begin("ses_a");
+  });
+
+  it("has a write under way seen by no reader until it is done", () => {
+    begin("ses_a");
+    refused("ses_b", /Alpha/);
+    read("ses_b");
+    wrote("ses_a");
+    refused("ses_b", /Alpha/);
+    read("ses_b");
+    begin("ses_b");
+  });
+
+  it("counts a read from its beginning, however often the server tells of it", () => {
+    read("ses_a", "prt_read");
+    wrote("ses_b");
+    read("ses_a", "prt_read");
+    refused("ses_a", /Beta/);
+  });
+
+  it("takes what works below a task for part of it, and leaves the user's own sessions alone", () => {
+    wrote("ses_user");
+    refused("ses_below_a", /^Another session changed/);
+    wrote("ses_below_a");
+    begin("ses_user");
+    refused("ses_b", /^Another session changed/);
+  });
+
+  it("names the task that a writer works below", () => {
+    wrote("ses_below_a");
+    refused("ses_b", /^The task "Alpha" changed/);
+  });
+
+  for (const other of ["warn", "off"] as const)
+    it(`refuses nothing where the setting is "${other}"`, () => {
+      setting = other;
+      wrote("ses_b");
+      begin("ses_a");
+    });
+
+  const entry = (id: string): Entry => {
+    const found = entries.get(id);
+    assert.ok(found);
+    return found;
+  };
+  const change = (id: string, record: Partial<TaskRecord>): void =>
+    void Object.assign(entry(id), { record: { ...entry(id).record, ...record } });
+  /** By whom else the files of a task were changed, which files, and whether that is news. */
+  const marks = (id: string) =>
+    entry(id).collisions?.map(({ description, paths, isFirst }) => [description, paths, isFirst]);
+
+  it("marks the second one of two tasks that changed a file, and tells of it", () => {
+    wrote("ses_a");
+    assert.deepEqual(told, []);
+    wrote("ses_b");
+    assert.deepEqual(marks("ses_b"), [["Alpha", [FILE], true]]);
+    assert.deepEqual(told, [entry("ses_b")]);
+    assert.equal(marks("ses_a"), undefined);
+  });
+
+  it("says of one pair that it is news, whichever comes second in other files", () => {
+    wrote("ses_a");
+    wrote("ses_b", [FILE, "/work/own.txt"]);
+    wrote("ses_b", ["/work/other.txt"]);
+    wrote("ses_a", ["/work/other.txt"]);
+    wrote("ses_a", [FILE]);
+    wrote("ses_b", ["/work/other.txt"]);
+    assert.deepEqual(marks("ses_a"), [["Beta", ["/work/other.txt", FILE], false]]);
+    assert.deepEqual(marks("ses_b"), [["Alpha", [FILE, "/work/other.txt"], true]]);
+    wrote("ses_c");
+    assert.deepEqual(marks("ses_c"), [
+      ["Beta", [FILE], true],
+      ["Alpha", [FILE], true],
+    ]);
+  });
+
+  it("tells nothing anew of a file that both go on changing", () => {
+    wrote("ses_a");
+    wrote("ses_b");
+    wrote("ses_b");
+    assert.deepEqual(told, [entry("ses_b")]);
+  });
+
+  it("takes what works below tasks for part of them, and no session of the user for one", () => {
+    wrote("ses_a");
+    wrote("ses_below_a");
+    wrote("ses_user");
+    assert.deepEqual(told, []);
+    wrote("ses_b");
+    assert.deepEqual(marks("ses_b"), [["Alpha", [FILE], true]]);
+  });
+
+  it("marks nobody for a write that never came", () => {
+    begin("ses_a");
+    setting = "warn";
+    wrote("ses_b");
+    assert.deepEqual(told, []);
+    wrote("ses_a");
+    assert.deepEqual(marks("ses_a"), [["Beta", [FILE], true]]);
+  });
+
+  it("counts tasks that worked at the same time", () => {
+    wrote("ses_a");
+    change("ses_a", { status: "completed", endedAt: 200 });
+    change("ses_b", { startedAt: 201 });
+    wrote("ses_b");
+    assert.deepEqual(told, []);
+    wrote("ses_c");
+    assert.deepEqual(marks("ses_c"), [
+      ["Alpha", [FILE], true],
+      ["Beta", [FILE], true],
+    ]);
+  });
+
+  for (const other of ["warn", "block"] as const)
+    it(`marks where the setting is "${other}"`, () => {
+      setting = other;
+      wrote("ses_a");
+      wrote("ses_b");
+      assert.deepEqual(marks("ses_b"), [["Alpha", [FILE], true]]);
+    });
+
+  it('marks nothing where the setting is "off"', () => {
+    setting = "off";
+    wrote("ses_a");
+    wrote("ses_b");
+    assert.deepEqual(told, []);
+  });
+});

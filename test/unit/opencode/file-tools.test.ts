@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import type { ToolState } from "../../../src/engine/server-model.ts";
+import { filesToWrite, fileUse } from "../../../src/opencode/file-tools.ts";
+
+describe("the files that OpenCode's tools name", () => {
+  const completed = (input: Readonly<Record<string, unknown>>): ToolState => ({
+    status: "completed",
+    input,
+    output: "",
+    title: "",
+    start: 1,
+    end: 2,
+  });
+
+  it("are those of an edit and of a write, absolute and in one spelling", () => {
+    assert.deepEqual(filesToWrite("edit", { filePath: "src/../a.ts" }, "/work"), ["/work/a.ts"]);
+    assert.deepEqual(filesToWrite("write", { filePath: "/else/./b.ts" }, "/work"), ["/else/b.ts"]);
+  });
+
+  it("are all those of a patch", () => {
+    const patchText = [
+      "*** Begin Patch",
+      "*** Add File: new.ts",
+      "+*** Update File: not/this.ts",
+      "*** Update File: old.ts",
+      "*** Move to: moved.ts",
+      "@@",
+      "*** Delete File: gone.ts",
+      "*** End Patch",
+    ].join("\n");
+    assert.deepEqual(filesToWrite("apply_patch", { patchText }, "/work"), [
+      "/work/new.ts",
+      "/work/old.ts",
+      "/work/moved.ts",
+      "/work/gone.ts",
+    ]);
+  });
+
+  it("are none of other tools, nor where a model sent nonsense", () => {
+    for (const [tool, input] of [
+      ["bash", { command: "rm a.ts" }],
+      ["read", { filePath: "a.ts" }],
+      ["edit", { filePath: 7 }],
+      ["edit", null],
+      ["apply_patch", {}],
+    ] as const)
+      assert.deepEqual(filesToWrite(tool, input, "/work"), []);
+  });
+
+  it("are read from when the call runs, and written once it is completed", () => {
+    const input = { filePath: "a.ts" };
+    const running: ToolState = { status: "running", input, start: 1 };
+    const read = { access: "read", paths: ["/work/a.ts"] };
+    assert.equal(fileUse("read", { status: "pending", input }, "/work"), undefined);
+    assert.deepEqual(fileUse("read", running, "/work"), read);
+    assert.deepEqual(fileUse("read", completed(input), "/work"), read);
+    assert.equal(fileUse("edit", running, "/work"), undefined);
+    assert.deepEqual(fileUse("edit", completed(input), "/work"), { access: "write", paths: ["/work/a.ts"] });
+    const failed: ToolState = { status: "error", input, error: "Not found.", start: 1, end: 2 };
+    assert.equal(fileUse("edit", failed, "/work"), undefined);
+  });
+});

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { join } from "node:path";
+import { publishEntry } from "../../../src/bridge/endpoint-entries.ts";
+import { beginWrite } from "../../../src/plugin/begin-write.ts";
+import { tempDir } from "../../support/temp.ts";
+
+describe("Beginning to write a file", () => {
+  const directory = tempDir("write");
+  const server = new URL("http://127.0.0.1:4999");
+  let stateFolder: string;
+  let listener: Server | undefined;
+
+  beforeEach(() => {
+    stateFolder = join(tempDir("write-state"), "state");
+  });
+  afterEach(() => listener?.close());
+
+  /** An endpoint that says this to whoever connects. */
+  async function serve(text: string): Promise<void> {
+    listener = createServer((socket) => socket.on("error", () => undefined).write(text));
+    await once(listener.listen(0, "127.0.0.1"), "listening");
+    const { port } = listener.address() as AddressInfo;
+    const entry = { directories: [directory], server: server.href, port, token: "secret", openedAt: 1 };
+    await publishEntry(stateFolder, { ...entry, pid: process.pid });
+  }
+
+  const begin = (patienceMs = 10_000): Promise<string | undefined> =>
+    beginWrite(
+      { sessionID: "ses_1", paths: [join(directory, "a.txt")] },
+      { stateFolder, directory, server, patienceMs },
+    );
+
+  it("is told why it must not be", async () => {
+    await serve('HTTP/1.1 200 OK\r\n\r\n{"type":"refused","message":"Read it again."}\n');
+    // The answer ends with the connection.
+    listener?.on("connection", (socket) => socket.end());
+    assert.equal(await begin(), "Read it again.");
+  });
+
+  it("is not kept up by a daemon that says nothing, that is of another version, or that is not there", async () => {
+    assert.equal(await begin(), undefined);
+    await serve("");
+    assert.equal(await begin(50), undefined);
+    listener?.close();
+    await serve("HTTP/1.1 404 Not Found\r\n\r\n");
+    assert.equal(await begin(), undefined);
+  });
+});
