@@ -12,7 +12,7 @@ const ENTRY_VERSION = 1;
 const FILE_NAME = /^window-[\w-]+\.json$/;
 
 /** What an endpoint tells the plugin of itself: one file per endpoint in the state folder, readable by the user alone. */
-export const endpointEntry = z.object({
+const endpointEntry = z.object({
   v: z.literal(ENTRY_VERSION),
   /** The real paths of the folders whose agents it serves. */
   directories: z.array(z.string()),

@@ -10,7 +10,7 @@ import type { FileWrite, ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
 /** The folder's connection, as far as its tools need it. */
-export interface ToolConnection {
+interface ToolConnection {
   /** Connected only once the tasks were read. */
   readonly state: ConnectionState;
   readonly onDidChange: Event<void>;

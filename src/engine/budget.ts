@@ -149,7 +149,7 @@ export function isOverAlready(id: string, { ceiling, measure, used, limit }: Cei
 }
 
 /** US dollars, with as many digits as small amounts need. */
-export function dollars(cost: number): string {
+function dollars(cost: number): string {
   return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;
 }
 

@@ -80,7 +80,7 @@ export interface TextPart extends PartBase {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-export interface ReasoningPart extends PartBase {
+interface ReasoningPart extends PartBase {
   readonly type: "reasoning";
   readonly text: string;
   readonly start?: number | undefined;

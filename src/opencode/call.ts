@@ -8,7 +8,7 @@ import { describeServerError } from "./server-error.ts";
 import { limited } from "./cancel.ts";
 
 /** Milliseconds after which a call that the server never answers is given up. */
-export const CALL_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 60_000;
 
 /** The call as a person can read it: `POST /session/ses_1/abort`. */
 export function callName(method: Method, { url, path = {} }: ServerRequest): string {

@@ -8,7 +8,7 @@ import type { Follower, Following } from "./server-events.ts";
 const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 
-export interface StreamCut {
+interface StreamCut {
   /** A sentence for people. */
   readonly reason: Text;
   /** What `follow` or the stream failed with. */

@@ -10,7 +10,7 @@ import { parse, ValidationError } from "./validation.ts";
  * The line of releases that this product was built and tested on. Earlier ones may lack what it stands on: metadata
  * in sessions (where tasks are kept), and starting a stored message by its ID.
  */
-export const MINIMUM_VERSION = "1.18.0";
+const MINIMUM_VERSION = "1.18.0";
 
 /** A request sent just as the server opens its port can hang for ever: probes are short and repeated. */
 const PROBE_TIMEOUT_MS = 500;
@@ -21,7 +21,7 @@ export type Health =
   | { readonly kind: "no-answer" | "nobody-there" | "unauthorized" | "not-opencode" };
 
 /** Asks once, with the password; `no-answer` within half a second can mean that the server is busy. */
-export async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
+async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
   try {
     return await limited(PROBE_TIMEOUT_MS, (limit) => ask(access, limit), signal);
   } catch (error) {

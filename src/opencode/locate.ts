@@ -5,7 +5,7 @@ import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
 /** What of the file system the search needs to see. */
-export interface FileProbe {
+interface FileProbe {
   /** Whether there is a file (links followed) that may be executed. */
   isExecutable(path: string): Promise<boolean>;
   exists(path: string): Promise<boolean>;

@@ -10,7 +10,7 @@ export interface PluginInput {
 }
 
 /** OpenCode's configuration, merged from all places. A plugin may change it before OpenCode uses it. */
-export interface OpenCodeConfig {
+interface OpenCodeConfig {
   subagent_depth?: number;
 }
 

@@ -96,7 +96,7 @@ export interface ErrorEntry extends EntryBase {
 }
 
 /** The server replaced what came before by a summary, for the model. */
-export interface CompactionEntry extends EntryBase {
+interface CompactionEntry extends EntryBase {
   readonly kind: "compaction";
 }
 

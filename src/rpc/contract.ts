@@ -19,7 +19,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
 export const PROTOCOL_VERSION = 2;
 
 /** The first thing a window says; nothing else is answered before it. */
-export interface Hello {
+interface Hello {
   /** Made up by the window for this greeting. */
   readonly nonce: string;
   /**

@@ -99,11 +99,11 @@ export class WhileAway implements Disposable {
   }
 }
 
-export function newRequests(seen: Seen, open: readonly OpenRequest[]): readonly OpenRequest[] {
+function newRequests(seen: Seen, open: readonly OpenRequest[]): readonly OpenRequest[] {
   return open.filter(({ request }) => !seen.requests.includes(request.id));
 }
 
-export function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRequest[]): News {
+function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRequest[]): News {
   const ended = tasks.filter(({ clearedAt, endedAt = 0 }) => clearedAt === undefined && endedAt > seen.at);
   return {
     completed: ended.filter(({ status }) => status === "completed").length,
@@ -112,7 +112,7 @@ export function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly
   };
 }
 
-export function hasNews({ completed, failed, waiting }: News): boolean {
+function hasNews({ completed, failed, waiting }: News): boolean {
   return completed + failed + waiting > 0;
 }
 

@@ -80,7 +80,7 @@ describe("launching on what is in the editor, by a program", () => {
     });
     await vscode.window.showTextDocument(document);
     const text = await told(await launchOn("file", { prompt: "Read." }));
-    assert.match(text, /Not saved/);
+    assert.match(text, /not saved/);
     assert.ok(text.includes("````markdown\n```\nunsaved\n```\n````"), text);
   });
 

@@ -1,5 +1,6 @@
 import Mocha from "mocha";
 import * as vscode from "vscode";
+import { until } from "../support/wait.ts";
 import ResultReporter from "../support/reporter.ts";
 import { hostVariables } from "./variables.ts";
 
@@ -27,5 +28,10 @@ async function tidy(): Promise<void> {
     if (!isDirty || !(input instanceof vscode.TabInputText)) continue;
     await vscode.window.showTextDocument(input.uri);
     await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
+    // Until it is gone, a new untitled document can get its name, and then its text.
+    const uri = input.uri.toString();
+    await until("the closed document to be gone", () =>
+      vscode.workspace.textDocuments.every((each) => each.uri.toString() !== uri),
+    );
   }
 }

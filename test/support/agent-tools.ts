@@ -70,7 +70,7 @@ async function buildPlugin(): Promise<string> {
 }
 
 /** A call as it came in at a window. */
-export interface ReceivedCall extends ToolCall {
+interface ReceivedCall extends ToolCall {
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
 }

@@ -22,7 +22,7 @@ import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
 
 /** A folder as one window follows it. */
-export interface WatchedFolder extends FolderClient {
+interface WatchedFolder extends FolderClient {
   /** As the changes that were told make it. */
   readonly tasks: ReadonlyMap<string, Task>;
   connection(): FolderSnapshot["connection"]["kind"];

@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 
 /** What becomes of a request: it passes, is never answered, its answer stops in the middle, or sends it elsewhere. */
-export type Fate = "pass" | "mute" | "cut" | { readonly redirect: string };
+type Fate = "pass" | "mute" | "cut" | { readonly redirect: string };
 
 export interface HaltingProxy {
   readonly url: string;

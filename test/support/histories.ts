@@ -1,5 +1,5 @@
 import type { Message } from "../../src/engine/server-model.ts";
-import { agent, call, file, inOrder, user } from "../unit/engine/fork/conversation.ts";
+import { agent, call, inOrder, user } from "../unit/engine/fork/conversation.ts";
 
 /** A picture of one pixel. */
 export const PIXEL =
@@ -47,4 +47,4 @@ export function spoken(...messages: readonly Message[]): readonly Message[] {
   }));
 }
 
-export { agent, call, file, user };
+export { agent, call, user };

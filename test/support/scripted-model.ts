@@ -54,7 +54,7 @@ export interface ScriptedModel {
 }
 
 /** The title that every session gets. */
-export const scriptedTitle = "Scripted title";
+const scriptedTitle = "Scripted title";
 
 /** Starts a scripted model on a free port of 127.0.0.1. */
 export async function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {

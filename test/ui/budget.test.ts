@@ -133,7 +133,7 @@ describe("ceilings in a real editor", () => {
   it("opens the setting from the warning", async () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     const { id } = await launch("Compare the indexes", [STEP, STEP, { ...STEP, gate: "setting" }]);
-    const warning = workbench.notification('Task "Compare the indexes" has used 80 %');
+    const warning = workbench.notification('Task "Compare the indexes" has used 80%');
     await warning.getByRole("button", { name: "Change Limit" }).click();
     await workbench.page.locator(".settings-editor", { hasText: "Task Cost" }).waitFor();
     await takePictures(workbench, "budget-setting");

@@ -168,7 +168,7 @@ describe("forking in a real editor", () => {
     await takePictures(workbench, "fork-start");
     await quickInput.choose(QUESTIONS[6] ?? "");
     await launch("Keeps all 6 messages").waitFor();
-    await option(`Start from a Message…, ${QUESTIONS[6]}`).waitFor();
+    await option(`Select First Message…, ${QUESTIONS[6]}`).waitFor();
     await option("Agent…").click();
     await quickInput.shows("Select an agent");
     await quickInput.choose("build");

@@ -242,7 +242,7 @@ describe("the tree in a real editor", () => {
     await quickInput.shows("Select statuses and agents");
     await takePictures(workbench, "tree-filter");
     await quickInput.type("the");
-    await message("“the”").waitFor();
+    await message('"the"').waitFor();
     await quickInput.choose("failed");
     await message(/2 of \d+ shown: failed · "the"\. 2 hidden tasks need you\./).waitFor();
     await quickInput.cancel();

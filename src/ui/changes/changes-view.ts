@@ -9,7 +9,7 @@ import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts
 import { TreeNode } from "../tree/nodes.ts";
 import { diffSides } from "./change-side.ts";
 
-export const CHANGES_VIEW = "asyncagents.changes";
+const CHANGES_VIEW = "asyncagents.changes";
 
 /** A file that a task changed. */
 export class ChangeNode extends TreeNode {

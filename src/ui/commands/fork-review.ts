@@ -98,7 +98,7 @@ function tryAgainItem(error: unknown): ActionItem {
 }
 
 /** What is kept and what is not, in numbers. */
-export function summary(preview: ForkPreview): string {
+function summary(preview: ForkPreview): string {
   const { messagesBefore, messagesAfter, tokensBefore, tokensAfter } = preview;
   if (messagesBefore === 0) return vscode.l10n.t("The conversation is empty. The task gets only its prompt.");
   const [tokens, allTokens] = [roughly(tokensAfter.tokens), roughly(tokensBefore.tokens)];

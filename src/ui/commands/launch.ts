@@ -139,7 +139,7 @@ export async function forkTask(
 }
 
 /** The folder that a program names: by its path, its address or its name in the workspace. Throws a {@link Refusal}. */
-export function folderNamed(folders: Folders, wanted: string): Folder {
+function folderNamed(folders: Folders, wanted: string): Folder {
   const found = folders.all.filter(({ uri, name }) =>
     [uri.fsPath, uri.toString(), name].includes(wanted.trim()),
   );

@@ -105,7 +105,7 @@ async function launchAll({ context, plan, prompts }: Launching): Promise<readonl
  * Launches the first, which names the batch, then the others at once. Rejects where the first one is refused; one that
  * is refused later does not take back the others.
  */
-export async function launchTogether<T>(
+async function launchTogether<T>(
   inputs: readonly T[],
   launch: (input: T, batchID: string | undefined) => Promise<Task>,
   batchID?: string,
@@ -130,7 +130,7 @@ function toError(reason: unknown): Error {
 }
 
 /** Whether the person wants that many tasks at once; asked only where they are many. */
-export async function confirmCount(count: number): Promise<boolean> {
+async function confirmCount(count: number): Promise<boolean> {
   if (count <= MANY_TASKS) return true;
   const launch = vscode.l10n.t("Launch {0} Tasks", count);
   const question = vscode.l10n.t("This launches {0} tasks.", count);

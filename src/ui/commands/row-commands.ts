@@ -244,12 +244,12 @@ async function readResult({ known, tasks }: TaskContext, child: Child): Promise<
 }
 
 /** Ends what a task or a subagent of others does, and what works below it. */
-export async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promise<void> {
+async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promise<void> {
   await (isTask(child) ? tasks.cancel(child.id) : tasks.stopSubagent(child.id));
 }
 
 /** Does something with each at once, and shows the first failure. Resolves to what the others gave. */
-export async function forEach<T>(
+async function forEach<T>(
   { logger }: Pick<TaskContext, "logger">,
   title: string,
   children: readonly Child[],
@@ -262,7 +262,7 @@ export async function forEach<T>(
 }
 
 /** What a message calls a task. */
-export function nameOf({ description }: Child): string {
+function nameOf({ description }: Child): string {
   return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
 }
 

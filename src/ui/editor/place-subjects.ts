@@ -91,7 +91,7 @@ export function problemsIn(uri: vscode.Uri, range: vscode.Range): readonly vscod
 }
 
 /** As compilers write them, one below the other: `src/login.ts:3:5: error ts(2322): …`. */
-export function problemLines(uri: vscode.Uri, problems: readonly vscode.Diagnostic[]): string {
+function problemLines(uri: vscode.Uri, problems: readonly vscode.Diagnostic[]): string {
   const lines = problems.slice(0, NAMED_PROBLEMS).map((each) => problemLine(uri, each));
   const others = problems.length - lines.length;
   return [...lines, ...(others > 0 ? [`… and ${others} more problems`] : [])].join("\n");

@@ -322,7 +322,7 @@ function excerpt(text: string): Excerpt {
 }
 
 /** The same of a text whose lines mean something only as a whole. */
-export function excerptOfLines(text: string): Excerpt {
+function excerptOfLines(text: string): Excerpt {
   const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
   return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
 }

@@ -51,7 +51,7 @@ async function isFileOf(folders: readonly string[], file: string): Promise<boole
 }
 
 /** Whether a path is below a folder, by their names alone. */
-export function isInside(folder: string, file: string): boolean {
+function isInside(folder: string, file: string): boolean {
   const path = relative(folder, file);
   return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
 }

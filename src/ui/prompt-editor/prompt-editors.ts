@@ -121,7 +121,7 @@ function textTabs(): readonly { readonly tab: vscode.Tab; readonly uri: vscode.U
 }
 
 /** The line above a prompt: what becomes of it, one click away. */
-export function promptLenses(document: vscode.TextDocument, target: PromptTarget): vscode.CodeLens[] {
+function promptLenses(document: vscode.TextDocument, target: PromptTarget): vscode.CodeLens[] {
   const { uri } = document;
   const lens = (title: string, command: string, ...args: readonly unknown[]): vscode.CodeLens =>
     new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), { title, command, arguments: [uri, ...args] });

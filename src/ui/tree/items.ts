@@ -170,7 +170,7 @@ export interface Surroundings {
 }
 
 /** How rows look in each state. */
-export const STATE_ICON: Readonly<Record<ChildState, vscode.ThemeIcon>> = {
+const STATE_ICON: Readonly<Record<ChildState, vscode.ThemeIcon>> = {
   waiting: icon("question", "list.warningForeground"),
   running: icon("sync~spin", "charts.blue"),
   error: icon("error", "testing.iconFailed"),

@@ -12,7 +12,7 @@ import { setUp as setUpEngine, type Start as EngineStart } from "../../support/s
 import { systemTheme } from "./pictures.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "./workbench.ts";
 
-export interface WindowOptions extends WorkbenchOptions {
+interface WindowOptions extends WorkbenchOptions {
   /** The window works with this server, in the server's folder. */
   readonly server?: OpenCodeServer;
   /** Without a server: the window starts its own, which knows this model. */

@@ -51,7 +51,7 @@ export class EngineFeed {
   }
 }
 
-export function mirrored({ task, ...session }: Session): MirroredSession {
+function mirrored({ task, ...session }: Session): MirroredSession {
   return { ...session, task: task.kind === "task" ? { kind: "task" } : task };
 }
 
