@@ -211,7 +211,7 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("asks before it deletes a file that the task created", async () => {
     await rowAction("new.js", "Revert Change");
-    const asked = workbench.dialog(`Delete new.js, which "${TASK}" created?`);
+    const asked = workbench.dialog(`Delete new.js, created by "${TASK}"?`);
     await asked.waitFor();
     await button(asked, "Cancel").click();
     await asked.waitFor({ state: "detached" });
