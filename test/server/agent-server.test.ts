@@ -403,7 +403,7 @@ describe("Agent server: answers that do not fit", () => {
       "a field in a list",
       json([session, { ...session, time: {} }]),
       (one) => one.sessions(),
-      /GET \/session .*"\[1\]\.time\.created"/,
+      /GET \/session: "\[1\]\.time\.created"/,
     ],
     [
       "an unknown role",
@@ -413,7 +413,7 @@ describe("Agent server: answers that do not fit", () => {
     ],
     ["null", json(null), (one) => one.agents(), /GET \/agent.*the answer is not/],
     ["a web page", { type: "text/html", body: "<html>" }, (one) => one.agents(), /GET \/agent.*web page/],
-    ["broken JSON", { body: "[{" }, (one) => one.agents(), /GET \/agent.*could not be read/],
+    ["broken JSON", { body: "[{" }, (one) => one.agents(), /Couldn't read .*GET \/agent/],
   ];
   for (const [what, given, ask, message] of cases)
     it(`names the call and the field: ${what}`, async () => {

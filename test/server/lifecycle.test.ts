@@ -148,10 +148,13 @@ describe("a task's life", () => {
       ((await (await server.fetch("/session")).json()) as unknown[]).length;
     const before = await count();
     const input = { prompt: "x", parentSessionID: parent, launchedBy: "person" } as const;
-    await assert.rejects(window.engine.launch({ ...input, agent: "nobody" }), /no agent "nobody".*general/);
+    await assert.rejects(
+      window.engine.launch({ ...input, agent: "nobody" }),
+      /Agent "nobody" doesn't exist.*general/,
+    );
     await assert.rejects(
       window.engine.launch({ ...input, agent: "general", model: { providerID: "fake", modelID: "none" } }),
-      /no model "fake\/none".*fake\/m2/,
+      /Model "fake\/none".*fake\/m2/,
     );
     await assert.rejects(window.engine.launch({ ...input, prompt: " \n" }), /prompt is empty/);
     assert.equal(await count(), before);

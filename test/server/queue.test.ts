@@ -140,7 +140,7 @@ describe("queue, batches and descendants", () => {
       window.engine.list(parent).map(({ id }) => id),
       [other.id],
     );
-    await assert.rejects(window.engine.cancelBatch("bat-none"), /no batch bat-none/);
+    await assert.rejects(window.engine.cancelBatch("bat-none"), /Batch bat-none doesn't exist/);
     model.release("bat-other");
     await ended(window, other.id);
   });

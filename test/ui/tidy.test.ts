@@ -45,7 +45,7 @@ describe("what a test finds after one that left the window in disorder", () => {
   it("a quick input is left over a notification, in another size and theme", async () => {
     await workbench.runCommand("Async Agents: Agent Tools in OpenCode Configuration");
     await workbench.quickInput.choose("Remove from This Folder");
-    await workbench.notification("Nothing was changed").waitFor();
+    await workbench.notification("The agent tools aren't in this configuration.").waitFor();
     await workbench.page.setViewportSize({ width: 700, height: 500 });
     await workbench.page.emulateMedia({ forcedColors: "active" });
     await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
