@@ -119,7 +119,7 @@ describe("forking in a real editor", () => {
     await askToFork();
     await takePictures(workbench, "fork-prompt");
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("Enter a prompt.");
+    await workbench.quickInput.shows("Enter a prompt first.");
     process.kill(server.pid, "SIGSTOP");
     try {
       await workbench.quickInput.enter("Write down what slows the login.");

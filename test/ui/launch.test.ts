@@ -109,7 +109,7 @@ describe("launching in a real editor", () => {
       await inBox("Enter");
       await workbench.quickInput.shows(PROMPT);
       await inBox("Space", "Enter");
-      await workbench.quickInput.shows("Enter a prompt.");
+      await workbench.quickInput.shows("Enter a prompt first.");
       await workbench.screenshot("launch-blank-dark");
       await workbench.quickInput.cancel();
     });
@@ -349,7 +349,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.shows("One prompt per task");
       await workbench.quickInput.type("|");
       await inBox("Enter");
-      await workbench.quickInput.shows("Enter a prompt.");
+      await workbench.quickInput.shows("Enter a prompt first.");
       await workbench.quickInput.type("Batch the first | Batch the second");
       await workbench.screenshot("batch-prompts-dark");
       await button("Write in an Editor").click();

@@ -70,7 +70,7 @@ describe("the main job in a real editor", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("Enter a prompt.");
+    await workbench.quickInput.shows("Enter a prompt first.");
     await workbench.screenshot("launch-prompt-validation-dark");
     await workbench.quickInput.enter("Find out why the tests are slow, and report.");
   });

@@ -151,7 +151,7 @@ describe("requests of agents in a real editor", () => {
     await quickInput.press("Enter");
     await quickInput.shows("Enter what the agent should do instead");
     await quickInput.press("Enter");
-    await quickInput.shows("Enter what the agent should do instead.");
+    await quickInput.shows("Enter a message for the agent.");
     await quickInput.write("Only look");
     await workbench.screenshot("request-reason-dark");
     await quickInput.press("Control+Alt+Minus");

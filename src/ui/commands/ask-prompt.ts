@@ -66,7 +66,7 @@ export function askPrompt<B>(
       vscode.l10n.t("Example: Find out why the tests are slow and summarize the causes."),
     prompt: text === "" ? hint : vscode.l10n.t("{0} Your last text was kept.", hint),
     text,
-    validate: (written) => (isEmpty(written) ? vscode.l10n.t("Enter a prompt.") : undefined),
+    validate: (written) => (isEmpty(written) ? vscode.l10n.t("Enter a prompt first.") : undefined),
     keep: (written) => memory.keepDraft(draft, written),
     buttons: [...(reference === undefined ? [] : [insert]), write, ...buttons],
   });

@@ -257,8 +257,7 @@ async function askPermission(
           placeholder: vscode.l10n.t("Example: Don't change any files; only report"),
           prompt: vscode.l10n.t("Enter what the agent should do instead. The agent continues with it."),
           text: drafts.reason,
-          validate: (text) =>
-            text.trim() ? undefined : vscode.l10n.t("Enter what the agent should do instead."),
+          validate: (text) => (text.trim() ? undefined : vscode.l10n.t("Enter a message for the agent.")),
           keep: (text) => (drafts.reason = text),
           over: options.over,
           canGoBack: true,

@@ -284,10 +284,21 @@ export class Workbench {
     });
   }
 
-  /** Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. */
+  /**
+   * Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. Where what it was on is
+   * gone too, the hover stays until the mouse has been on the hover itself.
+   */
   async leaveHover(): Promise<void> {
+    const hover = this.page.locator(".monaco-hover:visible").first();
     await this.page.mouse.move(0, 0);
-    await this.page.locator(".monaco-hover:visible").waitFor({ state: "hidden" });
+    const left = await hover.waitFor({ state: "hidden", timeout: 2_000 }).then(
+      () => true,
+      () => false,
+    );
+    if (left) return;
+    await hover.hover();
+    await this.page.mouse.move(0, 0);
+    await hover.waitFor({ state: "hidden" });
   }
 
   /** The texts that a row's decorations draw beside it: the badge, without its colour. */
