@@ -36,7 +36,7 @@ interface Manifest {
 }
 
 /**
- * Builds what the person sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
+ * Builds what the user sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
  * time happens, after this has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
@@ -153,7 +153,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     if (folder?.connector.state.kind === "disconnected")
       folder.connector
         .ensureConnected()
-        .catch((error: unknown) => logger.warn(`Not connected: ${String(error)}`));
+        .catch((error: unknown) => logger.warn(`Couldn't connect: ${String(error)}`));
   };
   // Each server costs: of many folders, seeing the view connects the current one alone.
   const connectWhenSeen = (): void => {
@@ -165,25 +165,25 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
 
   const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
     // As it is now: what works on the folder is about to end.
-    const atWork = folder.known.active();
+    const running = folder.known.active();
     const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;
-    if (atWork.length > 0)
-      void import("./ui/later.ts").then(({ tellClosed }) =>
-        tellClosed(folder, atWork, isOwnServer, openFolder, logger),
+    if (running.length > 0)
+      void import("./ui/later.ts").then(({ showClosed }) =>
+        showClosed(folder, running, isOwnServer, openFolder, logger),
       );
   };
 
-  const tellNews = (folderName: string, news: News): boolean => {
+  const showNews = (folderName: string, news: News): boolean => {
     if (!isWanted(news, settings.notifyUser())) return false;
     const about = folders.all.length > 1 ? folderName : undefined;
-    void import("./ui/later.ts").then(({ tellNews }) => tellNews({ folderName: about, showTasks }, news));
+    void import("./ui/later.ts").then(({ showNews }) => showNews({ folderName: about, showTasks }, news));
     return true;
   };
 
   const start = async (): Promise<void> => {
     const [{ folderOpener }, client] = await Promise.all([import("./window.ts"), daemon()]);
-    const openFolder = folderOpener({ context, view, daemon: client, tellNews, logger });
+    const openFolder = folderOpener({ context, view, daemon: client, showNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);
     useEdited(vscode.window.activeTextEditor);
@@ -193,7 +193,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const ready = new Promise<void>((resolve) =>
     setImmediate(() => {
       start()
-        .catch((error: unknown) => logger.error("The folders could not be opened.", error))
+        .catch((error: unknown) => logger.error("Couldn't open the folders.", error))
         .finally(resolve);
     }),
   );
@@ -201,12 +201,12 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
   own(known.onDidChange((change) => taskChanges.fire(change)));
   const sessionChanges = own(new vscode.EventEmitter<string | undefined>());
-  const tellSession = (): void => sessionChanges.fire(folders.current?.session.id);
-  own(folders.onDidChangeCurrent(tellSession));
+  const fireSession = (): void => sessionChanges.fire(folders.current?.session.id);
+  own(folders.onDidChangeCurrent(fireSession));
   own(
     folders.follow((folder) =>
       folder.session.onDidChange(() => {
-        if (folder === folders.current) tellSession();
+        if (folder === folders.current) fireSession();
       }),
     ),
   );

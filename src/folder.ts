@@ -20,7 +20,7 @@ export interface FolderHost {
   readonly view: WatchedView;
   readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
   /** Tells what happened in a folder while no window had it open; returns false where nobody wants to know. */
-  readonly tellNews: (folderName: string, news: News) => boolean;
+  readonly showNews: (folderName: string, news: News) => boolean;
   readonly logger: Logger;
 }
 
@@ -59,11 +59,11 @@ export function folderOpener(host: FolderHost): OpenFolder {
     const connector = own(
       new Connector({ mirror, daemon, passwords, settings, configure, view, name, logger }),
     );
-    const tell = (news: News): boolean => host.tellNews(name, news);
-    const whileAway = own(new WhileAway({ known, state, clock: systemClock, tell }));
+    const show = (news: News): boolean => host.showNews(name, news);
+    const whileAway = own(new WhileAway({ known, state, clock: systemClock, show }));
     const configureSoon = (): void => {
       configure().catch((error: unknown) =>
-        logger.warn(`The settings were not sent to the background process: ${messageOf(error)}`),
+        logger.warn(`Couldn't send the settings to the background process: ${messageOf(error)}`),
       );
     };
     own(view.onDidChangeVisibility(configureSoon));
@@ -73,7 +73,7 @@ export function folderOpener(host: FolderHost): OpenFolder {
       settings.onDidChange("server", () => {
         configure()
           .then(() => connector.reconnect(view.visible))
-          .catch((error: unknown) => logger.warn(`Not connected: ${messageOf(error)}`));
+          .catch((error: unknown) => logger.warn(`Couldn't connect: ${messageOf(error)}`));
       }),
     );
 

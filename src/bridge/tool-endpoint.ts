@@ -106,7 +106,7 @@ export class ToolEndpoint implements Disposable {
       this.entry?.withdraw();
     } catch (error) {
       // Plugins pass over an entry where nobody answers.
-      this.options.logger.warn(`An entry for plugins could not be removed: ${messageOf(error)}`);
+      this.options.logger.warn(`Couldn't remove an entry for plugins: ${messageOf(error)}`);
     }
     this.server.close();
     this.server.closeAllConnections();
@@ -149,7 +149,7 @@ export class ToolEndpoint implements Disposable {
       if (error instanceof Denial) deny(request, response, error);
       // Else its sender went away before all of it was there.
       else response.destroy();
-      this.options.logger.debug(`A request for a tool was not taken: ${messageOf(error)}`);
+      this.options.logger.debug(`Refused a request for a tool: ${messageOf(error)}`);
     }
   }
 
@@ -188,7 +188,7 @@ export class ToolEndpoint implements Disposable {
         return encodeReply({ type: "ask", agent: error.agent, message: error.message });
       if (error instanceof Refusal || error instanceof ServerFailure)
         return encodeReply({ type: "refused", message: error.message });
-      if (!signal.aborted) this.options.logger.error(`A call of ${call.tool} failed.`, error);
+      if (!signal.aborted) this.options.logger.error(`The call of ${call.tool} failed.`, error);
       return encodeReply({ type: "refused", message: UNEXPECTED });
     }
   }
@@ -199,7 +199,7 @@ export class ToolEndpoint implements Disposable {
     } catch (error) {
       if (error instanceof Refusal) return encodeReply({ type: "refused", message: error.message });
       // What is unknown keeps nobody from writing.
-      this.options.logger.error("It could not be told whether a file has changed.", error);
+      this.options.logger.error("Couldn't check whether a file has changed.", error);
     }
     return encodeReply({ type: "result", title: "", text: "" });
   }

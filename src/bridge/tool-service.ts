@@ -99,11 +99,11 @@ export class ToolService implements Disposable {
       await served.endpoint.open();
     } catch (error) {
       if (this.served !== served) return;
-      logger.error("The agent tools cannot be served to OpenCode.", error);
+      logger.error("Couldn't serve the agent tools to OpenCode.", error);
       this.close();
     }
     await removeStale(stateFolder).catch((error: unknown) =>
-      logger.warn(`Endpoints that are gone may still be listed: ${messageOf(error)}`),
+      logger.warn(`Couldn't remove old endpoints from the list: ${messageOf(error)}`),
     );
   }
 

@@ -59,7 +59,7 @@ export class Connecting implements Disposable {
     ];
   }
 
-  /** As people see it: connected only once the tasks were read. */
+  /** As users see it: connected only once the tasks were read. */
   get state(): ConnectionState {
     const { state } = this.options.connection;
     if (this.queued > 0 && state.kind === "disconnected")
@@ -76,7 +76,7 @@ export class Connecting implements Disposable {
     try {
       if (await this.options.connection.adopt()) await this.reading;
     } catch (error) {
-      this.options.logger.warn(`No running server was joined: ${messageOf(error)}`);
+      this.options.logger.warn(`Couldn't join a running server: ${messageOf(error)}`);
     }
   }
 
@@ -205,7 +205,7 @@ export class Connecting implements Disposable {
   private failRead(error: unknown): void {
     const { clock, logger } = this.options;
     const delay = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.failedReads++);
-    logger.warn(`The tasks could not be read from the server: ${messageOf(error)}`);
+    logger.warn(`Couldn't read the tasks from the server: ${messageOf(error)}`);
     this.readFailure = {
       code: "gave-up",
       message: sentence("Couldn't read the tasks from the server: {0}", textOf(error)),

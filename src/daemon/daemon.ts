@@ -100,7 +100,7 @@ export class Daemon implements FolderHost {
     daemon.server = server;
     server.onDidChangeWindows((windows) => daemon.lifetime.follow({ windows }));
     log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
-    await daemon.tellHowToStart();
+    await daemon.recordHowToStart();
     await daemon.takeOverWork();
     return daemon;
   }
@@ -130,7 +130,7 @@ export class Daemon implements FolderHost {
   }
 
   /** For OpenCode's plugin, which starts the next daemon where no window does. */
-  private async tellHowToStart(): Promise<void> {
+  private async recordHowToStart(): Promise<void> {
     const { stateFolder, script, version } = this.options;
     try {
       await recordProgram(stateFolder, { execPath: process.execPath, script, version });

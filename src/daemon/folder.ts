@@ -26,7 +26,7 @@ import { Connecting } from "./connecting.ts";
 import { createFolderCalls } from "./folder-calls.ts";
 import type { Limit } from "./limit.ts";
 import type { StateFile } from "./state-files.ts";
-import { ToldFolder } from "./told-folder.ts";
+import { FolderFeed } from "./folder-feed.ts";
 
 /** What all folders of the daemon share. */
 export interface Shared {
@@ -60,7 +60,7 @@ export class Folder implements FolderService, Disposable {
   private readonly connecting: Connecting;
   private readonly engine: TaskEngine;
   private readonly tools: ToolService;
-  private readonly told: ToldFolder;
+  private readonly feed: FolderFeed;
 
   constructor(
     { directory, settings, env }: OpenFolder,
@@ -112,8 +112,8 @@ export class Folder implements FolderService, Disposable {
         logger,
       }),
     );
-    this.told = this.own(new ToldFolder({ engine, session, connecting, state, clock, logger }));
-    this.onDidChange = this.told.onDidChange;
+    this.feed = this.own(new FolderFeed({ engine, session, connecting, state, clock, logger }));
+    this.onDidChange = this.feed.onDidChange;
     this.calls = createFolderCalls({ engine, session, connection, connecting, plugin: () => this.plugin() });
     this.own(engine.onDidChange(() => this.followAttention()));
   }
@@ -152,11 +152,11 @@ export class Folder implements FolderService, Disposable {
   }
 
   snapshot(): FolderSnapshot {
-    return this.told.snapshot();
+    return this.feed.snapshot();
   }
 
   flush(): void {
-    this.told.flush();
+    this.feed.flush();
   }
 
   openTranscript(id: string): Promise<Transcript> {
@@ -185,7 +185,7 @@ export class Folder implements FolderService, Disposable {
   }
 
   /** Whether something works here, or may do so, that would be lost, or come to nothing, if the server ended now. */
-  async isAtWork(): Promise<boolean> {
+  async isRunning(): Promise<boolean> {
     const { kind } = this.connection.state;
     // What is joined may be at work, and what was at work on a server that is replaced is still to be told of.
     if (kind === "connecting") return true;
@@ -195,13 +195,15 @@ export class Folder implements FolderService, Disposable {
       // A parent that was just told goes on with what it was told.
       return (await this.connection.server.statuses()).size > 0;
     } catch (error) {
-      this.shared.logger.warn(`Whether ${this.directory} is at work could not be read: ${messageOf(error)}`);
+      this.shared.logger.warn(
+        `Couldn't read whether tasks are running in ${this.directory}: ${messageOf(error)}`,
+      );
       return true;
     }
   }
 
   /** Whether nothing is at work any more, but a parent is still to be notified. */
-  isTelling(): boolean {
+  isNotifying(): boolean {
     return this.engine.active().length === 0 && !this.engine.isSettled();
   }
 
@@ -271,7 +273,7 @@ export class Folder implements FolderService, Disposable {
       await this.connecting.disconnect();
       if (this.watched) await this.connecting.connect();
     } catch (error) {
-      this.shared.logger.warn(`Not connected: ${messageOf(error)}`);
+      this.shared.logger.warn(`Couldn't connect: ${messageOf(error)}`);
     }
   }
 }

@@ -76,7 +76,7 @@ export class Folders {
     const stopped = directories.flatMap((directory) => this.held.get(directory) ?? []);
     const outcomes = await Promise.allSettled(
       stopped.map(async (held) => {
-        logger.info(`Work in ${held.folder.directory} is stopped.`);
+        logger.info(`Stopped all tasks in ${held.folder.directory}.`);
         try {
           await held.folder.cancelAll();
         } finally {
@@ -112,7 +112,7 @@ export class Folders {
   async leave(): Promise<readonly OpenFolder[]> {
     const working = [...this.held.values()]
       .filter(
-        ({ folder, windows }) => windows.size === 0 && (folder.active().length > 0 || folder.isTelling()),
+        ({ folder, windows }) => windows.size === 0 && (folder.active().length > 0 || folder.isNotifying()),
       )
       .map(({ folder }) => folder.opened());
     const left = await Promise.allSettled(this.folders.values());
@@ -149,7 +149,7 @@ export class Folders {
     const { keepWorkingMs } = settings;
     const held: OpenedFolder = { folder, windows: new Map(), keepWorkingMs, left: undefined };
     this.held.set(directory, held);
-    logger.info(`${directory} is open.`);
+    logger.info(`Opened ${directory}.`);
     return held;
   }
 
@@ -184,18 +184,20 @@ export class Folders {
       await pause(clock, everyMs);
       if (signal.aborted) return;
       aloneMs += everyMs;
-      const isAtWork = await folder.isAtWork();
+      const isRunning = await folder.isRunning();
       if (signal.aborted) return;
-      if (!isAtWork) break;
+      if (!isRunning) break;
       // Of a task that has just ended, its parent is to know.
-      const isOver = aloneMs >= keepMs + (folder.isTelling() ? this.shared.graceMs : 0);
+      const isOver = aloneMs >= keepMs + (folder.isNotifying() ? this.shared.graceMs : 0);
       if (!isOver) continue;
-      logger.warn(`Work in ${folder.directory} ends: no window had it open for as long as work may go on.`);
+      logger.warn(
+        `Stopping all tasks in ${folder.directory}: no window has had it open for as long as tasks may keep running.`,
+      );
       break;
     }
     this.held.delete(folder.directory);
     this.folders.delete(folder.directory);
-    logger.info(`${folder.directory} is closed.`);
+    logger.info(`Closed ${folder.directory}.`);
     await folder.finish();
     this.changes.fire(this.count);
   }

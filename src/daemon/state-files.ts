@@ -115,7 +115,7 @@ export class StateFile implements TaskMemoryStore {
     try {
       await writePrivateFile(this.path, JSON.stringify({ v: FILE_VERSION, ...unwritten }));
     } catch (error) {
-      this.logger.warn(`What is kept of tasks could not be written to ${this.path}: ${messageOf(error)}`);
+      this.logger.warn(`Couldn't write task state to ${this.path}: ${messageOf(error)}`);
     }
   }
 }
@@ -125,7 +125,7 @@ async function read(path: string, logger: Logger): Promise<Kept> {
     return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
   } catch (error) {
     if (codeOf(error) !== "ENOENT")
-      logger.warn(`What was kept of tasks in ${path} cannot be used: ${messageOf(error)}`);
+      logger.warn(`Couldn't use the task state in ${path}: ${messageOf(error)}`);
     return { tombstones: [], unsettled: [] };
   }
 }

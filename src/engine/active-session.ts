@@ -5,7 +5,7 @@ import type { AgentServer, Logger } from "./ports.ts";
 import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
 import type { Message, MessageInfo, Part, Session } from "./server-model.ts";
 
-/** How many of the sessions touched last are looked into for the newest thing a person wrote. */
+/** How many of the sessions touched last are looked into for the newest thing a user wrote. */
 const CANDIDATES = 8;
 /** How many of a session's newest messages are looked at. */
 const RECENT_MESSAGES = 20;
@@ -18,8 +18,8 @@ export interface SessionSource {
 }
 
 /**
- * The session whose tasks are shown and to which new ones are attached: the one the person picked, else the one of
- * this folder in which a person last wrote. The time a session was updated says little: it moves with every notice.
+ * The session whose tasks are shown and to which new ones are attached: the one the user picked, else the one of
+ * this folder in which a user last wrote. The time a session was updated says little: it moves with every notice.
  */
 export class ActiveSession implements Disposable {
   private picked: string | undefined;
@@ -51,7 +51,7 @@ export class ActiveSession implements Disposable {
         if (event.type === "message-changed" && event.info.role === "user")
           this.prompts.set(event.info.sessionID, event.info);
         else if (event.type === "session-deleted") this.prompts.delete(event.sessionID);
-        else if (event.type === "part-changed" && isWrittenByPerson(event.part) && !this.isCopied(event.part))
+        else if (event.type === "part-changed" && isWrittenByUser(event.part) && !this.isCopied(event.part))
           this.follow(event.part.sessionID);
       }),
     ];
@@ -66,7 +66,7 @@ export class ActiveSession implements Disposable {
     return this.last;
   }
 
-  /** Whether the person chose it. */
+  /** Whether the user chose it. */
   get isPicked(): boolean {
     return this.picked !== undefined && this.id === this.picked;
   }
@@ -96,7 +96,7 @@ export class ActiveSession implements Disposable {
     return this.creating;
   }
 
-  /** Finds the session in which a person wrote last; after each connect. */
+  /** Finds the session in which a user wrote last; after each connect. */
   async refresh(): Promise<void> {
     const candidates = this.roots().slice(0, CANDIDATES);
     const written = await Promise.all(
@@ -104,7 +104,7 @@ export class ActiveSession implements Disposable {
         try {
           return { id, at: lastWritten(await this.server.messages(id, RECENT_MESSAGES)) };
         } catch (error) {
-          this.logger.warn(`Session ${id} could not be read: ${messageOf(error)}`);
+          this.logger.warn(`Couldn't read session ${id}: ${messageOf(error)}`);
           return { id, at: 0 };
         }
       }),
@@ -151,7 +151,7 @@ function lastWritten(messages: readonly Message[]): number {
 }
 
 /** The model's own text has a start, and what programs put into a conversation is marked or synthetic. */
-function isWrittenByPerson(part: Part): boolean {
+function isWrittenByUser(part: Part): boolean {
   return (
     part.type === "text" &&
     part.start === undefined &&

@@ -8,7 +8,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Message, UserMessageInfo } from "./server-model.ts";
 import { sentence } from "./sentence.ts";
 import { Serial } from "./serial.ts";
-import { isAtWork, type Subagent } from "./subagent.ts";
+import { isRunning, type Subagent } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { shortID, type TaskRecord } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
@@ -17,7 +17,7 @@ import { endOf, INTERRUPTED, type TurnWatcher } from "./turns.ts";
 
 type AdoptionPorts = Pick<EnginePorts, "server" | "clock" | "random">;
 
-/** Makes tasks of the subagents of others, as a person asks for it. */
+/** Makes tasks of the subagents of others, as a user asks for it. */
 export class Adoption {
   private readonly serial = new Serial();
 
@@ -38,7 +38,7 @@ export class Adoption {
     return this.serial.run(async () => {
       const known = this.registry.entry(sessionID);
       const subagent = this.subagents.get(sessionID);
-      if (subagent && isAtWork(subagent)) this.budget.requireRoomToAdopt(subagent);
+      if (subagent && isRunning(subagent)) this.budget.requireRoomToAdopt(subagent);
       if (known) return known;
       const entry = await this.makeTask(sessionID, subagent);
       this.turns.follow(entry);
@@ -50,8 +50,8 @@ export class Adoption {
     const { server } = this.ports;
     if (!subagent) throw refusal(sessionID, this.registry, this.subagents);
     // In this order: what ends in between looks at work, and is seen to end when it is followed.
-    const isAtWork = (await server.statuses()).has(sessionID);
-    const record = recordOf(subagent, await server.messages(sessionID), isAtWork, this.ports);
+    const isBusy = (await server.statuses()).has(sessionID);
+    const record = recordOf(subagent, await server.messages(sessionID), isBusy, this.ports);
     const stored = await server.saveRecord(record);
     const entry = stored && this.registry.applySession(stored);
     if (!entry) throw this.subagents.unknown(sessionID);
@@ -62,7 +62,7 @@ export class Adoption {
 function recordOf(
   subagent: Subagent,
   messages: readonly Message[],
-  isAtWork: boolean,
+  isBusy: boolean,
   { clock, random }: AdoptionPorts,
 ): TaskRecord {
   const { id, description, parentSessionID, model, createdAt } = subagent;
@@ -73,7 +73,7 @@ function recordOf(
       "wrong-status",
       sentence("Subagent {0} has no prompt yet. Adopt it when it is running.", shortID(id)),
     );
-  const earlier = isAtWork ? messages.slice(0, messages.indexOf(prompt)) : messages;
+  const earlier = isBusy ? messages.slice(0, messages.indexOf(prompt)) : messages;
   const { agent, created } = prompt.info;
   const working: TaskRecord = {
     id,
@@ -94,15 +94,15 @@ function recordOf(
     startedAt: created,
     notice: { state: "none" },
   };
-  if (isAtWork) return working;
+  if (isBusy) return working;
   return {
-    ...transition(working, endAtRest(subagent, messages, prompt.info.id, now)),
+    ...transition(working, endOfIdle(subagent, messages, prompt.info.id, now)),
     notice: { state: "skipped", reason: "It had ended before it was adopted." },
   };
 }
 
-/** How the turn ended of a session that is at rest. */
-function endAtRest(
+/** How the turn ended of a session that is idle. */
+function endOfIdle(
   { error }: Subagent,
   messages: readonly Message[],
   promptMessageID: string,

@@ -5,7 +5,7 @@ import type { SentPrompt } from "./running-turn.ts";
 import type { Message, Part, Prompt, PromptFile, PromptPart } from "./server-model.ts";
 import type { TaskRecord } from "./task.ts";
 
-/** Whether all of a message is stored. The text that people read is sent as the last part, and so stored last. */
+/** Whether all of a message is stored. The text that users read is sent as the last part, and so stored last. */
 export function hasArrived(message: Message | undefined): boolean {
   return message?.parts.some(isOwnText) ?? false;
 }

@@ -15,7 +15,7 @@ export interface BatchPlace {
 /**
  * Which batch a new task belongs to: the one given; else, of an agent's, the one without a given name
  * that this agent has at work.
- * What a person launches one by one are matters of their own.
+ * What a user launches one by one are matters of their own.
  */
 export class BatchIDs {
   /** Launches under way, by parent: their tasks are not in the registry yet. */

@@ -1,6 +1,6 @@
 import type { BudgetUse } from "./budget-use.ts";
 import { exceeded, hasMinutes, isAnySet, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
-import { percentOf, type CeilingUse } from "./ceiling.ts";
+import { percentOf, type LimitUse } from "./limit.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
@@ -17,13 +17,13 @@ const RETRY_MS = 2_000;
 /** A look that comes this much late, in milliseconds, says that the machine slept. */
 const SLEPT_MS = 30_000;
 
-/** Sees to it that tasks and batches stay below their ceilings: warns when one is nearly used, and stops what used it up. */
+/** Sees to it that tasks and batches stay below their limits: warns when one is nearly used, and stops what used it up. */
 export class BudgetGuard implements Disposable {
-  /** The ceilings near which a task or batch was found before. */
+  /** The limits near which a task or batch was found before. */
   private readonly found = new Set<string>();
   private readonly subscriptions: readonly Disposable[];
   private readonly warnings: Emitter<Task>;
-  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
   readonly onDidWarn: Event<Task>;
   private timer: Disposable | undefined;
   /** When the timer is to fire. */
@@ -47,8 +47,8 @@ export class BudgetGuard implements Disposable {
   }
 
   /**
-   * The connection is there and the registry up to date, or the ceilings are others.
-   * @param isNews whether to warn of what is near a ceiling already: an engine that was just started did so before
+   * The connection is there and the registry up to date, or the limits are others.
+   * @param isNews whether to warn of what is near a limit already: an engine that was just started did so before
    */
   connect(isNews: boolean): void {
     this.connected = true;
@@ -58,7 +58,7 @@ export class BudgetGuard implements Disposable {
   disconnect(): void {
     this.connected = false;
     this.noteSleep();
-    this.rest();
+    this.stopTimer();
   }
 
   dispose(): void {
@@ -67,17 +67,17 @@ export class BudgetGuard implements Disposable {
     this.warnings.dispose();
   }
 
-  /** Compares what is at work with the ceilings as they are now. */
+  /** Compares what is at work with the limits as they are now. */
   private look(isNews = true): void {
     this.looksSoon = false;
     if (!this.connected) return;
     this.noteSleep();
-    this.rest();
+    this.stopTimer();
     const active = this.registry.active();
     if (active.length === 0) return;
     const { budget } = this.ports.settings();
     if (hasMinutes(budget)) this.lookIn(LOOK_MS);
-    const batches = new Map<string, CeilingUse | undefined>();
+    const batches = new Map<string, LimitUse | undefined>();
     for (const entry of active) {
       const { parentSessionID, batchID } = entry.record;
       const key = `${parentSessionID}/${batchID}`;
@@ -94,13 +94,13 @@ export class BudgetGuard implements Disposable {
   }
 
   private lookIn(delay: number): void {
-    this.rest();
+    this.stopTimer();
     const { clock } = this.ports;
     this.due = clock.now() + delay;
     this.timer = clock.after(delay, () => this.look());
   }
 
-  private rest(): void {
+  private stopTimer(): void {
     this.timer?.dispose();
     this.timer = undefined;
     this.due = undefined;
@@ -112,31 +112,31 @@ export class BudgetGuard implements Disposable {
     if (late > SLEPT_MS) this.work.pause(late);
   }
 
-  private compare(entry: Entry, use: CeilingUse | undefined, isNews: boolean): void {
+  private compare(entry: Entry, use: LimitUse | undefined, isNews: boolean): void {
     const near = use && isNearlyUsed(use) ? use : undefined;
     const { turn } = entry;
     if (!turn) return;
-    const { ceiling: before } = turn;
-    turn.ceiling = near;
+    const { nearLimit: before } = turn;
+    turn.nearLimit = near;
     if (!isShownAlike(before, near)) this.registry.progressed(entry);
     if (!near) return;
     if (isUsedUp(near)) return this.end(entry, turn, near);
     const { id, parentSessionID, batchID } = entry.record;
     const whose = near.scope === "task" ? id : `${parentSessionID}/${batchID}`;
-    const key = `${whose} ${near.ceiling} ${near.limit}`;
+    const key = `${whose} ${near.limit} ${near.amount}`;
     if (this.found.has(key)) return;
     this.found.add(key);
     if (isNews) this.warnings.fire(this.registry.snapshot(entry));
   }
 
-  private end(entry: Entry, turn: RunningTurn, use: CeilingUse): void {
+  private end(entry: Entry, turn: RunningTurn, use: LimitUse): void {
     if (!this.connected || turn.isBeingStopped) return;
     turn.isBeingStopped = true;
     this.ending
-      .stopAtCeiling(entry, exceeded(use))
+      .stopAtLimit(entry, exceeded(use))
       .catch((error: unknown) => {
         this.ports.logger.warn(
-          `Task ${shortID(entry.record.id)} could not be stopped at its ceiling: ${messageOf(error)}`,
+          `Couldn't stop task ${shortID(entry.record.id)} at its limit: ${messageOf(error)}`,
         );
       })
       .finally(() => {
@@ -144,7 +144,7 @@ export class BudgetGuard implements Disposable {
         if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
       });
   }
-  /** Where there are ceilings, an engine that is started later is not to take the wait for work. */
+  /** Where there are limits, an engine that is started later is not to take the wait for work. */
   private async noteWaited(entry: Entry, waited: number): Promise<void> {
     const { logger, settings } = this.ports;
     if (!isAnySet(settings().budget) || !this.connected) return;
@@ -156,14 +156,14 @@ export class BudgetGuard implements Disposable {
           await this.registry.storeThenShow(entry, { ...record, waited });
       });
     } catch (error) {
-      logger.warn(`How long task ${shortID(id)} waited was not stored: ${messageOf(error)}`);
+      logger.warn(`Couldn't store how long task ${shortID(id)} waited: ${messageOf(error)}`);
     }
   }
 }
 
-function isShownAlike(before: CeilingUse | undefined, after: CeilingUse | undefined): boolean {
+function isShownAlike(before: LimitUse | undefined, after: LimitUse | undefined): boolean {
   if (!before || !after) return before === after;
   return (
-    before.ceiling === after.ceiling && before.limit === after.limit && percentOf(before) === percentOf(after)
+    before.limit === after.limit && before.amount === after.amount && percentOf(before) === percentOf(after)
   );
 }

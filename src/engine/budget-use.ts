@@ -6,11 +6,11 @@ import {
   isUsedUp,
   mostUsed,
   mostUsedOf,
-  requireCeilings,
+  requireLimits,
   tokenSum,
   type Taken,
 } from "./budget.ts";
-import type { Budget, CeilingUse } from "./ceiling.ts";
+import type { Budget, LimitUse } from "./limit.ts";
 import type { Clock } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Subagent } from "./subagent.ts";
@@ -18,7 +18,7 @@ import type { TaskError } from "./task.ts";
 import { totals } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
 
-/** How far tasks and batches have used their ceilings, and whether there is room for more. */
+/** How far tasks and batches have used their limits, and whether there is room for more. */
 export class BudgetUse {
   constructor(
     private readonly registry: TaskRegistry,
@@ -27,17 +27,17 @@ export class BudgetUse {
     private readonly settings: () => { readonly budget: Budget },
   ) {}
 
-  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no ceiling can be read. */
+  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no limit can be read. */
   requireRoom(parentSessionID: string, batchID: string): void {
     const { budget } = this.settings();
-    requireCeilings(budget);
+    requireLimits(budget);
     const use = this.ofBatch(budget, parentSessionID, batchID);
     if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
   }
 
   /** Throws a {@link Refusal} where a task has no room for another turn. */
   requireRoomFor(entry: Entry): void {
-    requireCeilings(this.settings().budget);
+    requireLimits(this.settings().budget);
     const use = this.of(entry);
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
   }
@@ -52,17 +52,17 @@ export class BudgetUse {
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
   }
 
-  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no ceiling was used up. */
+  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no limit was used up. */
   reachedBy(entry: Entry, at: number): TaskError | undefined {
     const use = this.of(entry, at);
     return use && isUsedUp(use) ? exceeded(use) : undefined;
   }
 
-  ofTask(budget: Budget, entry: Entry, at?: number): CeilingUse | undefined {
+  ofTask(budget: Budget, entry: Entry, at?: number): LimitUse | undefined {
     return mostUsed(budget, "task", () => this.taken([entry], at));
   }
 
-  ofBatch(budget: Budget, parentSessionID: string, batchID: string, at?: number): CeilingUse | undefined {
+  ofBatch(budget: Budget, parentSessionID: string, batchID: string, at?: number): LimitUse | undefined {
     return mostUsed(budget, "batch", () => {
       const tasks = this.registry.tasksOf(parentSessionID);
       return this.taken(
@@ -72,7 +72,7 @@ export class BudgetUse {
     });
   }
 
-  private of(entry: Entry, at?: number): CeilingUse | undefined {
+  private of(entry: Entry, at?: number): LimitUse | undefined {
     const { budget } = this.settings();
     const { parentSessionID, batchID } = entry.record;
     return mostUsedOf([this.ofTask(budget, entry, at), this.ofBatch(budget, parentSessionID, batchID, at)]);

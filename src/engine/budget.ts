@@ -1,76 +1,76 @@
 import {
   BUDGET_EXCEEDED,
   type Budget,
-  type CeilingMeasure,
-  type CeilingName,
-  type CeilingScope,
-  type CeilingUse,
-} from "./ceiling.ts";
+  type LimitMeasure,
+  type LimitName,
+  type LimitScope,
+  type LimitUse,
+} from "./limit.ts";
 import { Refusal } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 import { shortID, taskError, type TaskError, type TokenUsage } from "./task.ts";
 
-/** From this part of a ceiling on people are warned. */
+/** From this part of a limit on users are warned. */
 const WARNED_FROM = 0.8;
 
-const CEILINGS: readonly Pick<CeilingUse, "ceiling" | "scope" | "measure">[] = [
-  { ceiling: "taskCost", scope: "task", measure: "cost" },
-  { ceiling: "taskTokens", scope: "task", measure: "tokens" },
-  { ceiling: "taskMinutes", scope: "task", measure: "minutes" },
-  { ceiling: "batchCost", scope: "batch", measure: "cost" },
-  { ceiling: "batchTokens", scope: "batch", measure: "tokens" },
-  { ceiling: "batchMinutes", scope: "batch", measure: "minutes" },
+const LIMITS: readonly Pick<LimitUse, "limit" | "scope" | "measure">[] = [
+  { limit: "taskCost", scope: "task", measure: "cost" },
+  { limit: "taskTokens", scope: "task", measure: "tokens" },
+  { limit: "taskMinutes", scope: "task", measure: "minutes" },
+  { limit: "batchCost", scope: "batch", measure: "cost" },
+  { limit: "batchTokens", scope: "batch", measure: "tokens" },
+  { limit: "batchMinutes", scope: "batch", measure: "minutes" },
 ];
 
 /** US dollars, tokens of all kinds, and minutes of work. */
-export type Taken = Readonly<Record<CeilingMeasure, number>>;
+export type Taken = Readonly<Record<LimitMeasure, number>>;
 
-export function settingOf(ceiling: CeilingName): string {
-  return `asyncagents.budget.${ceiling}`;
+export function settingOf(limit: LimitName): string {
+  return `asyncagents.budget.${limit}`;
 }
 
-/** Of the ceilings in this scope the one that is used most; undefined: there is none. `taken` is asked only where there is one. */
-export function mostUsed(budget: Budget, scope: CeilingScope, taken: () => Taken): CeilingUse | undefined {
-  const uses = ceilingsIn(budget, scope);
+/** Of the limits in this scope the one that is used most; undefined: there is none. `taken` is asked only where there is one. */
+export function mostUsed(budget: Budget, scope: LimitScope, taken: () => Taken): LimitUse | undefined {
+  const uses = limitsIn(budget, scope);
   if (uses.length === 0) return undefined;
   const amounts = taken();
   return mostUsedOf(uses.map((use) => ({ ...use, used: amounts[use.measure] })));
 }
 
-export function mostUsedOf(uses: readonly (CeilingUse | undefined)[]): CeilingUse | undefined {
-  let most: CeilingUse | undefined;
+export function mostUsedOf(uses: readonly (LimitUse | undefined)[]): LimitUse | undefined {
+  let most: LimitUse | undefined;
   for (const use of uses) if (use && (!most || shareOf(use) > shareOf(most))) most = use;
   return most;
 }
 
-/** Whether anything was written down as a ceiling. */
+/** Whether anything was written down as a limit. */
 export function isAnySet(budget: Budget): boolean {
   return Object.values(budget).some((value) => (value ?? undefined) !== undefined);
 }
 
-/** Whether time alone brings work nearer to a ceiling. */
+/** Whether time alone brings work nearer to a limit. */
 export function hasMinutes(budget: Budget): boolean {
-  return isCeiling(budget.taskMinutes) || isCeiling(budget.batchMinutes);
+  return isLimit(budget.taskMinutes) || isLimit(budget.batchMinutes);
 }
 
-export function isNearlyUsed(use: CeilingUse): boolean {
+export function isNearlyUsed(use: LimitUse): boolean {
   return shareOf(use) >= WARNED_FROM;
 }
 
-export function isUsedUp({ used, limit }: CeilingUse): boolean {
-  return used >= limit;
+export function isUsedUp({ used, amount }: LimitUse): boolean {
+  return used >= amount;
 }
 
 export function tokenSum({ input, output, reasoning, cacheRead, cacheWrite }: TokenUsage): number {
   return input + output + reasoning + cacheRead + cacheWrite;
 }
 
-/** Throws a {@link Refusal} that names a ceiling which is no number over 0. */
-export function requireCeilings(budget: Budget): void {
-  for (const { ceiling } of CEILINGS) {
-    const value = budget[ceiling] ?? undefined;
-    if (value === undefined || isCeiling(value)) continue;
-    const setting = settingOf(ceiling);
+/** Throws a {@link Refusal} that names a limit which is no number over 0. */
+export function requireLimits(budget: Budget): void {
+  for (const { limit } of LIMITS) {
+    const value = budget[limit] ?? undefined;
+    if (value === undefined || isLimit(value)) continue;
+    const setting = settingOf(limit);
     throw new Refusal(
       "invalid-argument",
       value === 0
@@ -86,9 +86,9 @@ export function requireCeilings(budget: Budget): void {
   }
 }
 
-/** How a task ends that reached a ceiling, its own or that of its batch. */
-export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskError {
-  const facts = [amountText(measure, limit), settingOf(ceiling)];
+/** How a task ends that reached a limit, its own or that of its batch. */
+export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError {
+  const facts = [amountText(measure, amount), settingOf(limit)];
   return taskError(
     BUDGET_EXCEEDED,
     scope === "task"
@@ -104,22 +104,22 @@ export function exceeded({ ceiling, scope, measure, limit }: CeilingUse): TaskEr
 }
 
 /** Why nothing more may begin in a batch. */
-export function batchIsFull(batchID: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+export function batchIsFull(batchID: string, { limit, measure, used, amount }: LimitUse): Refusal {
   return new Refusal(
     "over-budget",
     sentence(
       "Batch {0} has used {1} of its limit of {2} ({3}). Increase the limit, or launch the task in another batch.",
       batchID,
       amountText(measure, used),
-      amountText(measure, limit),
-      settingOf(ceiling),
+      amountText(measure, amount),
+      settingOf(limit),
     ),
   );
 }
 
 /** Why a task may not be resumed. */
-export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit }: CeilingUse): Refusal {
-  const facts = [shortID(taskID), amountText(measure, used), amountText(measure, limit), settingOf(ceiling)];
+export function hasNoRoom(taskID: string, { limit, scope, measure, used, amount }: LimitUse): Refusal {
+  const facts = [shortID(taskID), amountText(measure, used), amountText(measure, amount), settingOf(limit)];
   return new Refusal(
     "over-budget",
     scope === "task"
@@ -135,15 +135,15 @@ export function hasNoRoom(taskID: string, { ceiling, scope, measure, used, limit
 }
 
 /** Why a subagent at work is not adopted: as a task it would be stopped. */
-export function isOverAlready(id: string, { ceiling, measure, used, limit }: CeilingUse): Refusal {
+export function isOverAlready(id: string, { limit, measure, used, amount }: LimitUse): Refusal {
   return new Refusal(
     "over-budget",
     sentence(
       "Subagent {0} has used {1} of the limit of {2} ({3}) and would be stopped as a task. Increase the limit, or adopt the subagent when it has finished.",
       shortID(id),
       amountText(measure, used),
-      amountText(measure, limit),
-      settingOf(ceiling),
+      amountText(measure, amount),
+      settingOf(limit),
     ),
   );
 }
@@ -153,7 +153,7 @@ function dollars(cost: number): string {
   return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;
 }
 
-function amountText(measure: CeilingMeasure, amount: number): Text {
+function amountText(measure: LimitMeasure, amount: number): Text {
   switch (measure) {
     case "cost":
       return dollars(amount);
@@ -166,18 +166,18 @@ function amountText(measure: CeilingMeasure, amount: number): Text {
   }
 }
 
-function ceilingsIn(budget: Budget, scope: CeilingScope): readonly Omit<CeilingUse, "used">[] {
-  return CEILINGS.flatMap((one) => {
-    const limit = budget[one.ceiling];
-    return one.scope === scope && isCeiling(limit) ? [{ ...one, limit }] : [];
+function limitsIn(budget: Budget, scope: LimitScope): readonly Omit<LimitUse, "used">[] {
+  return LIMITS.flatMap((one) => {
+    const amount = budget[one.limit];
+    return one.scope === scope && isLimit(amount) ? [{ ...one, amount }] : [];
   });
 }
 
-/** What makes no sense as a ceiling stops nothing; {@link requireCeilings} says so where something is to begin. */
-function isCeiling(value: unknown): value is number {
+/** What makes no sense as a limit stops nothing; {@link requireLimits} says so where something is to begin. */
+function isLimit(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value > 0;
 }
 
-function shareOf({ used, limit }: CeilingUse): number {
-  return used / limit;
+function shareOf({ used, amount }: LimitUse): number {
+  return used / amount;
 }

@@ -1,7 +1,7 @@
-import { ToldError } from "./errors.ts";
+import { UserFacingError } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 
-/** Why there is no connection: a stable code for programs, a sentence and its remedy for people. */
+/** Why there is no connection: a stable code for programs, a sentence and its remedy for users. */
 export interface ConnectionFailure {
   readonly code:
     | "not-found"
@@ -19,7 +19,7 @@ export interface ConnectionFailure {
     /** Another editor's version of this product is newer. */
     | "outdated";
   readonly message: Text;
-  /** What the person can do, as a sentence. */
+  /** What the user can do, as a sentence. */
   readonly remedy: Text;
 }
 
@@ -42,13 +42,13 @@ export interface ProgramCall {
   readonly env: Readonly<Record<string, string | null>>;
 }
 
-/** What is the matter, and what the person can do. */
+/** What is the matter, and what the user can do. */
 export function describeFailure({ message, remedy }: ConnectionFailure): Text {
   return sentence("{0} {1}", message, remedy);
 }
 
 /** `connect` did not succeed. */
-export class ConnectionError extends ToldError {
+export class ConnectionError extends UserFacingError {
   override readonly name = "ConnectionError";
 
   constructor(readonly failure: ConnectionFailure) {

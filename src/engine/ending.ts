@@ -29,12 +29,12 @@ const SESSION_DELETED = taskError(
 /** Who asks: a parent that cancelled a task itself need not be told that it was. */
 export type Caller = TaskRecord["launchedBy"];
 
-/** Who ended a turn before its time; a ceiling does, too. */
-type Ender = Caller | "ceiling";
+/** Who ended a turn before its time; a limit does, too. */
+type Ender = Caller | "limit";
 
 type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
-/** How tasks end: by themselves, by a command, at a ceiling, or with their session. Then nothing works on for them. */
+/** How tasks end: by themselves, by a command, at a limit, or with their session. Then nothing works on for them. */
 export class Ending {
   constructor(
     private readonly ports: EndingPorts,
@@ -53,8 +53,8 @@ export class Ending {
     if (event.type === "cancelled" && by === undefined) {
       const { at, finalMessageID } = event;
       const error = this.budget.reachedBy(entry, at);
-      // It was aborted at its ceiling by a process that was cut off before it could store that.
-      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "ceiling");
+      // It was aborted at its limit by a process that was cut off before it could store that.
+      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "limit");
     }
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const ended = transition(record, event);
@@ -66,13 +66,13 @@ export class Ending {
       notice.state !== "pending" ||
       finalMessageID === undefined ||
       event.type === "cancelled" ||
-      by === "ceiling";
+      by === "limit";
     try {
       if (mustStoreFirst) await this.registry.showThenStore(entry, next);
       else this.registry.show(entry, next);
     } catch (error) {
       // It ended all the same; the notice's delivery stores it first, and tries again.
-      this.ports.logger.warn(`The end of task ${shortID(record.id)} was not stored: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't store the end of task ${shortID(record.id)}: ${messageOf(error)}`);
     }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${next.status}.`);
     const answer = event.type === "turn-completed" ? event.answer : undefined;
@@ -96,23 +96,23 @@ export class Ending {
     return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);
   }
 
-  /** Ends a task that used up a ceiling as {@link cancel} does, with that error. */
-  stopAtCeiling(entry: Entry, error: TaskError): Promise<Task> {
+  /** Ends a task that used up a limit as {@link cancel} does, with that error. */
+  stopAtLimit(entry: Entry, error: TaskError): Promise<Task> {
     return this.stopTurn(
       entry,
       (at, finalMessageID) => ({ type: "turn-failed", at, error, finalMessageID }),
-      "ceiling",
+      "limit",
     );
   }
 
   /** Nothing goes on working below a session that was stopped. */
-  async stopBelow(sessionID: string): Promise<void> {
-    const below = this.registry.descendantsOf(sessionID);
-    if (below.length === 0) return;
+  async stopDescendants(sessionID: string): Promise<void> {
+    const descendants = this.registry.descendantsOf(sessionID);
+    if (descendants.length === 0) return;
     const { server } = this.ports;
     const statuses = await server.statuses();
     const outcomes = await Promise.allSettled(
-      below.map(async ({ id }) => {
+      descendants.map(async ({ id }) => {
         const entry = this.registry.entry(id);
         // Its parent, cancelled too, is not told.
         if (entry && isActive(entry.record)) await this.cancel(entry, "agent");
@@ -126,7 +126,7 @@ export class Ending {
   /** Ends what runs in the session of a task, without waiting for it. */
   abort({ record }: Entry): void {
     this.ports.server.abort(record.id).catch((error: unknown) => {
-      this.ports.logger.warn(`Task ${shortID(record.id)} could not be stopped: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't stop task ${shortID(record.id)}: ${messageOf(error)}`);
     });
   }
 
@@ -156,7 +156,7 @@ export class Ending {
           .map(async (entry) => (await isLate(entry)) && this.abort(entry)),
       );
     } catch (error) {
-      logger.warn(`Whether a stopped task began late could not be read: ${messageOf(error)}`);
+      logger.warn(`Couldn't read whether a stopped task began late: ${messageOf(error)}`);
     }
   }
 
@@ -188,7 +188,7 @@ export class Ending {
       await this.end(entry, event, by);
       // It may have begun before its end was known, where nothing stops it.
       if (turn.kind === "unseen" || turn.kind === "unanswered") this.abort(entry);
-      await this.stopBelow(record.id).catch((error: unknown) => {
+      await this.stopDescendants(record.id).catch((error: unknown) => {
         throw new Refusal(
           "partly-done",
           sentence("Stopped task {0}, but not all of its subtasks: {1}", shortID(record.id), textOf(error)),

@@ -13,7 +13,7 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
-import { isAtWork, type Subagent, type SubagentChange } from "./subagent.ts";
+import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
 import { takenSince, type TakenSince } from "./taken-since.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
@@ -50,9 +50,9 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   /** The ID of a session that is new, changed or gone. */
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
-  /** What waits for a person is not what it was. */
+  /** What waits for a user is not what it was. */
   readonly onDidChangeRequests: Event<void>;
-  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
   readonly onDidWarn: Event<Task>;
   /** The server's configuration allows no subagents as deep as those of this task. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
@@ -168,12 +168,12 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     );
   }
 
-  /** Stops a subagent of others and all that works below it; what is at rest stays as it is. */
+  /** Stops a subagent of others and all that works below it; what is idle stays as it is. */
   async stopSubagent(subagentID: string): Promise<void> {
     const subagent = this.parts.subagents.get(subagentID);
     if (!subagent) throw this.parts.subagents.unknown(subagentID);
-    if (isAtWork(subagent)) await this.ports.server.abort(subagentID);
-    await this.parts.ending.stopBelow(subagentID);
+    if (isRunning(subagent)) await this.ports.server.abort(subagentID);
+    await this.parts.ending.stopDescendants(subagentID);
   }
 
   /** Takes a task off the list. Its session stays unless said otherwise; {@link restore} brings the task back. */
@@ -279,7 +279,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     } catch (error) {
       // Whoever asked for the result has it.
       this.ports.logger.warn(
-        `The retrieval of ${shortID(entry.record.id)} was not stored: ${messageOf(error)}`,
+        `Couldn't store that the result of ${shortID(entry.record.id)} was read: ${messageOf(error)}`,
       );
     }
   }

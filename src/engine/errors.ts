@@ -24,15 +24,15 @@ export type RefusalCode =
   | "partly-done"
   | "cancelled-by-caller";
 
-/** An error whose text people read; its message says the same in English. */
-export class ToldError extends Error {
+/** An error whose text users read; its message says the same in English. */
+export class UserFacingError extends Error {
   constructor(readonly text: Text) {
     super(english(text));
   }
 }
 
-/** A command that the engine refuses. The text is one clear sentence for people and agents; save for `partly-done`, nothing was changed. */
-export class Refusal extends ToldError {
+/** A command that the engine refuses. The text is one clear sentence for users and agents; save for `partly-done`, nothing was changed. */
+export class Refusal extends UserFacingError {
   override readonly name = "Refusal";
 
   constructor(
@@ -64,9 +64,9 @@ export class AskFirst extends Refusal {
   }
 }
 
-/** What an error of any kind says, for people. */
+/** What an error of any kind says, for users. */
 export function textOf(error: unknown): Text {
-  return error instanceof ToldError ? error.text : messageOf(error);
+  return error instanceof UserFacingError ? error.text : messageOf(error);
 }
 
 /** What an error of any kind says, in English. */

@@ -21,7 +21,7 @@ export interface FolderSnapshot {
   /** Of every session of the folder, the oldest first. */
   readonly requests: readonly PendingRequest[];
   readonly tombstones: readonly Tombstone[];
-  /** The session in which a person last wrote; undefined: the folder has none. */
+  /** The session in which a user last wrote; undefined: the folder has none. */
   readonly latestSessionID?: string | undefined;
 }
 
@@ -36,5 +36,5 @@ export type FolderChange =
   | { readonly type: "latest-session"; readonly id?: string | undefined }
   /** Everything anew: what came before counts no more. */
   | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
-  | { readonly type: "ceiling-near"; readonly task: Task }
+  | { readonly type: "near-limit"; readonly task: Task }
   | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };

@@ -5,7 +5,7 @@ import type { Clock } from "./ports.ts";
 import type { TaskChange, UnreadableTask } from "./registry.ts";
 import type { OpenRequest } from "./requests.ts";
 import type { PendingRequest } from "./server-model.ts";
-import { isAtWork, type Child, type Subagent } from "./subagent.ts";
+import { isRunning, type Child, type Subagent } from "./subagent.ts";
 import type { Task } from "./task.ts";
 import { totals, type Totals } from "./totals.ts";
 import { descendants, type Family } from "./tree.ts";
@@ -44,14 +44,14 @@ export abstract class FolderTasks<S extends MirroredSession> {
   /** The tasks of a session, oldest first, without those cleared or whose parent was archived. */
   list(parentSessionID: string): readonly Task[] {
     if (this.isArchived(parentSessionID)) return [];
-    return oldestFirst(this.tasks.below(parentSessionID).filter(isListed));
+    return oldestFirst(this.tasks.childrenOf(parentSessionID).filter(isListed));
   }
 
   /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
   children(sessionID: string): readonly Child[] {
     const tasks = this.list(sessionID);
     if (this.isArchived(sessionID)) return tasks;
-    const subagents = this.subagents.below(sessionID);
+    const subagents = this.subagents.childrenOf(sessionID);
     return subagents.length === 0 ? tasks : oldestFirst<Child>([...tasks, ...subagents]);
   }
 
@@ -65,24 +65,24 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
   }
 
-  /** Everything that waits for a person now, in any session of the folder, the oldest first. */
+  /** Everything that waits for a user now, in any session of the folder, the oldest first. */
   openRequests(): readonly OpenRequest[] {
     return this.requests.flatMap((request) => {
       const child = this.child(request.sessionID);
-      return child && isAtWork(child) ? [{ request, child }] : [];
+      return child && isRunning(child) ? [{ request, child }] : [];
     });
   }
 
   /** The permissions and questions that a task or subagent waits for, the oldest first. */
   pendingRequests(id: string): readonly PendingRequest[] {
     const child = this.childNamed(id);
-    return isAtWork(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
+    return isRunning(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
   }
 
   /** Sessions of a parent whose task record cannot be used. */
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.sessionTree
-      .below(parentSessionID)
+      .childrenOf(parentSessionID)
       .flatMap(({ id, title, task }) =>
         task.kind === "unreadable" ? [{ sessionID: id, title, reason: task.reason }] : [],
       );
@@ -106,8 +106,8 @@ export abstract class FolderTasks<S extends MirroredSession> {
   /** Every session below another one, nearest first. A fork that the server could not link is so in its record alone. */
   descendantsOf(sessionID: string): readonly S[] {
     const tasksOf = (id: string): readonly S[] =>
-      this.tasks.below(id).flatMap((task) => this.session(task.id) ?? []);
-    return descendants(sessionID, (id) => [...this.sessionTree.below(id), ...tasksOf(id)]);
+      this.tasks.childrenOf(id).flatMap((task) => this.session(task.id) ?? []);
+    return descendants(sessionID, (id) => [...this.sessionTree.childrenOf(id), ...tasksOf(id)]);
   }
 
   /** What the tasks and everything below them took together. */

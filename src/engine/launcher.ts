@@ -5,7 +5,7 @@ import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest } from "./fork/builder.ts";
-import type { ForkHandOver } from "./fork/hand-over.ts";
+import type { ForkDelivery } from "./fork/delivery.ts";
 import { freshID } from "./ids.ts";
 import { ServerFailure, type EnginePorts, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
@@ -29,7 +29,7 @@ const BATCH_ID_LENGTH = 100;
 export interface LaunchInput {
   readonly prompt: string;
   readonly files?: readonly PromptFile[] | undefined;
-  /** What the task is about, for people; by default the prompt's first line. */
+  /** What the task is about, for users; by default the prompt's first line. */
   readonly description?: string | undefined;
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
@@ -65,7 +65,7 @@ interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" 
   readonly queue: LaunchQueue;
   readonly forks: ForkBuilder;
   readonly prompts: PromptSender;
-  readonly forkHandOver: ForkHandOver;
+  readonly forkDelivery: ForkDelivery;
   readonly budget: BudgetUse;
   readonly turns: TurnWatcher;
 }
@@ -95,7 +95,7 @@ export class Launcher {
     const launching = this.launching.get(key);
     if (launching) return launching;
     const known = this.registry.calledBy(callID, parentSessionID);
-    const launch = known ? this.handOverAgain(known, input) : this.launchNew(input);
+    const launch = known ? this.deliverAgain(known, input) : this.launchNew(input);
     this.launching.set(key, launch);
     try {
       return await launch;
@@ -189,7 +189,7 @@ export class Launcher {
       if (startsNow) queue.release();
       this.followUp();
     }
-    await this.handOver(entry, input, startsNow, opening);
+    await this.deliver(entry, input, startsNow, opening);
     return entry;
   }
 
@@ -267,7 +267,7 @@ export class Launcher {
       await server.abort(sessionID);
       await server.deleteSession(sessionID);
     } catch (error) {
-      logger.warn(`Session ${sessionID} could not be removed: ${messageOf(error)}`);
+      logger.warn(`Couldn't remove session ${sessionID}: ${messageOf(error)}`);
     }
   }
 
@@ -287,30 +287,30 @@ export class Launcher {
   }
 
   /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
-  private async handOverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
+  private async deliverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
     const isThere = await isStored(this.parts.server, entry.record);
     // What this process has handed over it hands over again by itself.
     if (isThere === false && isActive(entry.record) && !sentPrompt(entry))
-      await this.handOver(entry, input, !isQueued(entry.record), undefined);
+      await this.deliver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }
 
   /** Gives a new task its prompt; a fork gets its conversation first, which is not waited for. */
-  private async handOver(
+  private async deliver(
     entry: Entry,
     { prompt, files, fork }: LaunchInput,
     startsNow: boolean,
     opening: ForkOpening | undefined,
   ): Promise<void> {
-    const handOver = fork
-      ? this.parts.forkHandOver.run(entry, { request: fork, opening, prompt, files, startsNow })
-      : this.handOverPrompt(entry, prompt, files, startsNow);
-    const settled = handOver.finally(() => this.followUp());
+    const deliver = fork
+      ? this.parts.forkDelivery.run(entry, { request: fork, opening, prompt, files, startsNow })
+      : this.deliverPrompt(entry, prompt, files, startsNow);
+    const settled = deliver.finally(() => this.followUp());
     if (!fork) await settled;
   }
 
   /** The task's queue is held until the server has taken the prompt: nothing else may end it meanwhile. */
-  private handOverPrompt(
+  private deliverPrompt(
     entry: Entry,
     text: string,
     files: LaunchInput["files"],

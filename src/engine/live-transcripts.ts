@@ -57,7 +57,7 @@ export class LiveTranscripts implements Disposable {
           this.withStreamedText(part),
         );
       } catch (error) {
-        this.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+        this.logger.warn(`Couldn't read a conversation again: ${messageOf(error)}`);
         transcript.goOn();
       }
     });

@@ -1,8 +1,8 @@
 import { hasArrived, isOwnText, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
-import { messageOf, ToldError } from "./errors.ts";
+import { messageOf, UserFacingError } from "./errors.ts";
 import type { Disposable } from "./event.ts";
-import { Groups } from "./groups.ts";
+import { MultiMap } from "./multi-map.ts";
 import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, EnginePorts } from "./ports.ts";
@@ -29,7 +29,7 @@ export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: st
   return derivedID("msg", endedAt, record.id, record.promptMessageID, finalMessageID ?? "");
 }
 
-/** Whether this message is a notice, not something a person or an agent wrote. */
+/** Whether this message is a notice, not something a user or an agent wrote. */
 export function isNotice(message: Message): boolean {
   return message.parts.some((part) => part.type === "text" && part.metadata?.[NOTICE_MARK] !== undefined);
 }
@@ -38,7 +38,7 @@ export function isNotice(message: Message): boolean {
 export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
   /** Tasks whose notice waits for what the parent does now, by the parent's session ID. */
-  private held = new Groups<string, Entry>();
+  private held = new MultiMap<string, Entry>();
   /** Notices that were sent and not seen stored, by their IDs; called when one is, or when that cannot be known. */
   private readonly sent = new Map<string, (isStored: boolean) => void>();
 
@@ -78,12 +78,12 @@ export class Notices implements Disposable {
         if (mustStoreFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
-        const outcome = await this.tell(entry, notice.messageID, { answer });
+        const outcome = await this.notify(entry, notice.messageID, { answer });
         if (outcome) await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
         else if (this.connected) await this.registry.flush(entry);
       } catch (error) {
         this.ports.logger.warn(
-          `The parent of task ${shortID(entry.record.id)} could not be told: ${messageOf(error)}`,
+          `Couldn't notify the parent of task ${shortID(entry.record.id)}: ${messageOf(error)}`,
         );
         await this.noteFailure(entry, messageOf(error));
       }
@@ -104,8 +104,8 @@ export class Notices implements Disposable {
     const { notice } = entry.record;
     if (notice.state !== "pending") return;
     this.held.delete(entry.record.parentSessionID, entry);
-    const outcome = await this.tell(entry, notice.messageID, { waits: false });
-    if (!outcome) throw new ToldError(NOT_STORED);
+    const outcome = await this.notify(entry, notice.messageID, { waits: false });
+    if (!outcome) throw new UserFacingError(NOT_STORED);
     await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
   }
 
@@ -160,7 +160,7 @@ export class Notices implements Disposable {
     this.connected = false;
     for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
-    this.held = new Groups();
+    this.held = new MultiMap();
     for (const settle of [...this.sent.values()]) settle(false);
   }
 
@@ -169,7 +169,7 @@ export class Notices implements Disposable {
   }
 
   /** Sends the notice unless the parent knows already. Undefined: it waits for what the parent does now. */
-  private async tell(
+  private async notify(
     entry: Entry,
     messageID: string,
     { waits = true, answer }: { waits?: boolean; answer?: string | undefined } = {},
@@ -179,7 +179,7 @@ export class Notices implements Disposable {
     if (waits) this.held.add(parentSessionID, entry);
     let isHeld = false;
     try {
-      const outcome = await this.tellNow(entry, messageID, waits, answer);
+      const outcome = await this.notifyNow(entry, messageID, waits, answer);
       isHeld = outcome === undefined;
       return outcome;
     } finally {
@@ -187,7 +187,7 @@ export class Notices implements Disposable {
     }
   }
 
-  private async tellNow(
+  private async notifyNow(
     entry: Entry,
     messageID: string,
     waits: boolean,
@@ -258,15 +258,15 @@ export class Notices implements Disposable {
     const { messageID } = prompt;
     let timeout: Disposable | undefined;
     // Before it is sent: the event can be faster than the answer.
-    const told = new Promise<"stored" | "lost" | "silent">((resolve) => {
+    const stored = new Promise<"stored" | "lost" | "silent">((resolve) => {
       this.sent.set(messageID, (isStored) => resolve(isStored ? "stored" : "lost"));
       timeout = this.clock.after(STORING_MS, () => resolve("silent"));
     });
     try {
       await this.server.prompt(sessionID, prompt);
-      const outcome = await told;
+      const outcome = await stored;
       if (outcome === "silent" && !hasArrived(await this.server.message(sessionID, messageID)))
-        throw new ToldError(NOT_STORED);
+        throw new UserFacingError(NOT_STORED);
       return outcome !== "lost";
     } finally {
       this.sent.delete(messageID);

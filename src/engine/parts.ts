@@ -7,7 +7,7 @@ import { Collisions } from "./collisions.ts";
 import { Ending } from "./ending.ts";
 import type { Disposable } from "./event.ts";
 import { ForkBuilder } from "./fork/builder.ts";
-import { ForkHandOver } from "./fork/hand-over.ts";
+import { ForkDelivery } from "./fork/delivery.ts";
 import { Launcher } from "./launcher.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { Notices } from "./notices.ts";
@@ -44,10 +44,10 @@ export function createParts(ports: EnginePorts) {
   // How one begins.
   const queue = new LaunchQueue(ports, registry);
   const forks = new ForkBuilder(ports, registry);
-  const forkHandOver = new ForkHandOver(ports, forks, prompts, ending);
+  const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
   const adoption = new Adoption(ports, registry, subagents, budget, turns);
   const parts = { ...ports, registry, subagents, catalog, budget, notices, prompts, turns, queue, ending };
-  const launcher = new Launcher({ ...parts, forks, forkHandOver });
+  const launcher = new Launcher({ ...parts, forks, forkDelivery });
   const resume = new Resume({ ...parts, adoption });
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, transcripts });

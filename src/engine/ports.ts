@@ -1,4 +1,4 @@
-import { ToldError } from "./errors.ts";
+import { UserFacingError } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
 import type { Tombstone } from "./find-task.ts";
 import type { Random } from "./ids.ts";
@@ -91,7 +91,7 @@ export interface AgentServer {
   agents(): Promise<readonly AgentInfo[]>;
   models(): Promise<readonly ModelInfo[]>;
 
-  /** Permissions and questions that wait for a person now, the oldest first. */
+  /** Permissions and questions that wait for a user now, the oldest first. */
   pendingRequests(): Promise<readonly PendingRequest[]>;
   answer(request: PendingRequest, answer: RequestAnswer): Promise<void>;
 }
@@ -122,11 +122,11 @@ export interface TaskMemoryStore {
 }
 
 /** A call that the server did not carry out. */
-export class ServerFailure extends ToldError {
+export class ServerFailure extends UserFacingError {
   override readonly name = "ServerFailure";
 
   constructor(
-    /** The call, as a person can read it: `POST /session`. */
+    /** The call, as a user can read it: `POST /session`. */
     readonly call: string,
     readonly reason: "unreachable" | "refused" | "unexpected-answer" | "unauthorized" | "not-found",
     text: Text,

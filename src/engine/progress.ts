@@ -4,7 +4,7 @@ import type { Phase, Progress, ToolUse } from "./task.ts";
 const RECENT_TOOLS = 5;
 
 /**
- * Follows what one turn is doing. `accept` and each `on…` return whether anything changed that a person would see;
+ * Follows what one turn is doing. `accept` and each `on…` return whether anything changed that a user would see;
  * a sign of life alone moves only `lastUpdate`.
  */
 export class ProgressTracker {
@@ -67,7 +67,7 @@ export class ProgressTracker {
       this.reasoningPartID = part.id;
       return this.step("thinking") || woke;
     }
-    // What people wrote has no start: only the model's own text is progress.
+    // What users wrote has no start: only the model's own text is progress.
     if (part.type === "text" && part.start !== undefined)
       return this.step(part.end === undefined ? "streaming" : "thinking") || woke;
     return woke;
@@ -97,7 +97,7 @@ export class ProgressTracker {
     return stale.length > 0;
   }
 
-  /** Marks the turn as stalled when it gave no sign of life for `limit` milliseconds and waits neither for a person nor for a retry. */
+  /** Marks the turn as stalled when it gave no sign of life for `limit` milliseconds and waits neither for a user nor for a retry. */
   checkStall(now: number, limit: number): boolean {
     const waits = this.requests.size > 0 || (this.retry !== undefined && this.retry.next > now);
     const stalled = limit > 0 && !waits && now - this.lastUpdate >= limit;

@@ -83,7 +83,7 @@ export class LaunchQueue implements Disposable {
     try {
       isDecided = await entry.serial.run(() => this.startNow(entry));
     } catch (error) {
-      this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be started: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't start task ${shortID(entry.record.id)}: ${messageOf(error)}`);
     } finally {
       turn.isStarting = false;
     }

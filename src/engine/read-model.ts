@@ -47,9 +47,9 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
   /** The ID of a session that is new, changed or gone. */
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
-  /** What waits for a person is not what it was. */
+  /** What waits for a user is not what it was. */
   readonly onDidChangeRequests: Event<void>;
-  /** A task whose `ceiling` is nearly used: once for each ceiling, of a batch by one of its tasks. */
+  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
   readonly onDidWarn: Event<Task>;
   /** The server's configuration allows no subagents as deep as those of this task. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
@@ -83,7 +83,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     return this.state;
   }
 
-  /** The session in which a person last wrote; undefined: the folder has none. */
+  /** The session in which a user last wrote; undefined: the folder has none. */
   get latestSessionID(): string | undefined {
     return this.latest;
   }
@@ -121,7 +121,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
         return [() => this.latestChanges.fire(change.id)];
       case "reset":
         return this.reset(change.snapshot);
-      case "ceiling-near":
+      case "near-limit":
         return [() => this.warnings.fire(change.task)];
       case "subagent-refused":
         return [() => this.refusals.fire(change.refused)];
@@ -156,8 +156,8 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     const subagents = difference(this.subagents, childTree<Subagent>(), next.subagents, isRead);
     this.unconfirmed.clear();
     if (!isRead) {
-      const told = new Set(next.sessions.map(({ id }) => id));
-      for (const { id } of this.sessionTree.all()) if (!told.has(id)) this.unconfirmed.add(id);
+      const listed = new Set(next.sessions.map(({ id }) => id));
+      for (const { id } of this.sessionTree.all()) if (!listed.has(id)) this.unconfirmed.add(id);
     }
     this.sessionTree = sessions.tree;
     this.tasks = tasks.tree;

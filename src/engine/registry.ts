@@ -1,7 +1,7 @@
 import type { Refusal } from "./errors.ts";
 import { Emitter, type Event } from "./event.ts";
 import { findTask, noSuchTask } from "./find-task.ts";
-import { Groups } from "./groups.ts";
+import { MultiMap } from "./multi-map.ts";
 import type { AgentServer, Logger, TaskMemoryStore } from "./ports.ts";
 import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
@@ -49,11 +49,11 @@ export class TaskRegistry {
   readonly tasks: Family<Task> = {
     get: (id) => this.get(id),
     all: () => this.all().map((entry) => this.snapshot(entry)),
-    below: (parentID) => this.tasksOf(parentID).map((entry) => this.snapshot(entry)),
+    childrenOf: (parentID) => this.tasksOf(parentID).map((entry) => this.snapshot(entry)),
   };
   private readonly entries = new Map<string, Entry>();
   /** Tasks by the parent that their records name. */
-  private readonly byParent = new Groups<string, Entry>();
+  private readonly byParent = new MultiMap<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
   readonly memory: TaskMemory;
   /** Tasks whose session is gone and of which a parent is still to be notified. */
@@ -67,7 +67,7 @@ export class TaskRegistry {
   readonly onDidChange: Event<TaskChange>;
   /** The ID of a session that is new, changed or gone; it may be a task. */
   readonly onDidChangeSession: Event<string>;
-  /** A task whose session is gone while it is at work, just before the task is gone as well. */
+  /** A task whose session is gone while it is running, just before the task is gone as well. */
   readonly onWillLose: Event<Entry>;
   /** The ID of a session that is left of a launch that came to nothing. */
   readonly onDidFindDiscarded: Event<string>;
@@ -158,12 +158,12 @@ export class TaskRegistry {
 
   /** The sessions that the server links to this one as their parent. */
   linkedTo(parentID: string): readonly Session[] {
-    return this.sessionTree.below(parentID);
+    return this.sessionTree.childrenOf(parentID);
   }
 
   /** Every session below another one, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
-    return descendants(sessionID, (id) => this.sessionsBelow(id));
+    return descendants(sessionID, (id) => this.childSessions(id));
   }
 
   /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
@@ -185,7 +185,7 @@ export class TaskRegistry {
       ...entry.record,
       ...spent(entry.session, entry.record.baseline),
       progress: entry.turn?.progress.snapshot(),
-      ceiling: entry.turn?.ceiling,
+      nearLimit: entry.turn?.nearLimit,
       collisions: entry.collisions,
     };
     return entry.snapshot;
@@ -337,7 +337,7 @@ export class TaskRegistry {
   }
 
   /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
-  private sessionsBelow(parentID: string): readonly Session[] {
+  private childSessions(parentID: string): readonly Session[] {
     return [...this.linkedTo(parentID), ...this.tasksOf(parentID).map(({ session }) => session)];
   }
 

@@ -2,10 +2,10 @@ import { Emitter, type Disposable, type Event } from "./event.ts";
 import type { Logger } from "./ports.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
-import { isAtWork, type Child, type SubagentChange } from "./subagent.ts";
+import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 
-/** A permission or a question that waits for a person, and who asks. */
+/** A permission or a question that waits for a user, and who asks. */
 export interface OpenRequest {
   readonly request: PendingRequest;
   readonly child: Child;
@@ -37,7 +37,7 @@ export class Requests implements Disposable {
 
   /** Those of tasks and subagents at work: what others asked for is of no use. */
   ofWorking(): readonly PendingRequest[] {
-    return this.all().filter(({ sessionID }) => this.isAtWork(sessionID));
+    return this.all().filter(({ sessionID }) => this.isWorking(sessionID));
   }
 
   accept(event: ServerEvent): void {
@@ -67,11 +67,11 @@ export class Requests implements Disposable {
 
   /** What a turn asked for has no use once it has ended, nor for the next one. A subagent that is adopted works on. */
   private follow({ id, before }: TaskChange | SubagentChange): void {
-    if (before && isAtWork(before) !== this.isAtWork(id)) this.forget(id);
+    if (before && isRunning(before) !== this.isWorking(id)) this.forget(id);
   }
 
-  private isAtWork(sessionID: string): boolean {
+  private isWorking(sessionID: string): boolean {
     const child = this.registry.get(sessionID) ?? this.subagents.get(sessionID);
-    return child !== undefined && isAtWork(child);
+    return child !== undefined && isRunning(child);
   }
 }

@@ -11,7 +11,7 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
-import { isAtWork } from "./subagent.ts";
+import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { shortID, type Task, type TaskRecord } from "./task.ts";
 import { transition } from "./transitions.ts";
@@ -41,7 +41,7 @@ export class Resume {
     const { registry, subagents, adoption } = this.parts;
     requirePrompt(prompt);
     const subagent = subagents.get(taskID);
-    if (subagent && isAtWork(subagent))
+    if (subagent && isRunning(subagent))
       throw new Refusal(
         "wrong-status",
         sentence(
@@ -53,7 +53,7 @@ export class Resume {
     const entry = registry.find(taskID);
     return entry.serial.run(async () => {
       const wasMade = call?.callID !== undefined && entry.record.callID === call.callID;
-      await (wasMade ? this.handOverAgain(entry, prompt) : this.begin(entry, prompt, call));
+      await (wasMade ? this.deliverAgain(entry, prompt) : this.begin(entry, prompt, call));
       return registry.snapshot(entry);
     });
   }
@@ -96,7 +96,7 @@ export class Resume {
   }
 
   /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
-  private async handOverAgain(entry: Entry, text: string): Promise<void> {
+  private async deliverAgain(entry: Entry, text: string): Promise<void> {
     const { server, prompts, turns } = this.parts;
     const mayBeLost = entry.record.status === "resumed" && !sentPrompt(entry);
     if (!mayBeLost || (await isStored(server, entry.record)) !== false) return;

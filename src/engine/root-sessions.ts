@@ -1,11 +1,11 @@
 import type { Session } from "./server-model.ts";
 
-/** What of a session says whether people work in it. */
+/** What of a session says whether users work in it. */
 export type MaybeRoot = Pick<Session, "id" | "parentID" | "archived" | "updated"> & {
   readonly task: { readonly kind: Session["task"]["kind"] };
 };
 
-/** Whether a person can work in it: it is below no other, no task, and not archived. */
+/** Whether a user can work in it: it is below no other, no task, and not archived. */
 export function isRoot<S extends MaybeRoot>(session: S | undefined): session is S {
   return (
     !!session &&
@@ -15,12 +15,12 @@ export function isRoot<S extends MaybeRoot>(session: S | undefined): session is 
   );
 }
 
-/** Those in which a person can work, the one touched last first. */
+/** Those in which a user can work, the one touched last first. */
 export function rootsOf<S extends MaybeRoot>(sessions: readonly S[]): readonly S[] {
   return sessions.filter((session) => isRoot(session)).sort((a, b) => b.updated - a.updated);
 }
 
-/** The first of the candidates in which a person can work, else the one touched last; undefined: there is none. */
+/** The first of the candidates in which a user can work, else the one touched last; undefined: there is none. */
 export function firstRoot<S extends MaybeRoot>(
   candidates: readonly (string | undefined)[],
   session: (id: string) => S | undefined,

@@ -1,4 +1,4 @@
-import type { CeilingUse } from "./ceiling.ts";
+import type { LimitUse } from "./limit.ts";
 import type { Cancellation } from "./event.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { AgentError, Prompt } from "./server-model.ts";
@@ -42,10 +42,10 @@ interface Turn {
   suspicion: Suspicion | undefined;
   /** Its messages are about to be read. */
   isBeingRead: boolean;
-  /** It is being ended as a ceiling was reached. */
+  /** It is being ended as a limit was reached. */
   isBeingStopped: boolean;
-  /** The ceiling that is nearly used. */
-  ceiling: CeilingUse | undefined;
+  /** The limit that is nearly used. */
+  nearLimit: LimitUse | undefined;
 }
 
 /** The task waits for a slot. */
@@ -59,7 +59,7 @@ export interface WorkingTurn extends Turn {
   readonly kind: "working";
   /** When the stream last told that the session is at work, in milliseconds since 1970; 0: not known. */
   seenAtWork: number;
-  /** How long it waited for a person, or for a machine that slept, in milliseconds; and when the wait began that goes on. */
+  /** How long it waited for a user, or for a machine that slept, in milliseconds; and when the wait began that goes on. */
   waiting: { readonly total: number; readonly since: number | undefined };
 }
 
@@ -76,7 +76,7 @@ export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined
     suspicion: undefined,
     isBeingRead: false,
     isBeingStopped: false,
-    ceiling: undefined,
+    nearLimit: undefined,
   };
   return isQueued(record)
     ? { ...turn, kind: "queued", isStarting: false }
@@ -94,7 +94,7 @@ export function turnAfter(
   if (!next || !turn || record.promptMessageID !== before.promptMessageID) return next;
   if (next.kind === turn.kind) return turn;
   // It got a slot: its prompt is where it was.
-  return { ...next, prompt: turn.prompt, ceiling: turn.ceiling };
+  return { ...next, prompt: turn.prompt, nearLimit: turn.nearLimit };
 }
 
 /** The prompt of a task as it was handed over, until it is seen stored. */

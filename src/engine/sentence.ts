@@ -1,6 +1,6 @@
 /**
- * A text of ours that people may read in their own language: English, with `{0}`, `{1}`, … where the values go. What
- * people read is translated where it is shown; programs, agents and logs get {@link english}.
+ * A text of ours that users may read in their own language: English, with `{0}`, `{1}`, … where the values go. What
+ * users read is translated where it is shown; programs, agents and logs get {@link english}.
  */
 export interface Sentence {
   readonly template: string;

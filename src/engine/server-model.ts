@@ -70,11 +70,11 @@ interface PartBase {
 export interface TextPart extends PartBase {
   readonly type: "text";
   readonly text: string;
-  /** Reaches the model, hidden from people. */
+  /** Reaches the model, hidden from users. */
   readonly synthetic: boolean;
-  /** Shown to people and kept from the model. */
+  /** Shown to users and kept from the model. */
   readonly ignored?: boolean | undefined;
-  /** When the model finished writing it; missing while it streams (and for text that people wrote). */
+  /** When the model finished writing it; missing while it streams (and for text that users wrote). */
   readonly end?: number | undefined;
   readonly start?: number | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
@@ -175,7 +175,7 @@ export interface FileChange {
    * cannot be told.
    */
   readonly isDoubtful: boolean;
-  /** Somebody else, a person or another session, changed the file as well between `before` and `after`. */
+  /** Somebody else, a user or another session, changed the file as well between `before` and `after`. */
   readonly isMixed: boolean;
   /** The sessions among those; none where only others did. */
   readonly mixedWith: readonly string[];
@@ -193,7 +193,7 @@ export interface PromptPart {
   /** Given where sending twice must not add a second part. */
   readonly id?: string | undefined;
   readonly text: string;
-  /** Hidden from people. */
+  /** Hidden from users. */
   readonly synthetic?: boolean | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -207,7 +207,7 @@ export interface PromptFile {
   readonly url: string;
   /** `text/plain`, `application/x-directory`, or what a picture is. */
   readonly mime: string;
-  /** What people read. */
+  /** What users read. */
   readonly filename?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { Budget } from "./ceiling.ts";
+import type { Budget } from "./limit.ts";
 import type { CutLimits } from "./fork/cut.ts";
 import type { ForkOptions } from "./fork/plan.ts";
 import type { ModelRef } from "./task.ts";
@@ -19,7 +19,7 @@ export interface EngineSettings {
   readonly maxConcurrentTasks: number;
   /** How deep agents may launch: 0 not at all, 1 the agents of a session that has no parent, 2 those below it too. */
   readonly maxDepth: number;
-  /** Whether a parent learns of the tasks that a person launched. */
+  /** Whether a parent learns of the tasks that a user launched. */
   readonly notifyParent: boolean;
   /** What becomes of a task's write to a file that another session changed since the task read it; `off`: nobody is told either. */
   readonly collisions: "block" | "warn" | "off";

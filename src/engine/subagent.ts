@@ -20,7 +20,7 @@ export interface Subagent {
   readonly createdAt: number;
   /** When the present or last turn began, as far as that is known; else when the session was created. */
   readonly startedAt: number;
-  /** When the last turn was seen to end; else, of a session at rest, when it was last changed. */
+  /** When the last turn was seen to end; else, of a session idle, when it was last changed. */
   readonly endedAt?: number | undefined;
   readonly error?: TaskError | undefined;
   /** Tool calls of the turns that were seen to end. */
@@ -48,6 +48,6 @@ export function isTask(child: Child): child is Task {
 }
 
 /** Whether a child's session is at work, or about to be. */
-export function isAtWork({ status }: Pick<Child, "status">): boolean {
+export function isRunning({ status }: Pick<Child, "status">): boolean {
   return status === "running" || status === "resumed";
 }

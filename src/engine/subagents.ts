@@ -1,7 +1,7 @@
 import { messageOf, type Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { noSuchSubagent } from "./find-task.ts";
-import { Groups } from "./groups.ts";
+import { MultiMap } from "./multi-map.ts";
 import type { EnginePorts } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
@@ -45,7 +45,7 @@ interface TrackedSubagent {
 /** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
 export class Subagents implements Family<Subagent>, Disposable {
   private readonly held = new Map<string, TrackedSubagent>();
-  private readonly heldBelow = new Groups<string, TrackedSubagent>();
+  private readonly byParent = new MultiMap<string, TrackedSubagent>();
   private readonly subscription: Disposable;
   /** Looks for those that fell silent; only while one works. */
   private silenceTimer: Disposable | undefined;
@@ -70,8 +70,8 @@ export class Subagents implements Family<Subagent>, Disposable {
     return [...this.held.values()].map(({ snapshot }) => snapshot);
   }
 
-  below(sessionID: string): readonly Subagent[] {
-    return [...this.heldBelow.of(sessionID)].map(({ snapshot }) => snapshot);
+  childrenOf(sessionID: string): readonly Subagent[] {
+    return [...this.byParent.of(sessionID)].map(({ snapshot }) => snapshot);
   }
 
   /** Why there is no subagent of this ID. */
@@ -125,7 +125,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     const held = this.held.get(id);
     if (!session || !this.isSubagent(session)) {
       if (!held) return;
-      this.handOver(held);
+      this.handToTask(held);
       this.drop(held);
     } else if (held?.session.parentID !== session.parentID) {
       if (held) this.drop(held);
@@ -136,7 +136,7 @@ export class Subagents implements Family<Subagent>, Disposable {
   }
 
   /** What became a task goes on with the turn that was followed here. */
-  private handOver({ session, progress, lastError }: TrackedSubagent): void {
+  private handToTask({ session, progress, lastError }: TrackedSubagent): void {
     const entry = this.registry.entry(session.id);
     if (!entry?.turn || !progress) return;
     entry.turn.progress = progress;
@@ -162,7 +162,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     };
     const held = { ...facts, snapshot: snapshotOf(facts) };
     this.held.set(session.id, held);
-    this.heldBelow.add(session.parentID, held);
+    this.byParent.add(session.parentID, held);
     this.changes.fire({ id: session.id, before: undefined, after: held.snapshot });
   }
 
@@ -172,7 +172,7 @@ export class Subagents implements Family<Subagent>, Disposable {
       snapshot,
     } = held;
     this.held.delete(id);
-    this.heldBelow.delete(parentID, held);
+    this.byParent.delete(parentID, held);
     this.changes.fire({ id, before: snapshot, after: undefined });
   }
 
@@ -216,7 +216,7 @@ export class Subagents implements Family<Subagent>, Disposable {
         for (const part of parts) progress.onPart(part, now);
       this.change(held, () => (held.startedAt = messages[prompt]?.info.created ?? held.startedAt));
     } catch (error) {
-      this.ports.logger.warn(`What subagent ${shortID(id)} is doing could not be read: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't read what subagent ${shortID(id)} is doing: ${messageOf(error)}`);
     }
   }
 

@@ -109,7 +109,7 @@ export class Synchronizer implements Disposable {
     notices.disconnect();
   }
 
-  /** What waits may have a slot now, and what works another ceiling. */
+  /** What waits may have a slot now, and what works another limit. */
   settingsChanged(): void {
     if (!this.connected) return;
     this.parts.guard.connect(true);
@@ -175,7 +175,7 @@ export class Synchronizer implements Disposable {
     try {
       for (const record of registry.missing()) if (!(await server.session(record.id))) registry.lose(record);
     } catch (error) {
-      logger.warn(`Which tasks are gone could not be read: ${messageOf(error)}`);
+      logger.warn(`Couldn't read which tasks are gone: ${messageOf(error)}`);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { CeilingUse } from "./ceiling.ts";
+import type { LimitUse } from "./limit.ts";
 import { english, type Sentence, type Text } from "./sentence.ts";
 
 /** A model as the server names it. */
@@ -81,7 +81,7 @@ export interface TaskRecord {
   readonly parentSessionID: string;
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: "agent" | "person";
-  /** When a person made a task of what somebody else had launched. */
+  /** When a user made a task of what somebody else had launched. */
   readonly adoptedAt?: number | undefined;
   /** Tasks of one parent that belong together. */
   readonly batchID: string;
@@ -106,9 +106,9 @@ export interface TaskRecord {
   /** When the present or last turn was handed over. */
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
-  /** Milliseconds of work in the turns that have ended, without those in which it waited for a person. */
+  /** Milliseconds of work in the turns that have ended, without those in which it waited for a user. */
   readonly worked?: number | undefined;
-  /** Milliseconds of the present turn in which it waited for a person; kept only where minutes may matter. */
+  /** Milliseconds of the present turn in which it waited for a user; kept only where minutes may matter. */
   readonly waited?: number | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
@@ -154,7 +154,7 @@ export interface Progress {
   readonly toolCounts: Readonly<Record<string, number>>;
   /** The most recent calls, oldest first. */
   readonly recentTools: readonly ToolUse[];
-  /** The last sign of life, milliseconds since 1970. */
+  /** The last update, milliseconds since 1970. */
   readonly lastUpdate: number;
   readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
 }
@@ -177,8 +177,8 @@ export interface Task extends TaskRecord {
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** Only while the task is active, and from 80 % on: the ceiling it is nearest to, its own or that of its batch. */
-  readonly ceiling?: CeilingUse | undefined;
+  /** Only while the task is active, and from 80 % on: the limit it is nearest to, its own or that of its batch. */
+  readonly nearLimit?: LimitUse | undefined;
   /** Those that were seen; undefined: none. */
   readonly collisions?: readonly Collision[] | undefined;
 }
@@ -198,7 +198,7 @@ export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;
 }
 
-/** What people read: the end of the ID, because its start is a timestamp that siblings share. */
+/** What users read: the end of the ID, because its start is a timestamp that siblings share. */
 export function shortID(taskID: string): string {
   return taskID.slice(-6);
 }

@@ -27,7 +27,7 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
   for (const id of taskIDs) {
     const session = source.session(id);
     if (session) sessions.set(id, session);
-    for (const below of source.descendantsOf(id)) sessions.set(below.id, below);
+    for (const descendant of source.descendantsOf(id)) sessions.set(descendant.id, descendant);
   }
   let [cost, toolCalls, tasks] = [0, 0, 0];
   let [start, end] = [Infinity, 0];

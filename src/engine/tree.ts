@@ -1,18 +1,18 @@
-import { Groups } from "./groups.ts";
+import { MultiMap } from "./multi-map.ts";
 
 /** Values by their IDs and by their parents. */
 export interface Family<T> {
   get(id: string): T | undefined;
   all(): readonly T[];
   /** Those directly below. */
-  below(parentID: string): readonly T[];
+  childrenOf(parentID: string): readonly T[];
 }
 
 /** A family that is filled from outside, in the order in which its values came. */
 export class Tree<T extends { readonly id: string }> implements Family<T> {
   private readonly values = new Map<string, T>();
   /** IDs by their parents. */
-  private readonly children = new Groups<string, string>();
+  private readonly children = new MultiMap<string, string>();
 
   /** @param parentOf the ID of a value's parent, if it has one */
   constructor(private readonly parentOf: (value: T) => string | undefined) {}
@@ -25,7 +25,7 @@ export class Tree<T extends { readonly id: string }> implements Family<T> {
     return [...this.values.values()];
   }
 
-  below(parentID: string): readonly T[] {
+  childrenOf(parentID: string): readonly T[] {
     return [...this.children.of(parentID)].flatMap((id) => this.values.get(id) ?? []);
   }
 
@@ -51,11 +51,12 @@ export class Tree<T extends { readonly id: string }> implements Family<T> {
 /** Everything below a session, nearest first. `below` tells what is directly below. */
 export function descendants<T extends { readonly id: string }>(
   sessionID: string,
-  below: (id: string) => readonly T[],
+  childrenOf: (id: string) => readonly T[],
 ): readonly T[] {
   // A map, as broken metadata can make a session its own ancestor.
-  const found = new Map(below(sessionID).map((one) => [one.id, one]));
-  for (const id of found.keys()) for (const one of below(id)) if (!found.has(one.id)) found.set(one.id, one);
+  const found = new Map(childrenOf(sessionID).map((one) => [one.id, one]));
+  for (const id of found.keys())
+    for (const one of childrenOf(id)) if (!found.has(one.id)) found.set(one.id, one);
   found.delete(sessionID);
   return [...found.values()];
 }

@@ -93,7 +93,7 @@ function lastToolStatus(message: Message): string {
   return tools(message).at(-1)?.state.status ?? "";
 }
 
-/** The tool whose permission or question a person turned down; that ends a turn without an error of its own. */
+/** The tool whose permission or question a user turned down; that ends a turn without an error of its own. */
 function refusedCall(message: Message): string | undefined {
   return tools(message).find(
     ({ state }) =>

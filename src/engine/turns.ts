@@ -228,8 +228,7 @@ export class TurnWatcher implements Disposable {
       .catch((error: unknown) => {
         if (error instanceof ServerFailure && error.reason === "not-found")
           this.registry.forget(entry.record.id);
-        else
-          this.ports.logger.warn(`Task ${shortID(entry.record.id)} could not be read: ${messageOf(error)}`);
+        else this.ports.logger.warn(`Couldn't read task ${shortID(entry.record.id)}: ${messageOf(error)}`);
       });
   }
 
@@ -330,9 +329,7 @@ export class TurnWatcher implements Disposable {
         for (const part of parts) progress.onPart(part, now);
       this.registry.progressed(entry);
     } catch (error) {
-      this.ports.logger.warn(
-        `The progress of task ${shortID(record.id)} could not be read: ${messageOf(error)}`,
-      );
+      this.ports.logger.warn(`Couldn't read the progress of task ${shortID(record.id)}: ${messageOf(error)}`);
     }
   }
 }

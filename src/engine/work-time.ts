@@ -6,7 +6,7 @@ import type { Requests } from "./requests.ts";
 import type { WorkingTurn } from "./running-turn.ts";
 
 /**
- * How long tasks were at work: the time of their turns, without that in which something of them waited for a person or
+ * How long tasks were at work: the time of their turns, without that in which something of them waited for a user or
  * the machine slept.
  * Of waits that were over before this process followed the task it knows what the record says.
  */
@@ -41,7 +41,7 @@ export class WorkTime implements Disposable {
     const now = this.clock.now();
     for (const entry of this.registry.active()) {
       const { turn } = entry;
-      // A wait for a person goes on, and has this time in it.
+      // A wait for a user goes on, and has this time in it.
       if (turn?.kind !== "working" || turn.waiting.since !== undefined) continue;
       this.noteWaited(entry, turn, Math.min(duration, now - entry.record.startedAt));
     }

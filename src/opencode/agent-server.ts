@@ -28,7 +28,7 @@ import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
 import * as schemas from "./schemas.ts";
-import { ToldPermissions } from "./told-permissions.ts";
+import { ReportedPermissions } from "./reported-permissions.ts";
 
 /** More sessions than any folder holds; without a limit the server gives the newest hundred. */
 const ALL_SESSIONS = 10_000;
@@ -36,7 +36,7 @@ const ALL_SESSIONS = 10_000;
 /** The engine's server, over OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
   private readonly recordWrites = new KeyedQueue();
-  private readonly toldPermissions: ToldPermissions;
+  private readonly reportedPermissions: ReportedPermissions;
 
   constructor(
     /** The client to call through now; undefined while there is no connection. */
@@ -45,7 +45,7 @@ export class OpenCodeAgentServer implements AgentServer {
     /** Milliseconds after which a call is given up; a minute if left out. */
     private readonly callTimeoutMs?: number,
   ) {
-    this.toldPermissions = new ToldPermissions(onEvent);
+    this.reportedPermissions = new ReportedPermissions(onEvent);
   }
 
   async createSession(session: NewSession): Promise<Session> {
@@ -275,11 +275,11 @@ export class OpenCodeAgentServer implements AgentServer {
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     try {
       const request = { url: "/permission" } satisfies api.PermissionListData;
-      this.toldPermissions.replace(await this.call("GET", request, z.array(schemas.permissionRequest)));
+      this.reportedPermissions.replace(await this.call("GET", request, z.array(schemas.permissionRequest)));
     } catch (error) {
       if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
     }
-    return this.toldPermissions.all();
+    return this.reportedPermissions.all();
   }
 
   async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {

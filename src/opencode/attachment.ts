@@ -31,6 +31,6 @@ export interface Attachment {
 export interface Search {
   /** Gives the search up. */
   readonly signal: AbortSignal;
-  /** What is going on, for people. */
+  /** What is going on, for users. */
   readonly onProgress: (detail: Text) => void;
 }

@@ -10,7 +10,7 @@ import { limited } from "./cancel.ts";
 /** Milliseconds after which a call that the server never answers is given up. */
 const CALL_TIMEOUT_MS = 60_000;
 
-/** The call as a person can read it: `POST /session/ses_1/abort`. */
+/** The call as a user can read it: `POST /session/ses_1/abort`. */
 export function callName(method: Method, { url, path = {} }: ServerRequest): string {
   return `${method} ${url.replace(/\{(\w+)\}/g, (place, name: string) => path[name] ?? place)}`;
 }

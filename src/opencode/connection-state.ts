@@ -6,7 +6,7 @@ const BEARABLE_CUTS = 3;
 
 /** What happens on the way to a server, and while it is used. */
 export type ConnectionAction =
-  /** `detail` says what is going on, for people. */
+  /** `detail` says what is going on, for users. */
   | { readonly type: "progress"; readonly detail: Text }
   /** Events flow (again); what happened before may have been missed. */
   | { readonly type: "opened"; readonly url: string; readonly version: string; readonly own: boolean }

@@ -38,7 +38,7 @@ export interface ConnectionOptions {
   readonly directory: string;
   /** Read anew at each attempt. */
   readonly settings: () => ServerSettings;
-  /** The password that a person entered for this URL. */
+  /** The password that a user entered for this URL. */
   readonly password: (url: string) => Promise<string | undefined>;
   readonly ownServers: Pick<OwnServers, "adopt" | "start" | "stop">;
   /** Whole environment of a server that is started; read anew at each start. */

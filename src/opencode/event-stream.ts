@@ -9,7 +9,7 @@ const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 
 interface StreamCut {
-  /** A sentence for people. */
+  /** A sentence for users. */
   readonly reason: Text;
   /** What `follow` or the stream failed with. */
   readonly error?: unknown;

@@ -31,7 +31,7 @@ export function createEventDecoder(logger: Logger, directory: string): EventDeco
     if (typeof type !== "string" || typeof properties !== "object" || properties === null) return undefined;
     if (type === "session.error" && (properties as Fields).sessionID === undefined) {
       logger.warn(
-        `OpenCode reports an error outside any session: ${JSON.stringify(properties).slice(0, 500)}`,
+        `OpenCode reported an error outside any session: ${JSON.stringify(properties).slice(0, 500)}`,
       );
       return undefined;
     }
@@ -43,7 +43,7 @@ export function createEventDecoder(logger: Logger, directory: string): EventDeco
       if (!(error instanceof ValidationError)) throw error;
       if (!invalidTypes.has(type)) {
         invalidTypes.add(type);
-        logger.warn(`Events of type ${type} that do not fit are ignored: ${error.message}.`);
+        logger.warn(`Ignoring invalid events of type ${type}: ${error.message}.`);
       }
       return undefined;
     }

@@ -2,7 +2,7 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
 /*
- * Why there is no connection, in words for people: what is the matter, and what they can do.
+ * Why there is no connection, in words for users: what is the matter, and what they can do.
  */
 
 const INSTALL = sentence(

@@ -1,13 +1,13 @@
 import { createScanner, parseTree, type Node, type ParseError } from "jsonc-parser";
 
 /*
- * Changes to JSON that a person wrote, comments and trailing commas included: what is not asked for stays as it is, to
+ * Changes to JSON that a user wrote, comments and trailing commas included: what is not asked for stays as it is, to
  * the letter, and comments stay where they are, which the library's own changes do not care for. The nodes are those of
  * the text given. An item is a value in a list, or a property of an object.
  */
 
 /**
- * Reads JSON as people write it in configurations: with comments and trailing commas.
+ * Reads JSON as users write it in configurations: with comments and trailing commas.
  * @throws SyntaxError if it is not that; the message names the line
  * @throws RangeError if it is nested too deeply
  */

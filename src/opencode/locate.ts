@@ -14,7 +14,7 @@ interface FileProbe {
 }
 
 export interface LocateOptions {
-  /** The path a person set; empty if none. */
+  /** The path a user set; empty if none. */
   readonly configuredPath: string;
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;

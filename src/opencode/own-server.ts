@@ -77,7 +77,7 @@ export class OwnServer {
 
   /** Ends it, whoever uses it; resolves when it is gone. */
   stop(why: string): Promise<void> {
-    this.options.logger.info(`The OpenCode server ends: ${why}.`);
+    this.options.logger.info(`Stopping the OpenCode server: ${why}.`);
     this.ending.abort();
     return this.over;
   }
@@ -148,7 +148,7 @@ export class OwnServer {
     const { program, files, startTimeoutMs: timeoutMs, logger } = this.options;
     const { signal } = this.ending;
     const run = await ServerProcess.start({ program, files, timeoutMs, signal });
-    logger.info(`OpenCode ${run.version} runs at ${run.access.url}, process ${run.pid}.`);
+    logger.info(`OpenCode ${run.version} is running at ${run.access.url} (process ${run.pid}).`);
     return run;
   }
 

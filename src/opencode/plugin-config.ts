@@ -54,7 +54,7 @@ export class PluginConfig {
     try {
       if (await isThere(pluginFile(stateFolder))) await this.copyPlugin();
     } catch (error) {
-      logger.warn(`The agent tools of OpenCode stay those of an earlier version: ${messageOf(error)}`);
+      logger.warn(`Couldn't update the agent tools in OpenCode: ${messageOf(error)}`);
     }
   }
 
@@ -66,7 +66,7 @@ export class PluginConfig {
       await this.copyPlugin();
       return { ...env, [CONTENT]: merged };
     } catch (error) {
-      this.options.logger.warn(`OpenCode starts without the agent tools: ${messageOf(error)}`);
+      this.options.logger.warn(`Starting OpenCode without the agent tools: ${messageOf(error)}`);
       return env;
     }
   }

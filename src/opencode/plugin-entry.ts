@@ -8,14 +8,14 @@ import { appendItem, parseConfig, placeOf, removeItem, replaceNode } from "./jso
 
 /*
  * The entry by which an OpenCode configuration names the plugin of the agent tools. Configurations are text here: what
- * people wrote in them stays.
+ * users wrote in them stays.
  */
 
 const FILE_NAME = "opencode-plugin.js";
 
 /** Some OpenCode configuration. */
 export interface ConfigText {
-  /** What people know it by: its path, or the name of its variable. */
+  /** What users know it by: its path, or the name of its variable. */
   readonly name: string;
   readonly text: string;
 }

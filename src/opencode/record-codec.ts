@@ -134,15 +134,15 @@ export function encodeRecord(record: TaskRecord | TaskRecordDraft): Record<strin
 }
 
 function cutFreeText(record: TaskRecordDraft, chars: number): Pick<TaskRecordDraft, "error" | "notice"> {
-  const { error, notice: told } = record;
+  const { error, notice } = record;
   return {
     ...(error ? { error: cutError(error, chars) } : {}),
     notice:
-      told.state === "pending" && told.lastError !== undefined
-        ? { ...told, lastError: cut(told.lastError, chars) }
-        : told.state === "skipped"
-          ? { ...told, reason: cut(told.reason, chars) }
-          : told,
+      notice.state === "pending" && notice.lastError !== undefined
+        ? { ...notice, lastError: cut(notice.lastError, chars) }
+        : notice.state === "skipped"
+          ? { ...notice, reason: cut(notice.reason, chars) }
+          : notice,
   };
 }
 

@@ -85,7 +85,7 @@ export const sessionStatus = z.discriminatedUnion("type", [
   z.object({ type: z.literal("retry"), attempt: z.number(), message: z.string(), next: z.number() }),
 ]) satisfies z.ZodMiniType<SessionStatus>;
 
-/** `data` differs by error type; what people can read is its `message`, where there is one. */
+/** `data` differs by error type; what users can read is its `message`, where there is one. */
 export const agentError = read(
   z.object({ name: z.string(), data: z.optional(z.unknown()) }),
   ({ name, data }): AgentError => {
@@ -313,7 +313,7 @@ export const questionRequest = read(
         header: z.string(),
         options: z.array(z.object({ label: z.string(), description: z.string() })),
         multiple: z._default(z.boolean(), false),
-        // The server lets people answer in their own words unless it says otherwise.
+        // The server lets users answer in their own words unless it says otherwise.
         custom: z._default(z.boolean(), true),
       }),
     ),

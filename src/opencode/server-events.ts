@@ -1,5 +1,5 @@
 import type { GlobalEventData } from "@opencode-ai/sdk/v2/types";
-import { ToldError } from "../engine/errors.ts";
+import { UserFacingError } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -68,7 +68,7 @@ class ServerStream {
     private readonly onEnded: () => void,
   ) {
     this.deadline = clock.after(OPEN_TIMEOUT_MS, () =>
-      this.end(new ToldError(sentence("OpenCode didn't open its event stream."))),
+      this.end(new UserFacingError(sentence("OpenCode didn't open its event stream."))),
     );
     this.read().then(
       () => this.end(),
@@ -158,7 +158,10 @@ class ServerStream {
     // More is left only where the machine's clock was set back.
     if (left > 0)
       this.silence = this.clock.after(Math.min(left, SILENCE_LIMIT_MS), () => this.watchSilence());
-    else this.end(new ToldError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)));
+    else
+      this.end(
+        new UserFacingError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
+      );
   }
 
   private *all(): Iterable<Follower> {

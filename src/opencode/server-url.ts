@@ -3,7 +3,7 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
-/** A server's address as a person wrote it. */
+/** A server's address as a user wrote it. */
 export interface ServerUrl {
   /** Origin, without credentials and without a slash at the end. */
   readonly url: string;

@@ -12,7 +12,7 @@ const LOAD_TIMEOUT_MS = 120_000;
 
 export interface UrlServerOptions {
   readonly url: string;
-  /** The password that a person entered for this URL. */
+  /** The password that a user entered for this URL. */
   readonly password: (url: string) => Promise<string | undefined>;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -38,7 +38,7 @@ export async function findServerByUrl(
   const nothing = (): void => {};
   return {
     own: false,
-    // Nobody can tell who listens at an address that a person set: it is the person's word.
+    // Nobody can tell who listens at an address that a user set: it is the user's word.
     running: () => Promise.resolve(access),
     loadTimeoutMs: LOAD_TIMEOUT_MS,
     leave: nothing,

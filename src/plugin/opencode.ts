@@ -34,7 +34,7 @@ export interface CallContext {
   readonly directory: string;
   /** Aborts with the turn. */
   readonly abort: AbortSignal;
-  /** Shows people what the call does meanwhile. */
+  /** Shows users what the call does meanwhile. */
   metadata(shown: { readonly title: string }): unknown;
   /** Resolves once the permissions, or the user they ask, allow this. Rejects where they do not. */
   ask(wanted: {

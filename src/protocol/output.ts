@@ -10,7 +10,7 @@ export type { RequestAnswer };
 export interface TaskView {
   readonly kind: "task" | "subagent";
   readonly id: string;
-  /** The end of the ID, which is what people read. */
+  /** The end of the ID, which is what users read. */
   readonly shortID: string;
   readonly description: string;
   /** Missing where the server has not said yet. */
@@ -27,8 +27,8 @@ export interface TaskView {
   readonly tokens: TokenUsage;
   /** Why it ended in `error`. */
   readonly error?: string | undefined;
-  /** The ceiling that it is near to, its own or that of its batch, and how much of it is used. */
-  readonly ceiling?: { readonly scope: "task" | "batch"; readonly percent: number } | undefined;
+  /** The limit that it is near to, its own or that of its batch, and how much of it is used. */
+  readonly nearLimit?: { readonly scope: "task" | "batch"; readonly percent: number } | undefined;
   /** Only while the task is active. */
   readonly activity?: ActivityView | undefined;
 }
@@ -39,7 +39,7 @@ export interface ActivityView {
   readonly toolCalls: number;
   /** The tool at work in phase `tool`. */
   readonly tool?: { readonly name: string; readonly title?: string | undefined } | undefined;
-  /** The last sign of life. */
+  /** The last update. */
   readonly lastUpdate: number;
   readonly retry?: Progress["retry"];
 }
@@ -72,7 +72,7 @@ export interface ReasoningEntry extends EntryBase {
   readonly end?: number | undefined;
 }
 
-/** A tool call, without what went in and came out: that is sent when the person opens it. */
+/** A tool call, without what went in and came out: that is sent when the user opens it. */
 export interface ToolEntry extends EntryBase {
   readonly kind: "tool";
   readonly tool: string;
@@ -205,11 +205,11 @@ export type HostMessage =
   | { readonly type: "resume-done"; readonly refused?: RefusedPrompt | undefined }
   /** Whether a retry is under way. */
   | { readonly type: "retrying"; readonly retrying: boolean }
-  /** All that waits for the person now, the oldest first. */
+  /** All that waits for the user now, the oldest first. */
   | { readonly type: "requests"; readonly requests: readonly RequestView[] }
   /** The reply to that request was not taken. */
   | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
-  /** Something small that the person is to know, and soon forget. */
+  /** Something small that the user is to know, and soon forget. */
   | { readonly type: "note"; readonly text: string };
 
 /** From the panel to the extension. */

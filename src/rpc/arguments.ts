@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { AgentCall } from "../engine/agent-permissions.ts";
-import type { Budget } from "../engine/ceiling.ts";
+import type { Budget } from "../engine/limit.ts";
 import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
 import { Refusal } from "../engine/errors.ts";
 import type { ForkRequest } from "../engine/fork/builder.ts";

@@ -91,7 +91,7 @@ export interface FolderCalls extends TaskCommands, Reads {
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since then (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
-  /** The ID of the session in which a person last wrote, created where the folder has none. */
+  /** The ID of the session in which a user last wrote, created where the folder has none. */
   ensureSession(): Promise<string>;
 
   /** Joins a server that runs already, if there is one, and reads its tasks; starts none. Never rejects. */

@@ -24,7 +24,7 @@ export type DaemonState =
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
 /** A notification of the daemon. */
-type Told = {
+type Notification = {
   [M in keyof DaemonNotifications]: {
     readonly method: M;
     readonly params: Parameters<DaemonNotifications[M]>[0];
@@ -130,7 +130,7 @@ export class DaemonClient implements Disposable {
   private tryAgain(now: () => void): void {
     this.setState({ kind: "connecting" });
     const detail = sentence("Starting the background process…");
-    for (const folder of this.folders.values()) folder.tell({ kind: "connecting", detail });
+    for (const folder of this.folders.values()) folder.setState({ kind: "connecting", detail });
     now();
   }
 
@@ -155,7 +155,7 @@ export class DaemonClient implements Disposable {
       this.connect(link);
       await link.closed;
       if (this.isDisposed) return;
-      logger.info("The connection to the daemon was lost.");
+      logger.info("Lost the connection to the background process.");
       if (clock.now() - since >= STABLE_MS) this.attempt = 0;
       this.lose(link);
       await this.pauseBeforeRetry();
@@ -165,21 +165,21 @@ export class DaemonClient implements Disposable {
   private async reach(): Promise<DaemonLink> {
     const link: DaemonLink = await reachDaemon(this.options, {
       // Of a daemon of the same protocol.
-      hear: (method, params) => this.hear({ method, params } as Told),
+      hear: (method, params) => this.hear({ method, params } as Notification),
       onAnswer: (isSilent) =>
         this.link === link && this.setState({ kind: isSilent ? "silent" : "connected" }),
     });
     return link;
   }
 
-  private hear(told: Told): void {
-    switch (told.method) {
+  private hear(notification: Notification): void {
+    switch (notification.method) {
       case "changes":
-        return this.folders.get(told.params.directory)?.take(told.params.changes);
+        return this.folders.get(notification.params.directory)?.take(notification.params.changes);
       case "transcript":
-        return this.transcripts.get(told.params.key)?.apply(told.params.change);
+        return this.transcripts.get(notification.params.key)?.apply(notification.params.change);
       case "log":
-        return this.options.logger[told.params.level](told.params.message);
+        return this.options.logger[notification.params.level](notification.params.message);
     }
   }
 
@@ -196,17 +196,18 @@ export class DaemonClient implements Disposable {
     this.transcripts.clear();
     this.next = new Awaited();
     this.setState({ kind: "connecting" });
-    this.tellLost(sentence("The connection to the background process was lost."));
+    this.reportLost(sentence("The connection to the background process was lost."));
   }
 
   private reachFailed(error: unknown): void {
     if (error instanceof Silence) {
       this.setState({ kind: "silent" });
-      return this.tellLost(sentence("The background process isn't responding."));
+      return this.reportLost(sentence("The background process isn't responding."));
     }
     const reason = notReached(error);
     const { failure } = reason;
-    if (this.current.kind !== "failed") this.options.logger.error("The daemon could not be reached.", error);
+    if (this.current.kind !== "failed")
+      this.options.logger.error("Couldn't reach the background process.", error);
     this.setState({ kind: "failed", failure });
     for (const folder of this.folders.values()) folder.lose({ kind: "failed", failure });
     const { next } = this;
@@ -214,7 +215,7 @@ export class DaemonClient implements Disposable {
     next.reject(reason);
   }
 
-  private tellLost(reason: Text): void {
+  private reportLost(reason: Text): void {
     for (const folder of this.folders.values()) folder.lose({ kind: "reconnecting", reason });
   }
 

@@ -31,7 +31,7 @@ class Pulse implements Disposable {
     /** True: it has not answered for ten seconds. False: it answers. */
     private readonly onAnswer: (isSilent: boolean) => void,
   ) {
-    this.rest();
+    this.stopTimer();
   }
 
   dispose(): void {
@@ -39,7 +39,7 @@ class Pulse implements Disposable {
     this.timer?.dispose();
   }
 
-  private rest(): void {
+  private stopTimer(): void {
     this.timer = this.clock.after(PING_EVERY_MS, () => void this.beat());
   }
 
@@ -54,6 +54,6 @@ class Pulse implements Disposable {
     if (this.isDisposed) return;
     this.timer.dispose();
     this.onAnswer(false);
-    this.rest();
+    this.stopTimer();
   }
 }

@@ -102,7 +102,7 @@ export class DaemonServer implements Disposable {
       removeEntry(this.files, this.entry);
     } catch (error) {
       // Windows pass over an entry where nobody answers.
-      this.options.logger.warn(`The daemon's entry could not be removed: ${messageOf(error)}`);
+      this.options.logger.warn(`Couldn't remove the background process's entry: ${messageOf(error)}`);
     }
     this.server.close();
     for (const window of [...this.strangers, ...this.admitted]) window.close();

@@ -1,11 +1,11 @@
 import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
-import { AskFirst, messageOf, Refusal, ToldError } from "../engine/errors.ts";
+import { AskFirst, messageOf, Refusal, UserFacingError } from "../engine/errors.ts";
 import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
 /** The window and the daemon are of versions that do not understand each other. */
-export class OtherProtocol extends ToldError {
+export class OtherProtocol extends UserFacingError {
   override readonly name = "OtherProtocol";
 
   constructor(readonly older: "window" | "daemon") {
@@ -42,20 +42,20 @@ export function describeError(error: unknown): Failure {
 
 /** Of what the daemon described; undefined: that is no error of ours. */
 export function errorFrom(data: unknown): Error | undefined {
-  const told = data as Failure | undefined;
-  switch (told?.name) {
+  const failure = data as Failure | undefined;
+  switch (failure?.name) {
     case "Refusal":
-      return told.agent === undefined
-        ? new Refusal(told.code, told.text)
-        : new AskFirst(told.agent, told.text);
+      return failure.agent === undefined
+        ? new Refusal(failure.code, failure.text)
+        : new AskFirst(failure.agent, failure.text);
     case "ServerFailure":
-      return new ServerFailure(told.call, told.reason, told.text, told.status);
+      return new ServerFailure(failure.call, failure.reason, failure.text, failure.status);
     case "ConnectionError":
-      return new ConnectionError(told.failure);
+      return new ConnectionError(failure.failure);
     case "OtherProtocol":
-      return new OtherProtocol(told.older);
+      return new OtherProtocol(failure.older);
     case "Error":
-      return new Error(told.message);
+      return new Error(failure.message);
     default:
       return undefined;
   }

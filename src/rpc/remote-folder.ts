@@ -76,14 +76,15 @@ export class RemoteFolder implements FolderClient {
       if (this.opening !== opening) return;
       // The next call tries again.
       this.opening = undefined;
-      if (!(error instanceof WireClosed)) this.tell({ kind: "failed", failure: notReached(error).failure });
+      if (!(error instanceof WireClosed))
+        this.setState({ kind: "failed", failure: notReached(error).failure });
     });
   }
 
   /** There is no connection, or none that answers. */
   lose(state: ConnectionState): void {
     this.opening = undefined;
-    this.tell(state);
+    this.setState(state);
   }
 
   /** What the daemon tells. */
@@ -92,14 +93,14 @@ export class RemoteFolder implements FolderClient {
     if (this.opening?.isOpen) this.changes.fire(changes);
   }
 
-  tell(state: ConnectionState): void {
+  setState(state: ConnectionState): void {
     this.changes.fire([{ type: "connection", state }]);
   }
 
   configure(settings: FolderSettings): void {
     this.settings = settings;
     const { directory } = this.folder;
-    if (this.opening?.isOpen) this.opening.link.tell("configure", { directory, settings });
+    if (this.opening?.isOpen) this.opening.link.notify("configure", { directory, settings });
   }
 
   async openTranscript(id: string): Promise<Transcript> {
@@ -123,7 +124,7 @@ export class RemoteFolder implements FolderClient {
     if (this.isDisposed) return;
     this.isDisposed = true;
     for (const transcript of [...this.transcripts.keys()]) transcript.dispose();
-    this.opening?.link.tell("close", { directory: this.folder.directory });
+    this.opening?.link.notify("close", { directory: this.folder.directory });
     this.opening = undefined;
     this.changes.dispose();
     this.onDispose();
@@ -149,12 +150,12 @@ export class RemoteFolder implements FolderClient {
     const { directory } = this.folder;
     try {
       const { key, messages } = await link.request("openTranscript", [{ directory, id }]);
-      if (!this.transcripts.has(transcript)) return link.tell("closeTranscript", { key });
+      if (!this.transcripts.has(transcript)) return link.notify("closeTranscript", { key });
       this.daemon.transcripts.set(key, transcript);
       transcript.apply({ type: "reset", messages });
     } catch (error) {
       if (error instanceof WireClosed) return;
-      this.daemon.logger.warn(`A conversation could not be read again: ${messageOf(error)}`);
+      this.daemon.logger.warn(`Couldn't read a conversation again: ${messageOf(error)}`);
     }
   }
 
@@ -163,7 +164,7 @@ export class RemoteFolder implements FolderClient {
     for (const [key, one] of this.daemon.transcripts)
       if (one === transcript) {
         this.daemon.transcripts.delete(key);
-        this.opening?.link.tell("closeTranscript", { key });
+        this.opening?.link.notify("closeTranscript", { key });
       }
   }
 
@@ -210,7 +211,7 @@ export class RemoteFolder implements FolderClient {
 
   /** The state of the connection tells why. */
   private joinFailed(error: unknown): void {
-    this.daemon.logger.debug(`The folder was not joined: ${messageOf(error)}`);
+    this.daemon.logger.debug(`Couldn't join the folder: ${messageOf(error)}`);
   }
 
   private listenerFailed(error: unknown): void {

@@ -131,7 +131,7 @@ export class ServedWindow {
           return this.closeTranscript(parse(method, transcriptKey, params).key);
       }
     } catch (error) {
-      this.options.logger.error(`A window's ${method} was not taken.`, error);
+      this.options.logger.error(`Couldn't handle ${method} from a window.`, error);
     }
   }
 
@@ -139,11 +139,11 @@ export class ServedWindow {
     const { token, version, logger } = this.options;
     if (this.admitted !== "nothing" || !isProof(proof, token, "window", nonce)) throw notGreeted();
     if (protocol < PROTOCOL_VERSION) throw new OtherProtocol("window");
-    logger.debug(`A window of version ${window.version} connects, process ${window.pid}.`);
+    logger.debug(`A window of version ${window.version} connected (process ${window.pid}).`);
     this.admitted = protocol > PROTOCOL_VERSION ? "hand-over" : "all";
     this.onAdmitted();
     if (this.admitted === "hand-over") throw new OtherProtocol("daemon");
-    this.log = this.options.host.onDidLog((line) => this.wire.tell("log", line));
+    this.log = this.options.host.onDidLog((line) => this.wire.notify("log", line));
     return {
       proof: proofOf(token, "daemon", nonce),
       protocol: PROTOCOL_VERSION,
@@ -174,7 +174,7 @@ export class ServedWindow {
     // The others are told now what waits to be told; this one finds it in the snapshot.
     hosted.service.flush();
     served.changes = afterAnswer(hosted.service.onDidChange, (changes) =>
-      this.wire.tell("changes", { directory, changes }),
+      this.wire.notify("changes", { directory, changes }),
     );
     return hosted.service.snapshot();
   }
@@ -201,7 +201,7 @@ export class ServedWindow {
     }
     const key = ++this.lastKey;
     const changes = afterAnswer(transcript.onDidChange, (change) =>
-      this.wire.tell("transcript", { key, change }),
+      this.wire.notify("transcript", { key, change }),
     );
     transcripts.set(key, {
       dispose: () => {

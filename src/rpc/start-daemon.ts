@@ -73,10 +73,10 @@ function listening(child: ChildProcess, clock: Clock): Promise<Text | undefined>
     child.once("exit", (code) =>
       settle(code === EXIT_ALREADY_SERVED ? undefined : sentence("it ended (exit code {0})", String(code))),
     );
-    let told = "";
+    let output = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
-      if (told.includes(`${LISTENING}\n`)) settle(undefined);
+      output += text;
+      if (output.includes(`${LISTENING}\n`)) settle(undefined);
     });
   });
 }

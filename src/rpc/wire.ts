@@ -95,15 +95,15 @@ export class Wire<Requests, Notifications> {
       // The other end is of the same protocol. An answer of undefined is null on its way.
       return (answer ?? undefined) as AnswerOf<Requests[M]>;
     } catch (error) {
-      const told = error instanceof ResponseError ? errorFrom(error.data) : undefined;
-      throw told ?? (this.isOpen ? error : new WireClosed());
+      const failure = error instanceof ResponseError ? errorFrom(error.data) : undefined;
+      throw failure ?? (this.isOpen ? error : new WireClosed());
     } finally {
       signal?.removeEventListener("abort", cancel);
       source.dispose();
     }
   }
 
-  tell<M extends keyof Notifications & string>(method: M, ...[params]: ParamsOf<Notifications[M]>): void {
+  notify<M extends keyof Notifications & string>(method: M, ...[params]: ParamsOf<Notifications[M]>): void {
     if (!this.isOpen) return;
     if (++this.unsent > MAX_UNSENT) return this.close();
     const sent = (): void => void this.unsent--;

@@ -3,7 +3,7 @@ import { unlessCancelled, type CancelSignal, type Disposable } from "../engine/e
 import type { Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
-import { batchesOf } from "./slabs.ts";
+import { batchesOf } from "./chunks.ts";
 import { TokenizerThread } from "./tokenizer-thread.ts";
 
 /** Milliseconds after which a thread that has nothing to do is ended: it holds about 100 MB. */

@@ -17,7 +17,7 @@ export const runCancel: ToolRun = async (sent, context) => {
   ].filter(Boolean);
   return {
     title: `Cancelled ${countTasks(cancelled.length)}`,
-    text: sentences.join("\n") || "None of these tasks is at work any more; there is nothing to cancel.",
+    text: sentences.join("\n") || "None of these tasks is running any more; there is nothing to cancel.",
   };
 };
 

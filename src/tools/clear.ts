@@ -14,7 +14,7 @@ export const runClear: ToolRun = async (sent, context) => {
   const cancelled = done.filter(({ id, status }) => wereActive.has(id) && status === "cancelled");
   const sentences = [
     done.length > 0 && `Cleared ${nameTasks(done, idOf)}.`,
-    cancelled.length > 0 && `Still at work, so cancelled first: ${nameTasks(cancelled, idOf)}.`,
+    cancelled.length > 0 && `Still running, so cancelled first: ${nameTasks(cancelled, idOf)}.`,
     nameFailed("cleared", outcome, idOf),
   ].filter(Boolean);
   return {

@@ -19,7 +19,7 @@ const TASK: ToolDeclaration = {
     "step or two.",
   input: {
     description: optionalText(
-      "What the task is about, in 3 to 8 words, for people; by default the prompt's first line.",
+      "What the task is about, in 3 to 8 words, for the user; by default the prompt's first line.",
     ),
     prompt: z
       .string()
@@ -44,8 +44,8 @@ const OUTPUT: ToolDeclaration = {
   name: "asyncagents_output",
   title: "Read Background Task",
   description:
-    "Reads a background task: its status and, once it has ended, its full result (or the error); while it is at work, " +
-    "its progress: what it is doing, tool calls, last sign of life. Returns at once; with `block` it first waits until " +
+    "Reads a background task: its status and, once it has ended, its full result (or the error); while it is running, " +
+    "its progress: what it is doing, tool calls, last update. Returns at once; with `block` it first waits until " +
     "the task has ended or `timeout` has run out, and answers in the same form. Use it to read a result again, or " +
     "with `block` when you cannot go on without the result. Do not call it again and again to see whether a task has ended.",
   input: {
@@ -65,13 +65,13 @@ const CANCEL: ToolDeclaration = {
   name: "asyncagents_cancel",
   title: "Cancel Background Tasks",
   description:
-    "Stops background tasks of this conversation that are at work: one (`task_id`) or all of a batch (`batch_id`). " +
+    "Stops background tasks of this conversation that are still running: one (`task_id`) or all of a batch (`batch_id`). " +
     "Their models and tools stop at once; what they have changed stays. The answer names what was cancelled. Use it " +
     "when their work is no longer wanted or goes wrong. A cancelled task cannot be resumed: launch a new one instead.",
   input: {
     task_id: optionalText("The ID of the task to cancel. Not together with batch_id."),
     batch_id: optionalText(
-      "The ID of the batch of which to cancel all that is at work. Not together with task_id.",
+      "The ID of the batch of which to cancel all tasks that are still running. Not together with task_id.",
     ),
   },
 };
@@ -83,11 +83,13 @@ const LIST: ToolDeclaration = {
     "Lists the background tasks of this conversation, oldest first: how many there are of each status, then a table " +
     "with ID, status, agent, batch, time taken and description. `(resumed)` after an ID marks a task that got a " +
     "follow-up, `(forked)` one that began with a copy of a conversation. Use it to find an ID or to see what is still " +
-    "at work; it holds no results: asyncagents_output does. Do not call it again and again to wait for an end.",
+    "running; it holds no results: asyncagents_output does. Do not call it again and again to wait for an end.",
   input: {
     status: z
       .optional(z.enum(TASK_STATUSES))
-      .check(z.describe("Only tasks of this status; `resumed` are those that work on a follow-up now.")),
+      .check(
+        z.describe("Only tasks of this status; `resumed` are those that are working on a follow-up now."),
+      ),
     batch_id: optionalText("Only tasks of the batch with this ID."),
   },
 };
@@ -97,7 +99,7 @@ const CLEAR: ToolDeclaration = {
   title: "Clear Background Tasks",
   description:
     "Takes background tasks off this conversation's list: one (`task_id`), all of a batch (`batch_id`), or all there " +
-    "are (neither). Tasks that are still at work are cancelled first. The answer names what was cleared. Use it when " +
+    "are (neither). Tasks that are still running are cancelled first. The answer names what was cleared. Use it when " +
     "you need neither the tasks nor their results any more: a cleared task can no longer be read, resumed or listed.",
   input: {
     task_id: optionalText("The ID of the task to clear. Not together with batch_id."),

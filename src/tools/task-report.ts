@@ -41,7 +41,7 @@ function toolUse({ tool, title = "", status }: ToolUse): string {
 function waitingText(task: Task, id: string, context: ToolContext): string {
   const [request] = context.known.pendingRequests(task.id);
   if (request)
-    return `It waits for a person to answer in VS Code: ${requestText(request)} Only they can: tell them, and do not poll.`;
+    return `It is waiting for the user to answer in VS Code: ${requestText(request)} Only the user can: tell them, and do not poll.`;
   const advice = adviceMeanwhile(task, id, context);
   const retry = task.progress?.retry;
   return retry

@@ -9,9 +9,9 @@ const PHASES: Readonly<Record<Phase, string>> = {
   streaming: "writing its answer",
   tool: "using a tool",
   retrying: "waiting to ask its model again",
-  "needs-permission": "waiting for a person's permission",
-  "needs-answer": "waiting for a person's answer",
-  stalled: "no sign of life lately",
+  "needs-permission": "waiting for the user's permission",
+  "needs-answer": "waiting for the user's answer",
+  stalled: "no update for a while",
 };
 
 /** The status, and of a task at work what it is doing. */
@@ -29,6 +29,6 @@ export function timeTaken(task: Task, now: number): string {
 export function adviceMeanwhile(task: Task, id: string, { caller }: ToolContext): string {
   // Only a session of OpenCode is woken, and only by tasks that an agent launched.
   return caller.by === "agent" && task.launchedBy === "agent"
-    ? "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll."
+    ? "You will be notified in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll."
     : `Go on with work that does not need its result; when you need it, call asyncagents_output(task_id="${id}", block=true). Do not poll.`;
 }

@@ -39,7 +39,7 @@ async function launch(
     permitted: caller.permitted,
     fork: forks ? { sourceSessionID: caller.sessionID } : undefined,
   });
-  return handedOver("Launched", task, context);
+  return startedText("Launched", task, context);
 }
 
 async function resume(reference: string, prompt: string, context: ToolContext): Promise<ToolResult> {
@@ -47,10 +47,10 @@ async function resume(reference: string, prompt: string, context: ToolContext): 
   const { by, sessionID, messageID, permitted } = context.caller;
   const call = { sessionID, messageID, permitted, callID: callKey(context.caller) };
   const task = await context.commands.resume(id, prompt, by === "agent" ? call : undefined);
-  return handedOver("Resumed", task, context);
+  return startedText("Resumed", task, context);
 }
 
-function handedOver(what: "Launched" | "Resumed", task: Task, context: ToolContext): ToolResult {
+function startedText(what: "Launched" | "Resumed", task: Task, context: ToolContext): ToolResult {
   const id = shortIDs(context, [task])(task);
   const title = `${what} task ${id}: ${oneLine(task.description, DESCRIPTION_LENGTH)}`;
   const next = isActive(task)

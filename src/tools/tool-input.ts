@@ -18,14 +18,15 @@ export class ToolInput {
   text(name: string): string | undefined {
     const value = this.given.get(name);
     if (value === undefined || typeof value === "string") return value;
-    throw unfit(name, "text");
+    throw invalid(name, "text");
   }
 
   /** The ID of a task or a batch; one that is all digits may come as a number. */
   id(name: string): string | undefined {
     const value = this.given.get(name);
     if (value === undefined) return undefined;
-    if (typeof value !== "string" && typeof value !== "number") throw unfit(name, "one ID, written as text");
+    if (typeof value !== "string" && typeof value !== "number")
+      throw invalid(name, "one ID, written as text");
     return String(value).replace(/\s+/g, " ").trim().replace(BADGES, "");
   }
 
@@ -35,7 +36,7 @@ export class ToolInput {
     const word = typeof value === "string" ? value.trim().toLowerCase() : value;
     if (word === true || word === "true") return true;
     if (word === false || word === "false") return false;
-    throw unfit(name, "true or false");
+    throw invalid(name, "true or false");
   }
 
   /** @param expected completes "must be …" */
@@ -43,7 +44,7 @@ export class ToolInput {
     const value = this.given.get(name);
     if (value === undefined) return undefined;
     const number = typeof value === "string" ? Number(value) : value;
-    if (typeof number !== "number" || Number.isNaN(number)) throw unfit(name, expected);
+    if (typeof number !== "number" || Number.isNaN(number)) throw invalid(name, expected);
     return number;
   }
 
@@ -53,7 +54,7 @@ export class ToolInput {
     if (value === undefined) return undefined;
     const wanted = typeof value === "string" ? value.trim().toLowerCase() : value;
     const word = words.find((each) => each === wanted);
-    if (word === undefined) throw unfit(name, `one of ${words.join(", ")}, or left out`);
+    if (word === undefined) throw invalid(name, `one of ${words.join(", ")}, or left out`);
     return word;
   }
 
@@ -67,7 +68,7 @@ export function missing(name: string, remedy: string): Refusal {
   return new Refusal("invalid-argument", `The parameter "${name}" is missing; ${remedy}.`);
 }
 
-function unfit(name: string, expected: string): Refusal {
+function invalid(name: string, expected: string): Refusal {
   return new Refusal("invalid-argument", `The parameter "${name}" must be ${expected}.`);
 }
 

@@ -35,7 +35,7 @@ export interface ToolContext {
 export type TargetContext = Pick<ToolContext, "caller" | "known">;
 
 export interface ToolResult {
-  /** A few words for people: what the call did. */
+  /** A few words for users: what the call did. */
   readonly title: string;
   /** Plain text for the model. */
   readonly text: string;
@@ -55,7 +55,7 @@ export type ToolName = (typeof TOOL_NAMES)[number];
 /** What is told of a tool to those who may call it. */
 export interface ToolDeclaration {
   readonly name: ToolName;
-  /** A few words for people. */
+  /** A few words for users. */
   readonly title: string;
   /** For models: when to use it, what comes back, what not to do. */
   readonly description: string;

@@ -10,7 +10,7 @@ import { withoutLinks } from "./plain-text.ts";
 import type { Settings } from "./settings.ts";
 import { translate } from "./translate.ts";
 
-/** The view that shows progress, where the person sees it. */
+/** The view that shows progress, where the user sees it. */
 export interface WatchedView {
   readonly id: string;
   readonly visible: boolean;
@@ -30,7 +30,7 @@ export interface ConnectorOptions {
   readonly logger: Logger;
 }
 
-/** The connection of a folder to its server as the person has it: what they see of it, and what they are asked. */
+/** The connection of a folder to its server as the user has it: what they see of it, and what they are asked. */
 export class Connector implements vscode.Disposable {
   private readonly changes: Emitter<void>;
   readonly onDidChange: Event<void>;
@@ -59,7 +59,7 @@ export class Connector implements vscode.Disposable {
       if (settings.server().url === undefined && !(await daemon.isStarted())) return;
       await (await mirror.open()).join();
     } catch (error) {
-      this.options.logger.warn(`No running server was joined: ${messageOf(error)}`);
+      this.options.logger.warn(`Couldn't join a running server: ${messageOf(error)}`);
     }
   }
 
@@ -70,7 +70,7 @@ export class Connector implements vscode.Disposable {
     if (this.state.kind !== "connected") await this.connectVisibly();
   }
 
-  /** Connects because the person said so, and asks for the password where that is what is missing. */
+  /** Connects because the user said so, and asks for the password where that is what is missing. */
   async connectAsking(): Promise<ConnectionState> {
     try {
       await this.ensureConnected();
@@ -82,7 +82,7 @@ export class Connector implements vscode.Disposable {
     return this.state;
   }
 
-  /** The settings name another server: leaves the present one, and joins that if the person looks on. */
+  /** The settings name another server: leaves the present one, and joins that if the user looks on. */
   async reconnect(isWatched: boolean): Promise<void> {
     if (this.state.kind === "disconnected") return;
     await this.options.mirror.calls.disconnect();

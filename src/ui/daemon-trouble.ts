@@ -6,7 +6,7 @@ import { showError } from "./human-error.ts";
 
 type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
 
-/** Tells the person that the daemon does not answer, and offers to restart it. */
+/** Tells the user that the daemon does not answer, and offers to restart it. */
 export class DaemonTrouble implements Disposable {
   private daemon: Daemon | undefined;
   private isOffered = false;

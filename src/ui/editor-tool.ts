@@ -13,7 +13,7 @@ import type { Folders } from "./folders/folders.ts";
 import { modelMessage } from "./human-error.ts";
 import { visible } from "./plain-text.ts";
 
-/** Characters of a prompt that a person is shown before they agree to it. */
+/** Characters of a prompt that a user is shown before they agree to it. */
 const PROMPT_EXCERPT = 1_000;
 const LINE = 120;
 /** How many of the tasks to be cancelled or cleared are named. */
@@ -42,7 +42,7 @@ interface Question {
 
 /**
  * One tool as an agent of the editor calls it. Such an agent has no session in OpenCode: it works on the active one,
- * and what it launches is announced as if the person had launched it.
+ * and what it launches is announced as if the user had launched it.
  */
 export class EditorTool implements vscode.LanguageModelTool<object> {
   /**
@@ -160,8 +160,8 @@ function affectedTasks(name: ToolName, sent: unknown, known: KnownTasks, session
 
 /** Whether the user was told that this task goes, and that it is at work if it is. */
 function covers({ sessionID, tasks }: Question, task: Task): boolean {
-  const told = tasks.find(({ id }) => id === task.id);
-  return sessionID === undefined || (told !== undefined && (isActive(told) || !isActive(task)));
+  const listed = tasks.find(({ id }) => id === task.id);
+  return sessionID === undefined || (listed !== undefined && (isActive(listed) || !isActive(task)));
 }
 
 function progressMessage(name: ToolName): string {
@@ -179,7 +179,7 @@ function progressMessage(name: ToolName): string {
   }
 }
 
-/** What a person has to agree to: work that is begun, and tasks that are stopped or go. */
+/** What a user has to agree to: work that is begun, and tasks that are stopped or go. */
 function confirmation(
   name: ChangingTool,
   sent: unknown,

@@ -1,5 +1,5 @@
 import type * as vscode from "vscode";
-import { isAtWork } from "../engine/subagent.ts";
+import { isRunning } from "../engine/subagent.ts";
 import type { ContextKeys, FirstStep } from "./context-keys.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folders } from "./folders/folders.ts";
@@ -9,7 +9,7 @@ const DONE = "asyncagents.firstSteps";
 /** In the order of the walkthrough. */
 export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const satisfies FirstStep[];
 
-/** Notes which steps of the walkthrough the person has done, on this machine and for good. */
+/** Notes which steps of the walkthrough the user has done, on this machine and for good. */
 export class FirstSteps implements vscode.Disposable {
   private readonly done: Set<FirstStep>;
   private readonly subscriptions: readonly { dispose(): void }[];
@@ -19,7 +19,7 @@ export class FirstSteps implements vscode.Disposable {
     private readonly keys: Pick<ContextKeys, "set">,
     known: Pick<Tasks, "onDidChange">,
     folders: Pick<Folders, "follow">,
-    /** Whether the person can see the output of the task of this ID. */
+    /** Whether the user can see the output of the task of this ID. */
     isShown: (taskID: string) => boolean,
   ) {
     const kept = state.get<readonly string[]>(DONE, []);
@@ -35,7 +35,7 @@ export class FirstSteps implements vscode.Disposable {
         if (!after) return;
         if (after.launchedBy === "agent") this.finish("agentTools");
         else if (after.status === "completed") this.finish("launch");
-        if (after.resumeCount > 0 && !isAtWork(after) && isShown(after.id)) this.finish("resume");
+        if (after.resumeCount > 0 && !isRunning(after) && isShown(after.id)) this.finish("resume");
       }),
     ];
   }

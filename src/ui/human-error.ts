@@ -7,7 +7,7 @@ import { withoutLinks } from "./plain-text.ts";
 import { translate } from "./translate.ts";
 
 /**
- * The sentence a person reads of an error, its remedy included. What they cannot act on is left to the log. An error can
+ * The sentence a user reads of an error, its remedy included. What they cannot act on is left to the log. An error can
  * quote what agents wrote.
  */
 export function humanMessage(error: unknown): string {
@@ -30,7 +30,7 @@ export function explanation(error: unknown): Text {
   return sentence("Unexpected error. See the log for details.");
 }
 
-/** Shows an error to the person; what was refused as a warning, any other with what helps one click away. */
+/** Shows an error to the user; what was refused as a warning, any other with what helps one click away. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
   // Whoever cancelled knows.
   if (error instanceof Refusal && error.code === "cancelled-by-caller") return;

@@ -2,7 +2,7 @@ import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { ModelRef } from "../engine/task.ts";
 import type { Subject } from "./editor/subject.ts";
 
-/** What is to become of a prompt, as the person has chosen so far. */
+/** What is to become of a prompt, as the user has chosen so far. */
 export interface LaunchPlan {
   /** Each of them gets the prompt; none: still to be chosen. */
   readonly agents: readonly string[];
@@ -25,7 +25,7 @@ export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | 
   return leavesOutSubject ? undefined : subject;
 }
 
-/** A fork as the person has it before them. */
+/** A fork as the user has it before them. */
 export interface ForkDraft {
   /** What is forked, in a few words. */
   readonly title: string;

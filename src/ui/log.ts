@@ -2,7 +2,7 @@ import type * as vscode from "vscode";
 import { messageOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 
-/** Writes to the editor's log channel, which adds the time and honours the person's log level. */
+/** Writes to the editor's log channel, which adds the time and honours the user's log level. */
 export function channelLogger(channel: vscode.LogOutputChannel): Logger {
   return {
     debug: (message) => channel.debug(message),

@@ -11,7 +11,7 @@ const HIDDEN = /(?!\r\n)[^\P{Cc}\n\t]|\p{Cf}/gu;
 /** Those that join letters or pictures, or keep them apart, which some languages need. */
 const JOINERS = new Set(["\u200c", "\u200d"]);
 
-/** For what a person decides by: hidden characters are shown as their codes, as in `\u{202e}`. */
+/** For what a user decides by: hidden characters are shown as their codes, as in `\u{202e}`. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
 }

@@ -26,14 +26,14 @@ interface ListQuestion<T extends vscode.QuickPickItem, B> extends Heading {
   readonly titleFor?: ((count: number) => string) | undefined;
 }
 
-/** Lets the person pick one of several. */
+/** Lets the user pick one of several. */
 export function pickOne<T extends vscode.QuickPickItem, B = never>(
   question: ListQuestion<T, B>,
 ): Promise<Answer<T | B>> {
   return pick(question, false, ([item]) => item);
 }
 
-/** Lets the person pick at least one of several. */
+/** Lets the user pick at least one of several. */
 export function pickSome<T extends vscode.QuickPickItem, B = never>(
   question: ListQuestion<T, B>,
 ): Promise<Answer<readonly T[] | B>> {
@@ -163,7 +163,7 @@ interface TextQuestion<B> extends Heading {
   readonly over?: AbortSignal;
 }
 
-/** Lets the person write. */
+/** Lets the user write. */
 export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<string | B>> {
   const { text, isReplaced, problem, validate, keep, buttons = [], over } = question;
   const input = vscode.window.createInputBox();
@@ -192,7 +192,7 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
 }
 
 /**
- * Shows an input until `listen` finishes it with a result or fails it with an error, the person leaves, or `over` says
+ * Shows an input until `listen` finishes it with a result or fails it with an error, the user leaves, or `over` says
  * that it has no more use. Undefined: it has no result.
  */
 export function showInput<R>(

@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
-import type { Budget } from "../engine/ceiling.ts";
+import type { Budget } from "../engine/limit.ts";
 import type { EngineSettings } from "../engine/engine.ts";
 import { parseModel } from "../engine/model-ref.ts";
 
 const SECTION = "asyncagents";
 
-/** When VS Code itself tells of a task that a person launched. */
+/** When VS Code itself tells of a task that a user launched. */
 export type NotifyUser = "always" | "failures" | "never";
 
 /** The settings as the parts want them: milliseconds, and undefined for what is left empty. Read at each call. */
@@ -29,7 +29,7 @@ export class Settings {
       },
       notifyParent: this.value("notifyParent", true),
       collisions: collisions(this.value<string>("collisions", "block")),
-      // A ceiling that makes no sense is refused where a task is launched, too.
+      // A limit that makes no sense is refused where a task is launched, too.
       budget: this.value<Budget>("budget", {}),
     };
   }
@@ -83,7 +83,7 @@ export class Settings {
     return textIn(vscode.workspace.getConfiguration(SECTION, this.folder).inspect(name)?.globalValue);
   }
 
-  /** The editor does not hold people to a setting's type or limits when they write JSON. */
+  /** The editor does not hold users to a setting's type or limits when they write JSON. */
   private number(name: string, fallback: number, minimum: number): number {
     const value = this.value<unknown>(name, undefined);
     return typeof value === "number" && Number.isFinite(value) ? Math.max(value, minimum) : fallback;

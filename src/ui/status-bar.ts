@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
 import type { TakenSince } from "../engine/taken-since.ts";
-import { isAtWork, type Child, type Subagent } from "../engine/subagent.ts";
+import { isRunning, type Child, type Subagent } from "../engine/subagent.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
@@ -10,7 +10,7 @@ import type { describe as Describe } from "./status-bar-text.ts";
 /** Many things can change within one moment; the item shows them together, in milliseconds. */
 const GATHER_MS = 100;
 
-/** Tells in the status bar how many agents work and what waits for the person, and is not there while neither is so. */
+/** Tells in the status bar how many agents work and what waits for the user, and is not there while neither is so. */
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     "asyncagents.status",
@@ -40,7 +40,7 @@ export class StatusBar implements vscode.Disposable {
       this.item,
       known.onDidChange(updateSoon),
       known.onDidChangeSubagent(({ id, after }) => {
-        if (after && isAtWork(after)) this.subagents.set(id, after);
+        if (after && isRunning(after)) this.subagents.set(id, after);
         else if (!this.subagents.delete(id)) return;
         updateSoon();
       }),
@@ -56,11 +56,11 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private active(): readonly Child[] {
-    return [...this.known.active(), ...this.subagents.values()].filter((child) => this.isTold(child));
+    return [...this.known.active(), ...this.subagents.values()].filter((child) => this.isShown(child));
   }
 
   /** Of a server that was stopped, or left, nothing is told. */
-  private isTold({ id }: Child): boolean {
+  private isShown({ id }: Child): boolean {
     return !isIn(this.folders.of(id), "disconnected");
   }
 
@@ -97,7 +97,7 @@ export class StatusBar implements vscode.Disposable {
     const { today } = this;
     const active = this.active();
     if (active.length === 0) return this.hide();
-    const requests = this.known.openRequests().filter(({ child }) => this.isTold(child));
+    const requests = this.known.openRequests().filter(({ child }) => this.isShown(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
     const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));

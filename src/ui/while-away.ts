@@ -21,7 +21,7 @@ export interface Seen {
 export interface News {
   readonly completed: number;
   readonly failed: number;
-  /** Requests that came and still wait for the person. */
+  /** Requests that came and still wait for the user. */
   readonly waiting: number;
 }
 
@@ -38,8 +38,8 @@ export interface WhileAwayOptions {
   /** Kept beyond the window. */
   readonly state: { seen: Seen | undefined };
   readonly clock: Clock;
-  /** Tells the person; returns false where they do not want to be told. */
-  readonly tell: (news: News) => boolean;
+  /** Tells the user; returns false where they do not want to be told. */
+  readonly show: (news: News) => boolean;
 }
 
 /** Tells once, when a folder is opened again, what happened meanwhile; then notes what the window sees. */
@@ -73,14 +73,14 @@ export class WhileAway implements Disposable {
 
   /** Once, when everything was read for the first time. */
   private look(): void {
-    const { known, state, tell } = this.options;
+    const { known, state, show } = this.options;
     if (this.isOver || known.connection.kind !== "connected") return;
     this.isOver = true;
     const { seen } = state;
     if (seen) {
       const requests = newRequests(seen, known.openRequests());
       const news = newsSince(seen, known.allTasks(), requests);
-      if (hasNews(news) && tell(news)) for (const { request } of requests) this.summarised.add(request.id);
+      if (hasNews(news) && show(news)) for (const { request } of requests) this.summarised.add(request.id);
     }
     this.keep();
   }

@@ -90,14 +90,14 @@ export class Header {
       ...(task.agent === undefined ? [] : [fact(l10n.t("Agent"), h("bdi", {}, task.agent))]),
       ...(task.model === undefined ? [] : [fact(l10n.t("Model"), h("bdi", {}, task.model))]),
       fact(l10n.t("Duration"), this.duration),
-      ...(task.ceiling
+      ...(task.nearLimit
         ? [
             h(
               "li",
-              { class: "near-ceiling" },
-              task.ceiling.scope === "task"
-                ? l10n.t("{0}% of its limit", format.number(task.ceiling.percent))
-                : l10n.t("{0}% of its batch's limit", format.number(task.ceiling.percent)),
+              { class: "near-limit" },
+              task.nearLimit.scope === "task"
+                ? l10n.t("{0}% of its limit", format.number(task.nearLimit.percent))
+                : l10n.t("{0}% of its batch's limit", format.number(task.nearLimit.percent)),
             ),
           ]
         : []),
@@ -112,7 +112,7 @@ export class Header {
     this.tick();
   }
 
-  /** One that waits for a person does not run on. */
+  /** One that waits for a user does not run on. */
   private status({ status, activity }: TaskView): HTMLElement {
     const { l10n } = this.context;
     const phase = activity?.phase;

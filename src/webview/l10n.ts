@@ -1,6 +1,6 @@
 import type { ActivityView, TaskView } from "../protocol/output.ts";
 
-/** What people read, in the editor's language. */
+/** What users read, in the editor's language. */
 export class L10n {
   /** @param translations by their English text */
   constructor(private readonly translations: Readonly<Record<string, string>>) {}

@@ -75,7 +75,7 @@ export class MarkdownRenderer {
     this.engine = engine;
   }
 
-  /** `breaks`: line ends count, as in what people type. */
+  /** `breaks`: line ends count, as in what users type. */
   toHtml(markdown: string, { breaks = false }: { breaks?: boolean } = {}): string {
     this.engine.set({ breaks });
     return this.engine.render(markdown);

@@ -18,7 +18,7 @@ import { VirtualList } from "./virtual-list.ts";
 
 const COPIED_MS = 1_500;
 /** Phases in which the task waits for somebody: told to those who do not see the page. */
-const TOLD_PHASES: ReadonlySet<string> = new Set([
+const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "needs-permission",
   "needs-answer",
   "retrying",
@@ -53,7 +53,7 @@ export class Page {
     requests: ({ requests }) => {
       for (const request of this.requests.show(requests)) {
         const title = requestTitle(request, this.context);
-        this.tell(
+        this.announce(
           request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker),
         );
       }
@@ -148,7 +148,7 @@ export class Page {
     this.header.show(task);
     this.footer.show(task);
     this.showPlaceholder();
-    this.announce(task);
+    this.announceTask(task);
   }
 
   private showGone(): void {
@@ -158,7 +158,7 @@ export class Page {
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
-    this.tell(this.context.l10n.t("This task no longer exists."));
+    this.announce(this.context.l10n.t("This task no longer exists."));
   }
 
   private showConnection(connection: ConnectionView): void {
@@ -166,7 +166,7 @@ export class Page {
     this.banner.showConnection(connection);
     this.showPlaceholder();
     if (connection === "disconnected")
-      this.tell(this.context.l10n.t("Not connected to OpenCode. The conversation may be out of date."));
+      this.announce(this.context.l10n.t("Not connected to OpenCode. The conversation may be out of date."));
   }
 
   private didLoad(): void {
@@ -278,11 +278,11 @@ export class Page {
     if (row || !this.conversation.hasEarlier) this.pendingReading = undefined;
   }
 
-  private announce(task: TaskView): void {
+  private announceTask(task: TaskView): void {
     const { l10n } = this.context;
     const { activity, status } = task;
-    this.tell(
-      activity && TOLD_PHASES.has(activity.phase)
+    this.announce(
+      activity && ANNOUNCED_PHASES.has(activity.phase)
         ? phaseWord(l10n, activity.phase)
         : statusWord(l10n, status),
     );
@@ -292,10 +292,10 @@ export class Page {
     this.toast.show(text);
     // Said again, it is news again.
     this.announced = "";
-    this.tell(text);
+    this.announce(text);
   }
 
-  private tell(text: string): void {
+  private announce(text: string): void {
     if (text === this.announced) return;
     this.announced = text;
     this.announcer.textContent = text;

@@ -6,7 +6,7 @@ import { icon } from "./icons.ts";
 import type { ReplyDraft } from "./page-state.ts";
 import { QuestionForm } from "./question-form.ts";
 
-/** One thing that an agent waits for, with the ways to answer it. Nothing is chosen before the person chooses it. */
+/** One thing that an agent waits for, with the ways to answer it. Nothing is chosen before the user chooses it. */
 export class RequestCard {
   readonly element: HTMLElement;
   private readonly problem = h("p", { class: "request-problem", role: "alert" });

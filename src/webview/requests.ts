@@ -7,7 +7,7 @@ import { RequestCard } from "./request-card.ts";
 /** For so many milliseconds after cards came or went, a click may be meant for what was there before. */
 const SETTLING_MS = 500;
 
-/** What waits for the person, above all else that the panel offers. A card stays the same element until its request is gone. */
+/** What waits for the user, above all else that the panel offers. A card stays the same element until its request is gone. */
 export class Requests {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "column" });

@@ -151,7 +151,7 @@ describe("an agent tool of the editor", () => {
     return { title: messages.title, message: messages.message };
   };
 
-  it("launches as the person would have, in a session that is made if there is none", async () => {
+  it("launches as the user would have, in a session that is made if there is none", async () => {
     const result = await invoke("asyncagents_task", { prompt: "Look into it.", description: "Look" });
     assert.match(textOf(result), /Launched task \w{6,}: Look/);
     const [task] = engine.list(session.id ?? "");

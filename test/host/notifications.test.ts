@@ -5,7 +5,7 @@ import type { TaskChange } from "../../src/engine/registry.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { INTERRUPTED } from "../../src/engine/turns.ts";
 import { Notifications } from "../../src/ui/notifications.ts";
-import type { TellContext } from "../../src/ui/tell-task.ts";
+import type { NotificationContext } from "../../src/ui/task-notifications.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/wait.ts";
 
@@ -18,7 +18,7 @@ describe("what tells of ends", () => {
   let told: string[];
   let clock: ManualClock;
   let changes: Emitter<TaskChange>;
-  let notifyUser: ReturnType<TellContext["notifyUser"]>;
+  let notifyUser: ReturnType<NotificationContext["notifyUser"]>;
   let notifications: Notifications;
 
   beforeEach(() => {

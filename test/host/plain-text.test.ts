@@ -13,7 +13,7 @@ import { openInTerminal } from "../../src/ui/commands/row-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
-import { type TellContext, tellEnd } from "../../src/ui/tell-task.ts";
+import { type NotificationContext, showEnd } from "../../src/ui/task-notifications.ts";
 import { batchLabel, childItem, folderItem } from "../../src/ui/tree/items.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -38,7 +38,7 @@ describe("what others wrote, where it is a title", () => {
   const around = {
     now: 0,
     isParent: false,
-    below: { waiting: 0, atWork: 0 },
+    descendants: { waiting: 0, running: 0 },
     isInBatch: false,
   };
 
@@ -114,8 +114,8 @@ describe("what others wrote, where it is a title", () => {
     const state = { kind: "connected", version: `1.0 ${LINK}\u202e` };
     const connector = { state, connectAsking: async () => undefined };
     try {
-      await tellEnd(
-        { notifyUser: () => "always", isShown: () => false } as unknown as TellContext,
+      await showEnd(
+        { notifyUser: () => "always", isShown: () => false } as unknown as NotificationContext,
         { ...task, description: `${LINK}\u202e`, status: "completed" },
         [],
       );

@@ -30,7 +30,7 @@ function permission(
 const folder = (): string => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? assert.fail("no folder");
 
 describe("a request in words", () => {
-  /** What OpenCode sends for each kind, and what a person reads of it. */
+  /** What OpenCode sends for each kind, and what a user reads of it. */
   const kinds: readonly (readonly [() => PermissionRequest, string])[] = [
     [
       () => permission("bash", { command: "git push && ls" }, ["git push", "ls"]),

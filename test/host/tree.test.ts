@@ -6,7 +6,7 @@ import type { TaskRecordDraft } from "../../src/engine/task.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
 import { batchLabel } from "../../src/ui/tree/items.ts";
-import { atWork } from "../../src/ui/tree/family.ts";
+import { runningIn } from "../../src/ui/tree/family.ts";
 import { ListOptions, NO_FILTER } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, type Node } from "../../src/ui/tree/nodes.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
@@ -171,7 +171,7 @@ describe("the tree", () => {
     assert.match(menu(batch), /^batch active answered$/);
   });
 
-  it("puts first what needs a person, then what works, then the newest; other orders are kept for the folder", async () => {
+  it("puts first what needs a user, then what works, then the newest; other orders are kept for the folder", async () => {
     const asking = await add("asks");
     await add("b ended", ended);
     await add("works");
@@ -236,7 +236,7 @@ describe("the tree", () => {
     assert.deepEqual(below, ["Outer"]);
   });
 
-  it("a row that may be closed tells that something below it needs a person", async () => {
+  it("a row that may be closed tells that something below it needs a user", async () => {
     const outer = await add("Outer", ended);
     const subagent = await addSubagent("Search", outer);
     assert.doesNotMatch(words(outer), /below/);
@@ -284,14 +284,14 @@ describe("the tree", () => {
     await server.prompt(subagent, { messageID: "msg_sub", agent: "general", parts: [{ text: "Go." }] });
     server.begin(subagent);
     assert.deepEqual(
-      atWork(engine)
+      runningIn(engine)
         .map(({ id }) => id)
         .sort(),
       [task, subagent].sort(),
     );
   });
 
-  it("a row whose first child works is opened once, and stays as a person left it", async () => {
+  it("a row whose first child works is opened once, and stays as a user left it", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const [open, closed] = [await add("Opened"), await add("Closed")];
@@ -332,7 +332,7 @@ describe("the tree", () => {
     assert.deepEqual(told, ["Above"]);
   });
 
-  it("a row that a filter hid comes back as the person left it", async () => {
+  it("a row that a filter hid comes back as the user left it", async () => {
     await add("Review the a", { batchID: "b" });
     await add("Review the b", { batchID: "b" });
     const state = (): vscode.TreeItemCollapsibleState | undefined => {

@@ -149,7 +149,7 @@ describe("adopting what others launched", () => {
     await rest(parent, id);
   });
 
-  it("one at rest is what its conversation says, and tells nobody", async () => {
+  it("one idle is what its conversation says, and tells nobody", async () => {
     const failing = { status: 401, body: { error: { message: "key refused" } } };
     for (const [steps, status] of [
       [[bash("echo one"), { text: "found it" }], "completed"],
@@ -176,7 +176,7 @@ describe("adopting what others launched", () => {
     );
   const isToolStep = (finish: string | undefined): boolean => finish === "tool-calls";
 
-  it("one at rest is adopted as it is resumed, in one step", async () => {
+  it("one idle is adopted as it is resumed, in one step", async () => {
     const id = await createBelow();
     await ask(id, "general", { text: "first" });
     await until("its answer", () => answered(id));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Budget } from "../../src/engine/ceiling.ts";
+import type { Budget } from "../../src/engine/limit.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, ended, notices, type EngineWindow } from "../support/engine.ts";
@@ -12,7 +12,7 @@ import { until } from "../support/wait.ts";
 const USAGE = { prompt_tokens: 399_000, completion_tokens: 1_000, total_tokens: 400_000 };
 const STEP: ScriptStep = { usage: USAGE, tools: [{ name: "glob", args: { pattern: "*.none" } }] };
 
-describe("ceilings on a real server", () => {
+describe("limits on a real server", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let parent: string;
@@ -63,7 +63,7 @@ describe("ceilings on a real server", () => {
     );
     // The cost of a step is told when it ends, while the turn goes on.
     await until("the warning", () => warnings.length === 1);
-    assert.equal(warnings[0]?.ceiling?.used.toFixed(2), "0.80");
+    assert.equal(warnings[0]?.nearLimit?.used.toFixed(2), "0.80");
     assert.equal(window.engine.get(id)?.status, "running");
     const more = await window.engine.launch(input([STEP, STEP, STEP, { text: "never", gate: "over" }]));
     const { status, error } = await ended(window, more.id);

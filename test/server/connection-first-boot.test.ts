@@ -150,7 +150,7 @@ describe("Connection to a server that prepares its plugins", function () {
     }
   });
 
-  it("is left at once when the person cancels", async () => {
+  it("is left at once when the user cancels", async () => {
     const window = openDesk().connection();
     const abort = new AbortController();
     const connecting = window.connect(abort.signal);

@@ -47,7 +47,7 @@ describe("how long a daemon lives that nothing is at work in", function () {
         request.startsWith("GET /session/status") ? { redirect: "http://127.0.0.1:1" } : "pass",
       );
       window.close();
-      const failed = (): number => desk.log().match(/is at work could not be read/g)?.length ?? 0;
+      const failed = (): number => desk.log().match(/Couldn't read whether tasks are running/g)?.length ?? 0;
       await until("looks that fail", () => failed() >= 3, 30_000);
       assert.ok(isAlive(daemon));
 

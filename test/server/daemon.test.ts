@@ -143,7 +143,7 @@ describe("the daemon", function () {
     const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
     assert.ok(server);
     window.close();
-    await until("a look at whether something works", () => /is open/.test(desk.log()));
+    await until("a look at whether something works", () => /Opened /.test(desk.log()));
     model.release("done");
     await until("the end of the daemon", () => !isAlive(daemon), 20_000);
     await until("the end of the server", () => !isAlive(server.pid), 10_000);
@@ -205,7 +205,7 @@ describe("the daemon", function () {
     window.close();
     await until("the end of the daemon", () => !isAlive(daemon), 20_000);
     await until("the end of the server", () => !isAlive(server?.pid ?? 0), 10_000);
-    assert.match(desk.log(), /Work in .* ends: no window had it open/);
+    assert.match(desk.log(), /Stopping all tasks in .*: no window has had it open/);
     model.release("never");
   });
 

@@ -371,7 +371,7 @@ describe("Forks", () => {
     });
 
     for (const way of REBUILDING)
-      it(`by ${way}: only what a person chose, where somebody did`, async () => {
+      it(`by ${way}: only what a user chose, where somebody did`, async () => {
         await forks.seed(
           spoken(
             ...["One", "Two", "Three", "Four"].flatMap((text) => [

@@ -115,7 +115,7 @@ describe("notices to the parent", () => {
     assert.equal(session.model.id, "m2");
   });
 
-  it("a busy parent is informed of a person's task only once it is idle, and is not made to answer", async () => {
+  it("a busy parent is informed of a user's task only once it is idle, and is not made to answer", async () => {
     const window = await open();
     await say(script([{ text: "busy", gate: "parent-busy" }]), "build", "m");
     await model.waitForRequest(({ step }) => step.gate === "parent-busy");
@@ -141,7 +141,7 @@ describe("notices to the parent", () => {
     assert.equal((await notices(server, parent)).length, 1);
   });
 
-  it("a person's cancel is told, an agent's own is not", async () => {
+  it("a user's cancel is told, an agent's own is not", async () => {
     const window = await open();
     const byPerson = await launch(window, { text: "x", gate: "never", gateAfterText: true });
     await window.engine.cancel(byPerson);

@@ -237,7 +237,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       assert.equal(existsSync(file), false);
     });
 
-    it("[PRM-1] what a person launches from its session is not limited", async () => {
+    it("[PRM-1] what a user launches from its session is not limited", async () => {
       const [parent, file] = [await createParent(), newFile()];
       await (await startTurn(server, parent, [{ text: "Planned." }], "plan")).ended();
       await launchByPerson(parent, "worker", writing(file));

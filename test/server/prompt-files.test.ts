@@ -105,7 +105,7 @@ describe("files that go with a prompt", () => {
     assert.equal(status, "completed", error?.message);
   });
 
-  it("outside of the folder are read without a question: the person chose them", async () => {
+  it("outside of the folder are read without a question: the user chose them", async () => {
     const path = join(tempDir("elsewhere"), "note.txt");
     writeFileSync(path, "from elsewhere");
     const task = await launch([{ url: pathToFileURL(path).href, mime: "text/plain", filename: "note.txt" }]);

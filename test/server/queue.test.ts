@@ -91,7 +91,7 @@ describe("queue, batches and descendants", () => {
     assert.equal((await after.engine.output(second.id)).result, "after the reload");
   });
 
-  it("[BAT-1] tasks that an agent launches while another one of its runs share a batch; a person's have their own", async () => {
+  it("[BAT-1] tasks that an agent launches while another one of its runs share a batch; a user's have their own", async () => {
     const window = await open();
     const byAgent = (text: string): Promise<Task> =>
       launch(window, { text, gate: `bat-${text}` }, undefined, parent, "agent");

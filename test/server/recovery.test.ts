@@ -122,7 +122,7 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.equal(next.engine.get(id)?.status, "cancelled");
   });
 
-  it("what a person asks in the session of a cancelled task is answered, across a reload too", async () => {
+  it("what a user asks in the session of a cancelled task is answered, across a reload too", async () => {
     const { id } = await cancelledEarly();
     await say(id, script([{ text: "Answered.", gate: "asked-later" }]));
     await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "asked-later");

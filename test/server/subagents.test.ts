@@ -42,7 +42,7 @@ describe("subagents of others", () => {
       body: JSON.stringify(body),
     });
 
-  /** A person in the terminal asks the parent session something. */
+  /** A user in the terminal asks the parent session something. */
   const ask = (...steps: readonly ScriptStep[]): Promise<Response> =>
     post(`/session/${parent}/prompt_async`, {
       agent: "build",
@@ -219,7 +219,7 @@ describe("subagents of others", () => {
     later.dispose();
   });
 
-  it("one that died with its server is at rest after the reconnect, and can be asked again", async () => {
+  it("one that died with its server is idle after the reconnect, and can be asked again", async () => {
     await ask(delegate({ text: "begins", gate: "died", gateAfterText: true }));
     const { id } = await subagent();
     await isHeld("died");

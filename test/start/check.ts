@@ -12,7 +12,7 @@ interface Exports {
   readonly server: { stop(): Promise<void> };
 }
 
-/** Runs one task as a person would start it, in the extension host. Rejects where that does not work. */
+/** Runs one task as a user would start it, in the extension host. Rejects where that does not work. */
 export async function run(): Promise<void> {
   const extension = vscode.extensions.getExtension<Exports>("async-agents.opencode-async-agents");
   assert.ok(extension, "VS Code did not load the extension");

@@ -137,7 +137,7 @@ export class Forking {
     await response.arrayBuffer();
   }
 
-  /** A turn of the parent, as a person asks for it, to its end. */
+  /** A turn of the parent, as a user asks for it, to its end. */
   say(text: string, ...files: readonly object[]): Promise<void> {
     const parts = [{ type: "text", text }, ...files];
     return this.post(`/session/${this.parent}/message`, { agent: "build", parts });

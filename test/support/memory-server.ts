@@ -298,7 +298,7 @@ export class MemoryServer implements AgentServer {
     return [...this.sessionsByID.values()];
   }
 
-  /** A person answers the permission that the session's turn waits for. */
+  /** A user answers the permission that the session's turn waits for. */
   reply(sessionID: string, reply: "once" | "reject"): void {
     const request = this.requests.get(this.turn(sessionID).asks ?? "");
     if (request) this.close(request, reply === "reject");

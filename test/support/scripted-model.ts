@@ -21,7 +21,7 @@ export interface ModelRequest {
   readonly sessionID: string | undefined;
   /** The model that was asked for, without its provider. */
   readonly model: string;
-  /** Asks for a session's title, not for an answer to a person. */
+  /** Asks for a session's title, not for an answer to a user. */
   readonly title: boolean;
   /** What it is answered with. */
   readonly step: ScriptStep;

@@ -223,7 +223,7 @@ describe("work that is not to outlive the window, in a real editor", () => {
     const processes = { daemon, server: server.pid };
     for (const [name, pid] of Object.entries(processes))
       await until(`the end of the ${name}`, () => !isAlive(pid), 30_000);
-    assert.match(state.log(), /Work in .* ends: no window had it open/);
+    assert.match(state.log(), /Stopping all tasks in .*: no window has had it open/);
     assert.ok(request.aborted);
   });
 });
@@ -232,7 +232,7 @@ function stateOf(home: string, folder: string): DaemonState {
   return new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
 }
 
-/** As a person does: the page is gone, and with it its extension host. */
+/** As a user does: the page is gone, and with it its extension host. */
 async function closeWindow({ page, server }: Workbench): Promise<void> {
   const isOver = (): boolean => server.extensionHosts().length === 0;
   await page.goto("about:blank");

@@ -173,7 +173,7 @@ describe("changes and terminals in a real editor", () => {
       await multiDiff().locator(".editor.original .view-line", { hasText: former }).waitFor();
   });
 
-  it("lets people edit a file that is still as the task left it", async () => {
+  it("lets users edit a file that is still as the task left it", async () => {
     const line = multiDiff().locator(".editor.modified .view-line", { hasText: "return db.one" }).first();
     await line.click();
     await workbench.page.keyboard.press("End");

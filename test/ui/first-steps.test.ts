@@ -99,7 +99,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.shows("OpenCode wasn't found");
   });
 
-  it("the command is written into a terminal and left to the person to run", async () => {
+  it("the command is written into a terminal and left to the user to run", async () => {
     await setUpOpenCode();
     await workbench.quickInput.choose("Install in a Terminal");
     const rows = workbench.page.locator(".terminal-wrapper .xterm-rows");

@@ -174,7 +174,7 @@ describe("a workspace of several folders in a real editor", () => {
     await says("web", /1 running/);
   });
 
-  it("a folder that is taken out while a task works: the person is told, and can take it back", async () => {
+  it("a folder that is taken out while a task works: the user is told, and can take it back", async () => {
     await removeFolder("web");
     const notification = workbench.notification("A task is still running in web");
     await notification.waitFor();

@@ -107,7 +107,7 @@ describe("forking in a real editor", () => {
     return row;
   }
 
-  /** What the model of the task with this prompt got, texts of people and agents. */
+  /** What the model of the task with this prompt got, texts of users and agents. */
   async function received(prompt: string): Promise<readonly string[]> {
     const isOurs = ({ title, messages }: ModelRequest): boolean =>
       !title && lastUserText(messages).endsWith(prompt);

@@ -60,7 +60,7 @@ describe("a real editor in Simplified Chinese", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("what the engine refuses is said in Chinese where the person asked for it", async () => {
+  it("what the engine refuses is said in Chinese where the user asked for it", async () => {
     await workbench.runCommand("Async Agents: 启动任务…");
     await workbench.quickInput.shows("由哪个智能体来做？");
     await workbench.screenshot("zh-cn-agents-dark");

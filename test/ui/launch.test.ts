@@ -338,7 +338,7 @@ describe("launching in a real editor", () => {
       await option("Launch, Take what is written here.").waitFor();
       await inBox("Enter");
       await request("Take what is written here.");
-      // It is the person's own document: it stays.
+      // It is the user's own document: it stays.
       await workbench.tab("Untitled-").waitFor();
     });
   });
@@ -388,7 +388,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.cancel();
     });
 
-    it("a line of --- does not split a prompt unless the person says so", async () => {
+    it("a line of --- does not split a prompt unless the user says so", async () => {
       await askForPrompt();
       await workbench.quickInput.write("Above");
       await button("Write in an Editor").click();

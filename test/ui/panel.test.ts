@@ -179,7 +179,7 @@ describe("the output panel in a real editor", () => {
   let workbench: Workbench;
   let frame: FrameLocator;
   const requested: string[] = [];
-  /** What keeps people out, by picture. */
+  /** What keeps users out, by picture. */
   const found: string[] = [];
 
   setUp(async (start) => {
@@ -242,7 +242,7 @@ describe("the output panel in a real editor", () => {
   const ended = (status: string): Promise<void> =>
     frame.locator(".status", { hasText: status }).waitFor({ timeout: 20_000 });
 
-  /** A picture, and unless told otherwise what keeps people out of what it shows. */
+  /** A picture, and unless told otherwise what keeps users out of what it shows. */
   async function look(name: string, { theme = "dark", axe = true } = {}): Promise<void> {
     await workbench.page.mouse.move(0, 0);
     await workbench.screenshot(`panel-${name}-${theme}`);
@@ -334,7 +334,7 @@ describe("the output panel in a real editor", () => {
   });
 
   it("shows in the task's panel what a subagent below it asks, and lets it be answered there", async () => {
-    // Others that wait for a person may take all places.
+    // Others that wait for a user may take all places.
     await workbench.changeSettings({ "asyncagents.maxConcurrentTasks": 0 });
     const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
     await launch("Look into it with help", asking);

@@ -233,7 +233,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("keeps what a person did since in other lines", async () => {
+  it("keeps what a user did since in other lines", async () => {
     writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
     await rowAction("printer.js", "Revert Change");
     const asked = workbench.dialog("printer.js changed since.");

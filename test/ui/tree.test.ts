@@ -109,7 +109,7 @@ describe("the tree in a real editor", () => {
     await pictures("tree-few");
   });
 
-  it("tells of what needs a person: in its row, in those above it, and on the badge, wherever it is", async () => {
+  it("tells of what needs a user: in its row, in those above it, and on the badge, wherever it is", async () => {
     await row("Find who calls").filter({ hasText: "1 subagent needs you" }).waitFor();
     assert.match(await spoken(row("Measure below")), /needs permission/);
     const badge = workbench.page.locator('.activitybar a[aria-label^="Async Agents"]');
@@ -214,7 +214,7 @@ describe("the tree in a real editor", () => {
     await page.keyboard.press("Escape");
   });
 
-  it("what a person closed stays closed while tasks below it go on", async () => {
+  it("what a user closed stays closed while tasks below it go on", async () => {
     await row("Batch, Review the …").locator(".monaco-tl-twistie").click();
     await row("Review the lexer").waitFor({ state: "hidden" });
     model.release("Review it.");

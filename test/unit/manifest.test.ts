@@ -128,7 +128,7 @@ describe("the extension's manifest", () => {
         assert.ok(outFiles.includes(`\${workspaceFolder}/dist/**/*${kind}`), `${kind} is missing`);
   });
 
-  it("ticks each first step by what the person does, and shows its picture in every kind of theme", () => {
+  it("ticks each first step by what the user does, and shows its picture in every kind of theme", () => {
     const [walkthrough] = walkthroughs;
     assert.equal(walkthrough?.id, "firstSteps");
     assert.deepEqual(

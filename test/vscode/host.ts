@@ -42,7 +42,7 @@ export interface VsCodeOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** How long the extension host of a window is kept that is gone without a word, in seconds; by default hours. */
   readonly reconnectionGrace?: number | undefined;
-  /** Off (the default), every folder is trusted; on, none is until a person says so. */
+  /** Off (the default), every folder is trusted; on, none is until a user says so. */
   readonly workspaceTrust?: boolean;
   /**
    * Takes `WorkbenchAddress.extensionTestsPath` into account; without it that is ignored, and nothing says so. With it

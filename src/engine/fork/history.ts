@@ -24,7 +24,7 @@ const SPOKEN_MARKS: ReadonlyMap<string, string> = new Map([
 /** Files whose content stands beside them as text, which is what the model reads. */
 const QUOTED_FILES: ReadonlySet<string> = new Set(["text/plain", "application/x-directory"]);
 
-/** What of a conversation is wanted: everything that the model sees now, unless a person chose. */
+/** What of a conversation is wanted: everything that the model sees now, unless a user chose. */
 export interface HistoryRange {
   /** The first message; one that answers brings the prompt it answers with it. What came before is left out, summaries too. */
   readonly fromMessageID?: string | undefined;

@@ -4,7 +4,7 @@ import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import type { TokenSum } from "./token-scales.ts";
 import { transcriptText } from "./transcript-text.ts";
 
-/** What a person may know of a fork before launching it. */
+/** What a user may know of a fork before launching it. */
 export interface ForkPreview {
   readonly kind: ForkPlan["kind"];
   readonly messagesBefore: number;

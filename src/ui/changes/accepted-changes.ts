@@ -16,7 +16,7 @@ export interface PlacedChange {
   readonly present: Present;
 }
 
-/** Which changes a person has accepted. One of the same file that comes later is another one. */
+/** Which changes a user has accepted. One of the same file that comes later is another one. */
 export class AcceptedChanges {
   constructor(private readonly state: vscode.Memento) {}
 

@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
-import { type Child, isAtWork } from "../../engine/subagent.ts";
+import { type Child, isRunning } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts";
@@ -170,7 +170,7 @@ export function changesTitle(child: Child, hasSnapshots: boolean): string {
 }
 
 function nothingChanged(child: Child, hasSnapshots: boolean): string {
-  const sentence = isAtWork(child)
+  const sentence = isRunning(child)
     ? vscode.l10n.t('"{0}" hasn\'t changed any files yet.', child.description)
     : vscode.l10n.t('"{0}" didn\'t change any files.', child.description);
   if (hasSnapshots) return sentence;

@@ -3,7 +3,7 @@ import { messageOf, Refusal } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/ports.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
-import { isAtWork, type Child } from "../../engine/subagent.ts";
+import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { connectedFolder } from "../folders/require-folder.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -71,7 +71,7 @@ export class Review implements vscode.Disposable {
   async show(child: Child, changes: SessionChanges): Promise<void> {
     const listed = { child, changes };
     this.listed = listed;
-    this.tellTexts(child.id);
+    this.fireTexts(child.id);
     const pending = await this.note(child.id, changes);
     // Meanwhile others may have been shown, or the list closed.
     if (this.listed !== listed) return;
@@ -167,7 +167,7 @@ export class Review implements vscode.Disposable {
     if (!child && this.pendingPaths.delete(id)) this.updateKeys();
     if (id !== this.listedTaskID) return;
     if (!child) this.close();
-    else if (before && isAtWork(before) && !isAtWork(child)) void this.refresh();
+    else if (before && isRunning(before) && !isRunning(child)) void this.refresh();
   }
 
   /** Remembers what is left to review of a task. */
@@ -215,7 +215,7 @@ export class Review implements vscode.Disposable {
   }
 
   /** The texts of a task's changes can have become other ones. */
-  private tellTexts(taskID: string): void {
+  private fireTexts(taskID: string): void {
     for (const { uri } of vscode.workspace.textDocuments)
       if (sideOf(uri)?.taskID === taskID) this.parts.textChanges.fire(uri);
   }
@@ -232,7 +232,7 @@ export class Review implements vscode.Disposable {
     try {
       await this.update(child, await this.read(child));
     } catch (error) {
-      this.parts.logger.warn(`The changes were not read anew: ${messageOf(error)}`);
+      this.parts.logger.warn(`Couldn't refresh the changes: ${messageOf(error)}`);
     }
   }
 }

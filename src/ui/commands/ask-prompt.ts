@@ -90,7 +90,7 @@ type Picked =
   | { readonly kind: "back" };
 type Item = vscode.QuickPickItem & { readonly value?: Picked };
 
-/** Asks for a template or a recent prompt. Undefined: the person changed their mind, or went to the settings. */
+/** Asks for a template or a recent prompt. Undefined: the user changed their mind, or went to the settings. */
 export async function pickPrompt(
   memory: LaunchMemory,
   heading: Heading,
@@ -275,13 +275,13 @@ async function nameTemplate(prompt: string): Promise<void> {
 const SECTION = "asyncagents";
 const NAME = "templates";
 
-/** The templates of the person and of the workspace; the workspace's own come first where both have the same name. */
+/** The templates of the user and of the workspace; the workspace's own come first where both have the same name. */
 function templateList(): TemplateList {
   const settings = vscode.workspace.getConfiguration(SECTION).inspect<unknown>(NAME);
   return readTemplates([settings?.globalValue, settings?.workspaceValue]);
 }
 
-/** Keeps a prompt among the person's own templates. */
+/** Keeps a prompt among the user's own templates. */
 async function saveTemplate(name: string, prompt: string): Promise<void> {
   const configuration = vscode.workspace.getConfiguration(SECTION);
   const own = configuration.inspect<object>(NAME)?.globalValue;

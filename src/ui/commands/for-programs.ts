@@ -10,7 +10,7 @@ import { launchTask, type LaunchArguments } from "./launch.ts";
 import { changeAt, type ChangedBy } from "./pick-change.ts";
 import { findChild } from "./pick-task.ts";
 import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
-import { requestsBelow } from "./row-commands.ts";
+import { requestsUnder } from "./row-commands.ts";
 
 /*
  * What programs do through the exported API: as the commands do it, but they are asked nothing, and what fails rejects.
@@ -51,7 +51,7 @@ export async function sendAnswer(
   requestID?: string,
 ): Promise<void> {
   const { id } = findChild(context, taskID);
-  const chosen = requestsBelow(context, id).find(
+  const chosen = requestsUnder(context, id).find(
     ({ request }) => requestID === undefined || request.id === requestID,
   );
   if (!chosen) throw new Refusal("wrong-status", `Task ${shortID(id)} does not wait for this answer now.`);

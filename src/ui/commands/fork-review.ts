@@ -74,7 +74,7 @@ async function showReview(
       return [launchItem(found), ...changeItems(plan, found)];
     },
     (error: unknown) => {
-      if (!reading.signal.aborted) logger.error("The conversation could not be read.", error);
+      if (!reading.signal.aborted) logger.error("Couldn't read the conversation.", error);
       return [tryAgainItem(error), ...changeItems(plan)];
     },
   );

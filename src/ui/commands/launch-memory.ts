@@ -15,7 +15,7 @@ type Drafts = Readonly<Record<string, string>>;
 export class LaunchMemory {
   constructor(private readonly state: vscode.Memento) {}
 
-  /** The agent that a person launched last. */
+  /** The agent that a user launched last. */
   get agent(): string | undefined {
     return this.state.get<string>(AGENT);
   }
@@ -57,7 +57,7 @@ export class LaunchMemory {
     if (this.draft(name) === text) this.keepDraft(name, "");
   }
 
-  /** What a person launched, the newest first, each once. */
+  /** What a user launched, the newest first, each once. */
   get prompts(): readonly string[] {
     return this.state.get<readonly string[]>(PROMPTS, []);
   }

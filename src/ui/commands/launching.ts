@@ -66,7 +66,7 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
         return { state: { ...state, tasks } };
       } catch (error) {
         if (!box || draft === undefined) throw error;
-        logger.error("The prompt was not launched.", error);
+        logger.error("Couldn't launch the prompt.", error);
         const { agents } = error instanceof PartlyLaunched ? error : plan;
         if (error instanceof PartlyLaunched && plan.splits && memory.draft(draft) === written)
           memory.keepDraft(draft, error.prompts.join(" | "));
@@ -129,7 +129,7 @@ function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }
 
-/** Whether the person wants that many tasks at once; asked only where they are many. */
+/** Whether the user wants that many tasks at once; asked only where they are many. */
 async function confirmCount(count: number): Promise<boolean> {
   if (count <= MANY_TASKS) return true;
   const launch = vscode.l10n.t("Launch {0} Tasks", count);

@@ -110,7 +110,7 @@ async function pickFile(files: readonly FileChange[], title: string): Promise<Fi
   return picked?.change;
 }
 
-/** What a task or subagent changed; if it takes long, with progress. Undefined: the person cancelled. */
+/** What a task or subagent changed; if it takes long, with progress. Undefined: the user cancelled. */
 export async function readChanges(
   { review }: ReviewContext,
   child: Child,

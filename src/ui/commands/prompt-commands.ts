@@ -14,7 +14,7 @@ import { PartlyLaunched } from "./launching.ts";
 export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
   const document = findDocument(uri);
   const target = context.promptEditors.target(document.uri);
-  if (target) return handOver(context, document, target);
+  if (target) return submit(context, document, target);
   const { selection } = vscode.window.activeTextEditor ?? {};
   const text = document.getText(selection?.isEmpty ? undefined : selection);
   requireText(text);
@@ -29,7 +29,7 @@ export async function promptOptions(context: PromptContext, uri: unknown): Promi
   const prompts = promptsOf(target.plan, document.getText());
   const { plan, isAgreed } = await chooseOptions({ ...context, folder }, target.plan, prompts);
   context.promptEditors.setTarget(document.uri, { ...target, plan });
-  if (isAgreed) await handOver(context, document, { ...target, plan });
+  if (isAgreed) await submit(context, document, { ...target, plan });
 }
 
 /** Chooses whether the sections of a prompt editor are prompts of their own. */
@@ -45,13 +45,13 @@ export async function splitPrompt(
 }
 
 /** The document is closed once its text was taken. */
-async function handOver(
+async function submit(
   context: PromptContext,
   document: vscode.TextDocument,
   target: PromptTarget,
 ): Promise<void> {
   const { promptEditors, tasks, reveal } = context;
-  await promptEditors.handOver(document, async (text) => {
+  await promptEditors.submit(document, async (text) => {
     requireText(text);
     const { folders } = context;
     if (target.kind === "resume") {

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
-import { isAtWork } from "../../engine/subagent.ts";
+import { isRunning } from "../../engine/subagent.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { namelike, sideUri } from "../changes/change-side.ts";
 import { ChangeNode, nameOf, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
@@ -16,7 +16,7 @@ import {
 import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../human-error.ts";
 import { withoutLinks } from "../plain-text.ts";
-import { atWorkBelow } from "../tree/family.ts";
+import { runningDescendants } from "../tree/family.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
 import { type ChangedBy, pickChange, pickChanges, readChanges } from "./pick-change.ts";
 import { pickConnected } from "./pick-task.ts";
@@ -49,7 +49,7 @@ export async function acceptAllChanges(context: ReviewContext, argument: unknown
   if (!target) return;
   const files = await pendingOf(context, target);
   await accept(context, target, files);
-  tellAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
+  showAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
 }
 
 /** The files stay as they are; they leave the list. */
@@ -72,7 +72,7 @@ export async function pendingOf(
   return (await (await review()).pending(child.id, changes.files)).map(({ change }) => change);
 }
 
-async function tellAccepted(
+async function showAccepted(
   context: ReviewContext,
   { child, changes }: ChangedBy,
   accepted: readonly FileChange[],
@@ -153,16 +153,16 @@ export async function revertAllChanges(context: ReviewContext, argument: unknown
   if (await isAgreedToAll(context, target, planned)) await finish(context, target, files);
 }
 
-function isTaskAtWork({ known }: ReviewContext, { child }: ChangedBy): boolean {
-  return isAtWork(known.child(child.id) ?? child) || atWorkBelow(known, child.id).length > 0;
+function isTaskRunning({ known }: ReviewContext, { child }: ChangedBy): boolean {
+  return isRunning(known.child(child.id) ?? child) || runningDescendants(known, child.id).length > 0;
 }
 
 function planAll(context: ReviewContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
-  const atWork = isTaskAtWork(context, target);
+  const running = isTaskRunning(context, target);
   return Promise.all(
     files.map(async (change) => ({
       change,
-      plan: planRevert(change, await presentFile(change.path), atWork),
+      plan: planRevert(change, await presentFile(change.path), running),
     })),
   );
 }
@@ -172,7 +172,7 @@ async function revert(
   target: ChangedBy,
   files: readonly FileChange[],
 ): Promise<Reverted> {
-  const done = await revertFiles(files, isTaskAtWork(context, target));
+  const done = await revertFiles(files, isTaskRunning(context, target));
   await (await context.review()).update(target.child, target.changes);
   return done;
 }
@@ -194,7 +194,7 @@ export async function revertNow(
   };
 }
 
-/** Reverts what a person agreed to, by what is so now: while they were asked, others went on. */
+/** Reverts what a user agreed to, by what is so now: while they were asked, others went on. */
 async function finish(
   context: ReviewContext,
   target: ChangedBy,
@@ -259,7 +259,7 @@ async function undoAll(
     );
 }
 
-/** Says why a file is left alone, and leads to where a person can revert parts of it: the diff editor's own arrows. */
+/** Says why a file is left alone, and leads to where a user can revert parts of it: the diff editor's own arrows. */
 async function refuse(
   context: ReviewContext,
   target: ChangedBy,

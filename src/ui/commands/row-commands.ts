@@ -5,7 +5,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
-import { type Child, isAtWork, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage, showError } from "../human-error.ts";
@@ -13,7 +13,7 @@ import { showIfLong } from "../long-work.ts";
 import { title, withoutLinks } from "../plain-text.ts";
 import { quotedSelection } from "../prompt-editor/editor-text.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
-import { ancestors, atWorkBelow, finishedTasks, isAnswered } from "../tree/family.ts";
+import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
 import { BatchNode } from "../tree/nodes.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
@@ -38,7 +38,7 @@ export async function openInTerminal(context: TaskContext, argument: unknown): P
   if (!picked) return;
   const { child, folder } = picked;
   const call = await folder.calls.attachCommand(child.id);
-  const open = vscode.window.terminals.find((terminal) => isRunning(terminal, call));
+  const open = vscode.window.terminals.find((terminal) => isTerminalOf(terminal, call));
   const terminal = open ?? createTerminal(vscode.l10n.t("OpenCode: {0}", title(child.description)), call);
   terminal.show();
 }
@@ -57,7 +57,7 @@ function createTerminal(name: string, { executable, args, directory, env }: Prog
 }
 
 /** Whether this terminal runs just that: one of a server that has moved since is of no use. */
-function isRunning({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
+function isTerminalOf({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
   return (
     exitStatus === undefined &&
     "shellArgs" in creationOptions &&
@@ -68,7 +68,7 @@ function isRunning({ creationOptions, exitStatus }: vscode.Terminal, { args }: P
 export async function cancel(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Cancel Task"),
-    accepts: isAtWork,
+    accepts: isRunning,
     none: vscode.l10n.t("No running tasks."),
   });
   await forEach(context, vscode.l10n.t("Cancelling tasks…"), children, (child) => stop(context, child));
@@ -84,7 +84,7 @@ export async function cancelBatch(context: TaskContext, argument: unknown): Prom
 async function pickInBatch(context: TaskContext, argument: unknown): Promise<Task | undefined> {
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Cancel Batch"),
-    accepts: (each) => isTask(each) && isAtWork(each),
+    accepts: (each) => isTask(each) && isRunning(each),
     none: vscode.l10n.t("No running tasks."),
   });
   return child && context.known.find(child.id);
@@ -145,7 +145,7 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
       try {
         return { state: { task: await memory.send(draft, (text) => tasks.resume(id, text)) } };
       } catch (error) {
-        logger.error("The task was not resumed.", error);
+        logger.error("Couldn't resume the task.", error);
         return { state: { problem: humanMessage(error) }, to: ask };
       }
     },
@@ -167,13 +167,13 @@ export async function answer(context: FlowContext, argument: unknown): Promise<v
   const { known } = context;
   const reference = referenceOf(argument);
   if (reference === undefined) return void (await answerOneOf(context, () => known.openRequests()));
-  const [oldest] = requestsBelow(context, findChild(context, reference).id);
+  const [oldest] = requestsUnder(context, findChild(context, reference).id);
   if (oldest) await answerRequest(context, oldest);
   else void vscode.window.showInformationMessage(vscode.l10n.t("This agent isn't waiting for you."));
 }
 
-/** What waits for a person at this agent, or at one that works for it. */
-export function requestsBelow({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
+/** What waits for a user at this agent, or at one that works for it. */
+export function requestsUnder({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
   const open = known.openRequests();
   const own = open.filter(({ child }) => child.id === id);
   return own.length > 0 ? own : open.filter(({ child }) => ancestors(known, child).includes(id));
@@ -198,10 +198,10 @@ export async function adopt(context: TaskContext, argument: unknown, selection: 
     );
 }
 
-/** What a person has of it. */
+/** What a user has of it. */
 function adoptedWords(task: Task): string {
   const name = nameOf(task);
-  if (isAtWork(task)) return vscode.l10n.t('"{0}" is now your task and continues its work.', name);
+  if (isRunning(task)) return vscode.l10n.t('"{0}" is now your task and continues its work.', name);
   return task.status === "completed"
     ? vscode.l10n.t('"{0}" is now your task. Resume it to continue.', name)
     : vscode.l10n.t('"{0}" is now your task. Retry it as a new task, or fork it to continue.', name);
@@ -285,7 +285,7 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
   const { known, tasks, logger } = context;
   // What works below a row would go on unseen.
   const working = new Set(
-    asked.flatMap((task) => [...[task].filter(isAtWork), ...atWorkBelow(known, task.id)]),
+    asked.flatMap((task) => [...[task].filter(isRunning), ...runningDescendants(known, task.id)]),
   );
   if (working.size > 0) {
     const agree = vscode.l10n.t("Cancel and Clear");
@@ -299,11 +299,11 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return;
   }
   // As they are now: while the question stood, what was at work may have ended.
-  const below = asked.flatMap(({ id }) => {
+  const running = asked.flatMap(({ id }) => {
     const child = known.child(id);
-    return child && isAtWork(child) ? [] : atWorkBelow(known, id);
+    return child && isRunning(child) ? [] : runningDescendants(known, id);
   });
-  const stopped = Promise.all([...new Set(below)].map((child) => stop(context, child)));
+  const stopped = Promise.all([...new Set(running)].map((child) => stop(context, child)));
   const cleared = await forEach(context, vscode.l10n.t("Clearing tasks…"), asked, async ({ id }) => {
     await stopped;
     return tasks.clear(id, { cancelRunning: true });

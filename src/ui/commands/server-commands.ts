@@ -12,7 +12,7 @@ import { connectedFolder, folderTitle, requireFolder } from "../folders/require-
 import { showIfLong } from "../long-work.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
-import { atWork } from "../tree/family.ts";
+import { runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
 
 export async function selectSession({ folders }: TaskContext): Promise<void> {
@@ -58,7 +58,7 @@ export async function cancelConnecting({ folders }: ServerContext): Promise<void
 export async function stopServer({ folders, daemon }: ServerContext): Promise<void> {
   const folder = requireFolder(folders);
   const { known, connector } = folder;
-  const running = atWork(known).length + (await atWorkElsewhere(folder, await daemon()));
+  const running = runningIn(known).length + (await atWorkElsewhere(folder, await daemon()));
   if (running > 0) {
     const stop = vscode.l10n.t("Stop Server");
     const question =

@@ -46,7 +46,7 @@ async function tell({ folders }: ServerContext, place: string): Promise<void> {
     );
 }
 
-/** Undefined: the person left without it. */
+/** Undefined: the user left without it. */
 async function findAsking(context: ServerContext): Promise<string | undefined> {
   for (;;) {
     try {
@@ -117,7 +117,7 @@ async function installInTerminal(): Promise<boolean> {
   });
   terminal.show();
   await isPrompting(terminal);
-  // Whether it is run is for the person to say.
+  // Whether it is run is for the user to say.
   terminal.sendText(INSTALL_COMMAND, false);
   return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then search again."));
 }

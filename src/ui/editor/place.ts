@@ -28,7 +28,7 @@ export function placeOf(uri: vscode.Uri, lines?: Lines): string {
   return withLines(isOneFolder ? shortPath(uri) : wholePath(uri), lines);
 }
 
-/** The same for people: of several folders the name is enough. */
+/** The same for users: of several folders the name is enough. */
 export function titleOf(uri: vscode.Uri, lines?: Lines): string {
   return withLines(shortPath(uri), lines);
 }

@@ -3,13 +3,13 @@ import type { Variables } from "../templates/template.ts";
 
 /** What a task is launched on. Kept with prompt editors, so it is plain data. */
 export interface Subject {
-  /** In a few words, for people: `src/login.ts:3-9`. */
+  /** In a few words, for users: `src/login.ts:3-9`. */
   readonly title: string;
   /** What the prompt says of it: its place, and its text where the server could not read it. */
   readonly text: string;
   /** What the server reads of it. */
   readonly files: readonly PromptFile[];
-  /** What the person should know of it before they launch. */
+  /** What the user should know of it before they launch. */
   readonly note?: string | undefined;
   /** What templates make of it. */
   readonly variables: Variables;

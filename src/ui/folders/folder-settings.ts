@@ -21,7 +21,7 @@ export async function folderSettings(
   };
 }
 
-/** Passwords of servers that people run themselves, kept in the editor's secret storage by address. */
+/** Passwords of servers that users run themselves, kept in the editor's secret storage by address. */
 export class PasswordStore {
   constructor(private readonly secrets: vscode.SecretStorage) {}
 

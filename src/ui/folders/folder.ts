@@ -15,7 +15,7 @@ export interface Folder extends Disposable {
   readonly name: string;
   /** As they hold for this folder. */
   readonly settings: Settings;
-  /** The connection as the person sees it. */
+  /** The connection as the user sees it. */
   readonly connector: Connector;
   /** What is known of its tasks. */
   readonly known: ReadModel;

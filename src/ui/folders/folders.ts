@@ -24,7 +24,7 @@ export class Folders implements Disposable {
   private readonly folders = new Map<string, Folder>();
   private used: Folder | undefined;
   /** The current one, as was told last. */
-  private toldCurrent: Folder | undefined;
+  private lastCurrent: Folder | undefined;
   /** What follows the folders, and what that gave for each. */
   private readonly followers = new Map<Follower, Map<Folder, Disposable>>();
   private readonly changes: Emitter<void>;
@@ -61,7 +61,7 @@ export class Folders implements Disposable {
     return workspaceFolders.flatMap(({ uri }) => this.folders.get(uri.toString()) ?? []);
   }
 
-  /** The one that the person used last, else the first. Undefined: there is none. */
+  /** The one that the user used last, else the first. Undefined: there is none. */
   get current(): Folder | undefined {
     return this.used ?? this.all[0];
   }
@@ -81,7 +81,7 @@ export class Folders implements Disposable {
   use(folder: Folder | undefined): void {
     if (!folder || !this.all.includes(folder)) return;
     this.used = folder;
-    this.tellCurrent();
+    this.fireCurrent();
   }
 
   /**
@@ -95,11 +95,11 @@ export class Folders implements Disposable {
       for (const { uri } of removed) this.close(uri.toString());
       for (const folder of added.filter(isOnDisk)) void this.add(openFolder(folder)).connector.adopt();
       this.changes.fire();
-      this.tellCurrent();
+      this.fireCurrent();
     });
     this.announceOpened();
     this.changes.fire();
-    this.tellCurrent();
+    this.fireCurrent();
     await this.adopt();
   }
 
@@ -127,9 +127,9 @@ export class Folders implements Disposable {
     for (const emitter of [this.changes, this.currentChanges, this.closes]) emitter.dispose();
   }
 
-  private tellCurrent(): void {
-    if (this.current === this.toldCurrent) return;
-    this.toldCurrent = this.current;
+  private fireCurrent(): void {
+    if (this.current === this.lastCurrent) return;
+    this.lastCurrent = this.current;
     this.currentChanges.fire();
   }
 

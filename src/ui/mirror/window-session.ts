@@ -5,8 +5,8 @@ import type { ReadModel } from "../../engine/read-model.ts";
 import { firstRoot, rootsOf } from "../../engine/root-sessions.ts";
 
 /**
- * The session whose tasks this window shows and to which new ones are attached: the one the person picked here, else
- * the one of the folder in which a person last wrote.
+ * The session whose tasks this window shows and to which new ones are attached: the one the user picked here, else
+ * the one of the folder in which a user last wrote.
  */
 export class WindowSession implements Disposable {
   private last: string | undefined;
@@ -16,7 +16,7 @@ export class WindowSession implements Disposable {
 
   constructor(
     private readonly known: ReadModel,
-    /** Resolves to the session in which a person last wrote, created where the folder has none. */
+    /** Resolves to the session in which a user last wrote, created where the folder has none. */
     private readonly ensureSession: () => Promise<string>,
     logger: Logger,
     /** The pick of an earlier time, if one was kept. */
@@ -42,7 +42,7 @@ export class WindowSession implements Disposable {
     return this.last;
   }
 
-  /** Whether the person chose it. */
+  /** Whether the user chose it. */
   get isPicked(): boolean {
     return this.picked !== undefined && this.id === this.picked;
   }

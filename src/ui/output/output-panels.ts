@@ -41,7 +41,7 @@ export class OutputPanels implements vscode.Disposable {
     this.fill(panel, taskID);
   }
 
-  /** Whether the person can see this task's output now. */
+  /** Whether the user can see this task's output now. */
   isShown(taskID: string): boolean {
     return this.panels.get(taskID)?.visible ?? false;
   }

@@ -153,7 +153,7 @@ export class OutputSession {
   receive(value: unknown): void {
     const message = parsePanelMessage(value);
     if (message) dispatch(this.handlers, message);
-    else this.parts.logger.warn("The output panel sent a message that does not fit and was ignored.");
+    else this.parts.logger.warn("Ignored an invalid message from the output panel.");
   }
 
   /** The page is gone for now; it says `ready` when it is back. */
@@ -213,7 +213,7 @@ export class OutputSession {
         this.post({ type: "gone" });
         return;
       }
-      this.parts.logger.error(`The conversation of ${this.taskID} could not be loaded.`, error);
+      this.parts.logger.error(`Couldn't load the conversation of ${this.taskID}.`, error);
       this.post({ type: "load-failed", message: this.editor.describe(error) });
     }
   }
@@ -302,7 +302,7 @@ export class OutputSession {
       await this.parts.tasks.resume(this.taskID, prompt);
       this.post({ type: "resume-done" });
     } catch (error) {
-      this.parts.logger.error(`${this.taskID} was not resumed.`, error);
+      this.parts.logger.error(`Couldn't resume ${this.taskID}.`, error);
       this.refused = { prompt, error: this.editor.describe(error) };
       this.giveBack();
     }
@@ -346,7 +346,7 @@ export class OutputSession {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
         this.noteAnswered();
       else {
-        this.parts.logger.error(`The request ${id} was not answered.`, error);
+        this.parts.logger.error(`Couldn't answer request ${id}.`, error);
         this.post({ type: "reply-failed", id, error: this.editor.describe(error) });
       }
     }

@@ -11,8 +11,8 @@ const CHANGE_FIELDS: Readonly<Record<string, readonly string[]>> = {
 /** What the call changes in files, as a unified diff: as the server tells it, else as far as its input does. */
 export function toolDiff({ tool, state }: ToolPart): string | undefined {
   if (state.status === "error") return undefined;
-  const told = "metadata" in state ? state.metadata?.["diff"] : undefined;
-  if (typeof told === "string" && told !== "") return told;
+  const diff = "metadata" in state ? state.metadata?.["diff"] : undefined;
+  if (typeof diff === "string" && diff !== "") return diff;
   const [first, second] = changeFields(tool).map((field) => state.input[field]);
   if (typeof first !== "string") return undefined;
   switch (tool) {

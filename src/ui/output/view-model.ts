@@ -1,4 +1,4 @@
-import { percentOf } from "../../engine/ceiling.ts";
+import { percentOf } from "../../engine/limit.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { isNotice } from "../../engine/notices.ts";
 import type { Text } from "../../engine/sentence.ts";
@@ -42,7 +42,7 @@ export interface Perspective {
 /** Fields of a tool's input that name one file. */
 const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
 /** Fields of a tool's input that say best what the call is about, the best first. */
-const TELLING_FIELDS = [
+const TITLE_FIELDS = [
   "description",
   "command",
   "filePath",
@@ -78,7 +78,7 @@ export function toTaskView(child: Child, translate: (text: Text) => string): Tas
     cost: child.cost,
     tokens: child.tokens,
     error: child.error && translate(child.error.sentence ?? child.error.message),
-    ceiling: task?.ceiling && { scope: task.ceiling.scope, percent: percentOf(task.ceiling) },
+    nearLimit: task?.nearLimit && { scope: task.nearLimit.scope, percent: percentOf(task.nearLimit) },
     activity: toActivityView(child),
   };
 }
@@ -115,7 +115,7 @@ export function entriesOf(message: Message, perspective: Perspective): Entry[] {
   return failure ? [...entries, failure] : entries;
 }
 
-/** The entry that a part makes; undefined where there is nothing for people to read. */
+/** The entry that a part makes; undefined where there is nothing for users to read. */
 function toEntry(message: Message, part: Part, perspective: Perspective): Entry | undefined {
   const { id, messageID } = part;
   const { info } = message;
@@ -177,10 +177,10 @@ function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" |
 /** What the call is about in one line: the tool's own words, else the most telling part of its input. */
 function toolTitle({ state }: ToolPart): string | undefined {
   const own = "title" in state ? state.title : undefined;
-  const told =
-    own || TELLING_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string");
-  if (typeof told !== "string" || told === "") return undefined;
-  return title(told).slice(0, TITLE_LENGTH);
+  const found =
+    own || TITLE_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string");
+  if (typeof found !== "string" || found === "") return undefined;
+  return title(found).slice(0, TITLE_LENGTH);
 }
 
 /** A run of entries and whether others come before it. */

@@ -66,7 +66,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
    * Hands its text over, and closes it once that was taken; text that was changed meanwhile stays. Does nothing while
    * it is at that already.
    */
-  async handOver(document: vscode.TextDocument, use: (text: string) => Promise<boolean>): Promise<void> {
+  async submit(document: vscode.TextDocument, use: (text: string) => Promise<boolean>): Promise<void> {
     const uri = document.uri.toString();
     if (this.busy.has(uri)) return;
     this.busy.add(uri);

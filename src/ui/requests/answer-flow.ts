@@ -30,7 +30,7 @@ const QUESTION_SHOWN = 90;
 const SUBJECT_SHOWN = 60;
 
 /**
- * What the person wrote and chose so far: kept while the steps change, and when an answer could not be sent; what they
+ * What the user wrote and chose so far: kept while the steps change, and when an answer could not be sent; what they
  * wrote also for the next time, when they leave.
  */
 interface Drafts {
@@ -38,7 +38,7 @@ interface Drafts {
   readonly answers: { labels: readonly string[]; own: string }[];
 }
 
-/** One of several answers to whatever is open: the person picks the request first, the oldest on top. */
+/** One of several answers to whatever is open: the user picks the request first, the oldest on top. */
 export async function answerOneOf(
   context: FlowContext,
   requests: () => readonly OpenRequest[],
@@ -55,7 +55,7 @@ export async function answerOneOf(
   }
 }
 
-/** Lets the person answer a request, and sends the answer. Undefined: they left, or it needs no answer any more. */
+/** Lets the user answer a request, and sends the answer. Undefined: they left, or it needs no answer any more. */
 export async function answerRequest(
   context: FlowContext,
   open: OpenRequest,
@@ -83,7 +83,7 @@ export async function answerRequest(
     }
   }
   dropDrafts(memory, request);
-  tellOver(drafts);
+  showAnswered(drafts);
   return undefined;
 }
 
@@ -123,7 +123,7 @@ export function isUnknown(error: unknown): boolean {
 }
 
 /** Says that a request needs no answer any more, and hands back what was written for it. */
-export function tellOver(drafts?: Pick<Drafts, "reason" | "answers">): void {
+export function showAnswered(drafts?: Pick<Drafts, "reason" | "answers">): void {
   const written = [drafts?.reason ?? "", ...(drafts?.answers ?? []).map(({ own }) => own)].filter(Boolean);
   const message = vscode.l10n.t("Already answered, or the agent stopped.");
   if (written.length === 0) return void vscode.window.showInformationMessage(message);

@@ -155,7 +155,7 @@ function files(patterns: readonly string[]): string {
   return patterns.map((pattern) => file(pattern) ?? pattern).join(", ");
 }
 
-/** A path as the person knows it: from the folder, if it is in there. */
+/** A path as the user knows it: from the folder, if it is in there. */
 function file(path: unknown): string | undefined {
   const known = text(path);
   if (known === undefined) return undefined;

@@ -9,7 +9,7 @@ export type Variables = Partial<Readonly<Record<Variable, string>>>;
 export interface Template {
   readonly name: string;
   readonly prompt: string;
-  /** Who is to do it; undefined: the person is asked. */
+  /** Who is to do it; undefined: the user is asked. */
   readonly agent?: string | undefined;
   readonly description?: string | undefined;
 }

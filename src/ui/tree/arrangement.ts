@@ -1,6 +1,6 @@
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { CHILD_STATES, stateOf, stateWithBelow, type ChildState, type Family } from "./family.ts";
+import { CHILD_STATES, stateOf, stateWithDescendants, type ChildState, type Family } from "./family.ts";
 
 /** In what order rows stand; the first one is the default. Where two are equal, the newer one comes first. */
 export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;
@@ -21,7 +21,7 @@ export function isBatchRow(row: Row): row is BatchRow {
 
 /** The rows of what is directly below one session: in order, batches brought together where their first member stands. */
 export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly Row[] {
-  const states = new Map(children.map((child) => [child, stateWithBelow(family, child)]));
+  const states = new Map(children.map((child) => [child, stateWithDescendants(family, child)]));
   const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
   const batches = new Map<string, Task[]>();
   const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];

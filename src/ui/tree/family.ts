@@ -1,26 +1,26 @@
 import type { ReadModel } from "../../engine/read-model.ts";
-import { type Child, isAtWork, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 
-/** What a person wants to know first of a row: whether it waits for them, works, or how it ended. */
+/** What a user wants to know first of a row: whether it waits for them, works, or how it ended. */
 export const CHILD_STATES = ["waiting", "running", "error", "cancelled", "completed"] as const;
 export type ChildState = (typeof CHILD_STATES)[number];
 
 export function stateOf(child: Child): ChildState {
-  if (waitsForPerson(child)) return "waiting";
-  if (isAtWork(child)) return "running";
+  if (waitsForUser(child)) return "waiting";
+  if (isRunning(child)) return "running";
   // Nothing works in a subagent of others that is idle: how it ended is not known of each.
   return child.status === "error" || child.status === "cancelled" ? child.status : "completed";
 }
 
-export function waitsForPerson({ progress }: Child): boolean {
+export function waitsForUser({ progress }: Child): boolean {
   return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
 }
 
 /** Whether there is an answer to read; of a subagent of others it is enough that its model wrote something. */
 export function isAnswered(child: Child): boolean {
-  return isTask(child) ? child.finalMessageID !== undefined : !isAtWork(child) && child.tokens.output > 0;
+  return isTask(child) ? child.finalMessageID !== undefined : !isRunning(child) && child.tokens.output > 0;
 }
 
 /** How many of the children are in each state. */
@@ -50,10 +50,10 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
 }
 
 /** All that work now in any session, those too that others launched. */
-export function atWork(known: Pick<ReadModel, "sessions" | "child">): readonly Child[] {
+export function runningIn(known: Pick<ReadModel, "sessions" | "child">): readonly Child[] {
   return known.sessions().flatMap(({ id }) => {
     const child = known.child(id);
-    return child && isAtWork(child) ? [child] : [];
+    return child && isRunning(child) ? [child] : [];
   });
 }
 
@@ -76,29 +76,29 @@ export function batchMembers(family: Family, parentSessionID: string, batchID: s
 }
 
 /** How many below something, at any depth, need attention. */
-export interface Below {
-  /** For a person. */
+export interface DescendantCounts {
+  /** For a user. */
   readonly waiting: number;
   /** Those included that wait. */
-  readonly atWork: number;
+  readonly running: number;
 }
 
-export function countBelow(family: Family, sessionIDs: readonly string[]): Below {
-  const below = sessionIDs.flatMap((id) => descendants(family, id));
-  return { waiting: below.filter(waitsForPerson).length, atWork: below.filter(isAtWork).length };
+export function countDescendants(family: Family, sessionIDs: readonly string[]): DescendantCounts {
+  const all = sessionIDs.flatMap((id) => descendants(family, id));
+  return { waiting: all.filter(waitsForUser).length, running: all.filter(isRunning).length };
 }
 
 /** The state of a child, or that of what is below it where that needs more attention. */
-export function stateWithBelow(family: Family, child: Child): ChildState {
-  const { waiting, atWork } = countBelow(family, [child.id]);
+export function stateWithDescendants(family: Family, child: Child): ChildState {
+  const { waiting, running } = countDescendants(family, [child.id]);
   const own = stateOf(child);
   if (waiting > 0) return "waiting";
-  return atWork > 0 && own !== "waiting" ? "running" : own;
+  return running > 0 && own !== "waiting" ? "running" : own;
 }
 
 /** What works below a session, at any depth. */
-export function atWorkBelow(family: Family, sessionID: string): readonly Child[] {
-  return descendants(family, sessionID).filter(isAtWork);
+export function runningDescendants(family: Family, sessionID: string): readonly Child[] {
+  return descendants(family, sessionID).filter(isRunning);
 }
 
 /** The tasks of a session that are done, with everything below them. */
@@ -111,5 +111,5 @@ export function finishedTasks(family: Family, sessionID: string): readonly Task[
 
 /** Whether it is a task that is done, with everything below it. */
 export function isFinished(family: Family, child: Child): boolean {
-  return isTask(child) && !isAtWork(child) && atWorkBelow(family, child.id).length === 0;
+  return isTask(child) && !isRunning(child) && runningDescendants(family, child.id).length === 0;
 }

@@ -1,27 +1,27 @@
 import * as vscode from "vscode";
 import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
 import { excerpt } from "../../engine/fork/excerpt.ts";
-import { type Child, isAtWork, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import {
-  type Below,
+  type DescendantCounts,
   CHILD_STATES,
   type ChildState,
-  countBelow,
+  countDescendants,
   countStates,
   isAnswered,
   stateOf,
-  waitsForPerson,
+  waitsForUser,
 } from "./family.ts";
 import type { BatchNode } from "./nodes.ts";
 import {
   activity,
-  belowWords,
-  ceilingWord,
+  descendantWords,
+  limitWord,
   collisionWords,
   costWord,
   countWord,
@@ -80,11 +80,11 @@ function stateWords(state: ConnectionState): string | undefined {
 }
 
 function atWorkWords(known: Tasks, sessionID: string): string | undefined {
-  const { waiting, atWork } = countBelow(known, [sessionID]);
+  const { waiting, running } = countDescendants(known, [sessionID]);
   if (waiting === 1) return vscode.l10n.t("1 needs you");
   if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
-  if (atWork === 0) return undefined;
-  return atWork === 1 ? vscode.l10n.t("1 running") : vscode.l10n.t("{0} running", atWork);
+  if (running === 0) return undefined;
+  return running === 1 ? vscode.l10n.t("1 running") : vscode.l10n.t("{0} running", running);
 }
 
 function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
@@ -111,31 +111,31 @@ const NAME_LENGTH = 24;
 export function batchItem(
   { batchID, parentSessionID }: BatchNode,
   tasks: readonly Task[],
-  below: Below,
+  descendants: DescendantCounts,
 ): vscode.TreeItem {
   const counts = countStates(tasks);
-  const atWork = counts.waiting + counts.running;
+  const running = counts.waiting + counts.running;
   const label = batchLabel(tasks);
   const item = new vscode.TreeItem(
     label,
-    atWork + below.atWork > 0
+    running + descendants.running > 0
       ? vscode.TreeItemCollapsibleState.Expanded
       : vscode.TreeItemCollapsibleState.Collapsed,
   );
   item.id = `${parentSessionID}/${batchID}`;
   const facts = [
     counts.waiting > 0 && countWord("waiting", counts.waiting),
-    belowWords(below, atWork > 0),
-    vscode.l10n.t("{0} of {1} done", tasks.length - atWork, tasks.length),
+    descendantWords(descendants, running > 0),
+    vscode.l10n.t("{0} of {1} done", tasks.length - running, tasks.length),
     ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
     // While they work it would change with every answer, and the row be drawn anew with all those below it.
-    atWork === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
+    running === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
   ].filter(Boolean);
   item.description = facts.join(" · ");
   item.iconPath = STATE_ICON[CHILD_STATES.find((state) => counts[state] > 0) ?? "completed"];
   item.contextValue = [
     "batch",
-    atWork > 0 ? "active" : "ended",
+    running > 0 ? "active" : "ended",
     ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
   ].join(" ");
   item.accessibilityInformation = { label: enumerate([vscode.l10n.t("Batch"), label, ...facts]) };
@@ -164,7 +164,7 @@ export interface Surroundings {
   readonly now: number;
   /** Whether rows are below it. */
   readonly isParent: boolean;
-  readonly below: Below;
+  readonly descendants: DescendantCounts;
   /** Whether its row stands among those of its batch. */
   readonly isInBatch: boolean;
 }
@@ -199,18 +199,27 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
     name,
     !isParent
       ? vscode.TreeItemCollapsibleState.None
-      : around.below.atWork > 0
+      : around.descendants.running > 0
         ? vscode.TreeItemCollapsibleState.Expanded
         : vscode.TreeItemCollapsibleState.Collapsed,
   );
   item.id = child.id;
-  const below = belowWords(around.below, isAtWork(child));
+  const descendants = descendantWords(around.descendants, isRunning(child));
   const doing = activity(child);
-  const [shared, ceiling] = isTask(child) ? [collisionWords(child), ceilingWord(child)] : [];
+  const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
   const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
-  // Views are narrow: what changes what a person does next comes first.
-  item.description = [below, ...marks(child), shared, ceiling, doing, ...who, ...numbers, rowTime(child, now)]
+  // Views are narrow: what changes what a user does next comes first.
+  item.description = [
+    descendants,
+    ...marks(child),
+    shared,
+    limit,
+    doing,
+    ...who,
+    ...numbers,
+    rowTime(child, now),
+  ]
     .filter(Boolean)
     .join(" · ");
   item.iconPath = childIcon(child);
@@ -221,13 +230,13 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
     label: enumerate([
       name,
       statusWord(child),
-      below,
+      descendants,
       ...marks(child),
       shared,
-      ceiling,
+      limit,
       ...who,
       doing,
-      ...(isAtWork(child) ? [] : [...numbers, elapsed(child, now)]),
+      ...(isRunning(child) ? [] : [...numbers, elapsed(child, now)]),
     ]),
   };
   return item;
@@ -249,9 +258,9 @@ function taskUri(task: Task): vscode.Uri {
 /** What the menus ask for. */
 function contextWords(child: Child, { isInBatch }: Surroundings): readonly string[] {
   const common = [
-    isAtWork(child) ? "active" : "ended",
+    isRunning(child) ? "active" : "ended",
     child.status,
-    ...(waitsForPerson(child) ? ["waiting"] : []),
+    ...(waitsForUser(child) ? ["waiting"] : []),
     ...(isAnswered(child) ? ["answered"] : []),
   ];
   if (!isTask(child)) return ["subagent", ...common];

@@ -30,7 +30,7 @@ export function matches(child: Child, { states, agents, text }: TaskFilter): boo
 
 const SORT_ORDER = "asyncagents.sortOrder";
 
-/** How the person wants the tasks listed: the order is kept for the folder, the filter until the window closes. */
+/** How the user wants the tasks listed: the order is kept for the folder, the filter until the window closes. */
 export class ListOptions implements vscode.Disposable {
   private currentFilter = NO_FILTER;
   private readonly changes = new vscode.EventEmitter<void>();

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
@@ -9,8 +9,8 @@ import { batchMembers, CHILD_STATES, countStates, descendants } from "./family.t
 import type { BatchNode } from "./nodes.ts";
 import {
   activity,
-  ceilingAmounts,
-  ceilingWord,
+  limitAmounts,
+  limitWord,
   costWord,
   countWord,
   elapsed,
@@ -55,14 +55,14 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(known, child) : []),
       [vscode.l10n.t("Started"), format.moment(child.startedAt)],
-      [isAtWork(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Duration"), elapsed(child, now)],
+      [isRunning(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Duration"), elapsed(child, now)],
     ],
     [
       [vscode.l10n.t("Tool calls"), toolCallWords(child)],
       [vscode.l10n.t("Recent tools"), child.progress?.recentTools.map(toolWords).join(", ")],
       [vscode.l10n.t("Tokens"), tokenWords(child.tokens)],
       [vscode.l10n.t("Cost"), costWord(child.cost)],
-      [vscode.l10n.t("Cost including subtasks"), costBelow(known, child)],
+      [vscode.l10n.t("Cost including subtasks"), costWithDescendants(known, child)],
     ],
     [[vscode.l10n.t("ID"), shortID(child.id)]],
   ]);
@@ -82,7 +82,7 @@ export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNo
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],
       [vscode.l10n.t("Tokens"), tokenWords(tokens)],
       [vscode.l10n.t("Cost including subtasks"), costWord(cost)],
-      ceilingFact(tasks.find(({ ceiling }) => ceiling?.scope === "batch")),
+      limitFact(tasks.find(({ nearLimit }) => nearLimit?.scope === "batch")),
     ],
     [[vscode.l10n.t("Batch"), batchID]],
   ]);
@@ -116,7 +116,7 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
       batch.length > 1 ? vscode.l10n.t("{0} ({1} tasks)", task.batchID, batch.length) : undefined,
     ],
     [vscode.l10n.t("Parent session notified"), noticeWords(task.notice)],
-    ceilingFact(task),
+    limitFact(task),
   ];
 }
 
@@ -135,12 +135,12 @@ function collisionFacts({ collisions = [] }: Task): readonly Fact[] {
   ];
 }
 
-/** `85 % of its ceiling ($0.85 of $1.00)`. */
-function ceilingFact(task: Pick<Task, "ceiling"> = {}): Fact {
-  const words = ceilingWord(task);
+/** `85 % of its limit ($0.85 of $1.00)`. */
+function limitFact(task: Pick<Task, "nearLimit"> = {}): Fact {
+  const words = limitWord(task);
   return [
     vscode.l10n.t("Usage"),
-    words && task.ceiling && vscode.l10n.t("{0} ({1})", words, ceilingAmounts(task.ceiling)),
+    words && task.nearLimit && vscode.l10n.t("{0} ({1})", words, limitAmounts(task.nearLimit)),
   ];
 }
 
@@ -184,6 +184,6 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
 }
 
 /** Undefined: nothing is below. */
-function costBelow(known: Tasks, { id }: Child): string | undefined {
+function costWithDescendants(known: Tasks, { id }: Child): string | undefined {
   return descendants(known, id).length > 0 ? costWord(known.totals([id]).cost) : undefined;
 }

@@ -1,12 +1,12 @@
 import * as vscode from "vscode";
-import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder } from "../folders/folder.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
-import { ancestors, batchMembers, countBelow, descendants, stateOf } from "./family.ts";
+import { ancestors, batchMembers, countDescendants, descendants, stateOf } from "./family.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import { batchItem, childItem, folderItem } from "./items.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
@@ -37,7 +37,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly batchNodes = new Map<string, BatchNode>();
   /** By the ID of the session above. */
   private readonly levels = new Map<string, Level>();
-  /** Whether the rows that a person opened or closed are open, by their IDs: a filter takes rows out and brings them back. */
+  /** Whether the rows that a user opened or closed are open, by their IDs: a filter takes rows out and brings them back. */
   private readonly opened = new Map<string, boolean>();
   /** Sessions below which rows came, went or moved since the editor was told. */
   private readonly moved = new Set<string>();
@@ -69,7 +69,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       known.onDidChangeSession((id) => {
         const changed = known.session(id);
         if (changed?.task.kind !== "unreadable") return;
-        const folder = this.folderBelow(changed.parentID);
+        const folder = this.rootFolder(changed.parentID);
         if (folder) this.changes.fire(this.folderNode(folder));
       }),
       known.onDidChange(follow),
@@ -103,9 +103,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.changes.fire(undefined);
   }
 
-  /** Keeps a row as the person left it. */
+  /** Keeps a row as the user left it. */
   setOpen(element: Node, isOpen: boolean): void {
-    // The editor also tells that a row is closed to which others came just now, which no person can have done.
+    // The editor also tells that a row is closed to which others came just now, which no user can have done.
     if (!isOpen && element instanceof ChildNode && this.wereOpen.get(element) === false) return;
     this.opened.set(rowID(element), isOpen);
     if (element instanceof ChildNode) this.wereOpen.set(element, isOpen);
@@ -178,11 +178,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     }
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.known, element.parentSessionID, element.batchID);
-      const below = countBelow(
+      const descendant = countDescendants(
         this.known,
         tasks.map(({ id }) => id),
       );
-      return batchItem(element, tasks, below);
+      return batchItem(element, tasks, descendant);
     }
     const child = this.known.child(element.id);
     if (!child) return new vscode.TreeItem(vscode.l10n.t("No longer available"));
@@ -190,7 +190,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const item = childItem(child, {
       now: Date.now(),
       isParent: this.shown(child.id).length > 0,
-      below: countBelow(this.known, [child.id]),
+      descendants: countDescendants(this.known, [child.id]),
       isInBatch: this.batchOf(child) !== undefined,
     });
     // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
@@ -199,17 +199,17 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   /** Has the nearest row drawn anew below which something came, went or moved. */
-  tellMoved(): void {
+  fireMoved(): void {
     clearTimeout(this.gathering);
     this.gathering = undefined;
     for (const parentID of this.moved) {
-      const [told, now] = [this.levels.get(parentID), this.arrange(parentID)];
-      if (!told || !isSame(told.nodes, now.nodes)) {
+      const [drawn, now] = [this.levels.get(parentID), this.arrange(parentID)];
+      if (!drawn || !isSame(drawn.nodes, now.nodes)) {
         this.changes.fire(this.above(parentID));
         continue;
       }
       for (const [batch, members] of now.members)
-        if (!isSame(told.members.get(batch) ?? [], members)) this.changes.fire(batch);
+        if (!isSame(drawn.members.get(batch) ?? [], members)) this.changes.fire(batch);
       this.levels.set(parentID, now);
     }
     this.moved.clear();
@@ -220,7 +220,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const child = after ?? before;
     if (!child) return;
     const above = ancestors(this.known, child);
-    if (!this.folderBelow(above.at(-1))) return;
+    if (!this.rootFolder(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
@@ -229,7 +229,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       for (const id of above) this.move(id);
     else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
     this.redraw(child.id);
-    if (isChanged || (before.cost !== after.cost && !isAtWork(after))) this.redrawAbove(child, above);
+    if (isChanged || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
   }
 
   private redraw(id: string): void {
@@ -243,18 +243,18 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       if (batch) this.changes.fire(batch);
       if (each !== child) this.redraw(each.id);
     }
-    const folder = this.folderBelow(above.at(-1));
+    const folder = this.rootFolder(above.at(-1));
     if (folder) this.redrawFolder(folder);
   }
 
   private move(parentID: string): void {
     this.moved.add(parentID);
-    this.gathering ??= setTimeout(() => this.tellMoved(), GATHER_MS);
+    this.gathering ??= setTimeout(() => this.fireMoved(), GATHER_MS);
   }
 
   /** The row of the session below which others stand; undefined: they are at the top. */
   private above(sessionID: string): ChildNode | FolderNode | undefined {
-    const folder = this.folderBelow(sessionID);
+    const folder = this.rootFolder(sessionID);
     return folder ? this.folderNode(folder) : this.node(sessionID);
   }
 
@@ -264,7 +264,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   /** The folder whose active session this is. */
-  private folderBelow(sessionID: string | undefined): Folder | undefined {
+  private rootFolder(sessionID: string | undefined): Folder | undefined {
     return sessionID === undefined
       ? undefined
       : this.folders.all.find(({ session }) => session.id === sessionID);
@@ -320,12 +320,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (!isFiltering(filter)) return children;
     return children.filter(
       (child) =>
-        matches(child, filter) || descendants(this.known, child.id).some((below) => matches(below, filter)),
+        matches(child, filter) ||
+        descendants(this.known, child.id).some((descendant) => matches(descendant, filter)),
     );
   }
 
   private followTime(node: ChildNode, child: Child): void {
-    if (isAtWork(child)) this.running.set(node, rowTime(child, Date.now()));
+    if (isRunning(child)) this.running.set(node, rowTime(child, Date.now()));
     else this.running.delete(node);
     this.tick();
   }

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
-import { isAtWork, isTask } from "../../engine/subagent.ts";
+import { isRunning, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -9,7 +9,7 @@ import type { Folder } from "../folders/folder.ts";
 import { isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../translate.ts";
-import { batchMembers, descendants, isAnswered, isFinished, waitsForPerson } from "./family.ts";
+import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node } from "./nodes.ts";
 import { TaskDecorations } from "./items.ts";
@@ -24,7 +24,7 @@ const SELECTION_MS = 2_000;
 /** How many of those who wait the badge names. */
 const NAMED_REQUESTS = 5;
 
-/** How many a filter is about, shows, and hides though they wait for a person. */
+/** How many a filter is about, shows, and hides though they wait for a user. */
 interface Filtered {
   readonly all: number;
   readonly shown: number;
@@ -40,9 +40,9 @@ export class TaskView implements vscode.Disposable {
   /** Rows that are to be opened once someone can see them. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
-  /** Tells when the person opens or leaves the view. */
+  /** Tells when the user opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
-  /** Tells when the person opens the row of a folder that is not connected. */
+  /** Tells when the user opens the row of a folder that is not connected. */
   readonly onDidOpenFolder: vscode.Event<Folder>;
 
   constructor(
@@ -130,7 +130,7 @@ export class TaskView implements vscode.Disposable {
   /** Brings a task into sight, opening the view if need be; without taking the focus unless that is said. */
   reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a row at the top only once it was told of it.
-    this.tree.tellMoved();
+    this.tree.fireMoved();
     // A filter may hide the row, and it may be gone before the editor gets there.
     this.view.reveal(this.tree.node(taskID), { focus, select: true }).then(undefined, () => undefined);
   }
@@ -198,7 +198,7 @@ export class TaskView implements vscode.Disposable {
     if (!isFiltering(filter)) return undefined;
     const all = this.sessionIDs.flatMap((id) => descendants(this.known, id));
     const hidden = all.filter((child) => !matches(child, filter));
-    const waiting = hidden.filter(waitsForPerson).length;
+    const waiting = hidden.filter(waitsForUser).length;
     return { all: all.length, shown: all.length - hidden.length, waiting };
   }
 
@@ -213,7 +213,7 @@ export class TaskView implements vscode.Disposable {
       if (node instanceof BatchNode) return batchMembers(this.known, node.parentSessionID, node.batchID);
       return node instanceof ChildNode ? (this.known.child(node.id) ?? []) : [];
     });
-    this.keys.set("asyncagents.selectionActive", tasks.some(isAtWork));
+    this.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
     this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
     this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
     this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
@@ -247,7 +247,7 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
     : vscode.l10n.t("{0} aren't folders on disk, so agents can't work there.", names.join(", "));
 }
 
-/** What waits for a person in any session of the folders. */
+/** What waits for a user in any session of the folders. */
 function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   const [first, ...others] = requests;
   if (!first) return undefined;

@@ -1,12 +1,12 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import { percentOf, type CeilingUse } from "../../engine/ceiling.ts";
+import { percentOf, type LimitUse } from "../../engine/limit.ts";
 import { excerpt } from "../../engine/fork/excerpt.ts";
-import { isAtWork, isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task, ToolUse } from "../../engine/task.ts";
 import { Formatter } from "../../protocol/format.ts";
 import { title as oneTitle } from "../plain-text.ts";
-import type { Below, ChildState } from "./family.ts";
+import type { DescendantCounts, ChildState } from "./family.ts";
 
 export const format = new Formatter(vscode.env.language);
 
@@ -52,11 +52,13 @@ export function statusWord({ status }: Child): string {
 }
 
 /** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
-export function belowWords({ waiting, atWork }: Below, works: boolean): string | undefined {
+export function descendantWords({ waiting, running }: DescendantCounts, works: boolean): string | undefined {
   if (waiting === 1) return vscode.l10n.t("1 subagent needs you");
   if (waiting > 1) return vscode.l10n.t("{0} subagents need you", waiting);
-  if (atWork === 0 || works) return undefined;
-  return atWork === 1 ? vscode.l10n.t("1 subagent running") : vscode.l10n.t("{0} subagents running", atWork);
+  if (running === 0 || works) return undefined;
+  return running === 1
+    ? vscode.l10n.t("1 subagent running")
+    : vscode.l10n.t("{0} subagents running", running);
 }
 
 /** How a child came to be what it is. */
@@ -101,13 +103,13 @@ export function activity({ progress }: Child): string | undefined {
 export function toolWords({ tool, title = "" }: ToolUse): string {
   const line = oneTitle(title);
   const isPath = line.includes("/") && !line.includes(" ");
-  const told = isPath ? line.split("/").slice(-2).join("/") : line;
-  return [oneTitle(tool), excerpt(told, TITLE_LENGTH)].filter(Boolean).join(" ");
+  const shown = isPath ? line.split("/").slice(-2).join("/") : line;
+  return [oneTitle(tool), excerpt(shown, TITLE_LENGTH)].filter(Boolean).join(" ");
 }
 
 /** The time of the present or last turn. */
 export function elapsed(child: Child, now: number): string {
-  const end = isAtWork(child) ? now : (child.endedAt ?? now);
+  const end = isRunning(child) ? now : (child.endedAt ?? now);
   return format.duration(end - child.startedAt);
 }
 
@@ -116,7 +118,7 @@ export function elapsed(child: Child, now: number): string {
  * each second loses the clicks on its menu, as VS Code passes no row to a command while it redraws.
  */
 export function rowTime(child: Child, now: number): string | undefined {
-  if (!isAtWork(child)) return elapsed(child, now);
+  if (!isRunning(child)) return elapsed(child, now);
   const minutes = Math.floor((now - child.startedAt) / MINUTE);
   return minutes > 0 ? format.duration(minutes * MINUTE) : undefined;
 }
@@ -147,22 +149,22 @@ export function collisionWords({ collisions = [] }: Pick<Task, "collisions">): s
   return vscode.l10n.t('{0} also changed by "{1}"', files, excerpt(oneTitle(one.description), TITLE_LENGTH));
 }
 
-/** How near a task is to its ceiling; undefined: not near, or there is none. */
-export function ceilingWord({ ceiling }: Pick<Task, "ceiling">): string | undefined {
-  if (!ceiling) return undefined;
-  return ceiling.scope === "task"
-    ? vscode.l10n.t("{0}% of its limit", percentOf(ceiling))
-    : vscode.l10n.t("{0}% of its batch's limit", percentOf(ceiling));
+/** How near a task is to its limit; undefined: not near, or there is none. */
+export function limitWord({ nearLimit }: Pick<Task, "nearLimit">): string | undefined {
+  if (!nearLimit) return undefined;
+  return nearLimit.scope === "task"
+    ? vscode.l10n.t("{0}% of its limit", percentOf(nearLimit))
+    : vscode.l10n.t("{0}% of its batch's limit", percentOf(nearLimit));
 }
 
 /** `$0.85 of $1.00`. */
-export function ceilingAmounts({ measure, used, limit }: CeilingUse): string {
+export function limitAmounts({ measure, used, amount }: LimitUse): string {
   switch (measure) {
     case "cost":
-      return vscode.l10n.t("{0} of {1}", format.cost(used), format.cost(limit));
+      return vscode.l10n.t("{0} of {1}", format.cost(used), format.cost(amount));
     case "tokens":
-      return vscode.l10n.t("{0} of {1} tokens", format.number(used), format.number(limit));
+      return vscode.l10n.t("{0} of {1} tokens", format.number(used), format.number(amount));
     case "minutes":
-      return vscode.l10n.t("{0} of {1}", format.duration(used * 60_000), format.duration(limit * 60_000));
+      return vscode.l10n.t("{0} of {1}", format.duration(used * 60_000), format.duration(amount * 60_000));
   }
 }

@@ -42,7 +42,7 @@ export async function launchBare(server: OpenCodeServer, parentID: string): Prom
   return id;
 }
 
-/** A session in which a person has written, as the parent of a task is; nothing runs in it. */
+/** A session in which a user has written, as the parent of a task is; nothing runs in it. */
 export async function createParent(server: OpenCodeServer): Promise<string> {
   const { id } = await post<{ id: string }>(server, "/session", { title: "Parent" });
   const parts = [{ type: "text", text: "Have everything looked into." }];

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
- * What keeps people out of a page: the serious and critical findings of axe. `evaluate` runs an expression there, as a
+ * What keeps users out of a page: the serious and critical findings of axe. `evaluate` runs an expression there, as a
  * debugger does, because the page's own policy lets no other script in.
  */
 export async function barriers(evaluate: (script: string) => Promise<unknown>): Promise<readonly string[]> {

@@ -51,7 +51,7 @@ export interface Rectangle {
   readonly height: number;
 }
 
-/** Opens a VS Code window with a new profile that holds the packaged extension, as a person would have it. */
+/** Opens a VS Code window with a new profile that holds the packaged extension, as a user would have it. */
 export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Workbench> {
   const userDirectory = tempDir("data");
   const { theme = "dark" } = options;
@@ -94,7 +94,7 @@ function speak(language: string): string {
   });`;
 }
 
-/** A VS Code window and what a person does in it. Texts are matched as parts, without regard to case. */
+/** A VS Code window and what a user does in it. Texts are matched as parts, without regard to case. */
 export class Workbench {
   page: Page;
   quickInput: QuickInput;
@@ -252,10 +252,10 @@ export class Workbench {
     await row.first().click();
   }
 
-  /** Moves the mouse to a row once the rows are at rest. */
+  /** Moves the mouse to a row once the rows are idle. */
   async hoverRow(row: Locator): Promise<void> {
     await row.first().waitFor();
-    await this.rowsAtRest();
+    await this.rowsIdle();
     await row.first().hover();
   }
 
@@ -265,7 +265,7 @@ export class Workbench {
    * to a quarter of a second after the first of a change's, and gives a menu that is used in that moment no row. Rows that
    * change all the time are waited for no longer than five seconds.
    */
-  private async rowsAtRest(): Promise<void> {
+  private async rowsIdle(): Promise<void> {
     await this.leaveHover();
     await this.page.evaluate(async () => {
       // Functions with a name would need a helper of the compiler's, which the page does not have.
@@ -313,7 +313,7 @@ export class Workbench {
 
   /** Opens the context menu of something. */
   async openContextMenu(target: Locator): Promise<Locator> {
-    await this.rowsAtRest();
+    await this.rowsIdle();
     await target.click({ button: "right" });
     const entries = this.page.locator(
       ".monaco-menu .action-item:not(.disabled) .action-label:not(.separator)",

@@ -216,7 +216,7 @@ describe("the tools of a window, served to OpenCode", () => {
     serve();
     become(connected(FIRST));
     await until("the error", () => errors.length === 1);
-    assert.match(errors[0] ?? "", /cannot be served/);
+    assert.match(errors[0] ?? "", /Couldn't serve/);
     rmSync(stateFolder);
     become(connected(FIRST));
     await entryFor(FIRST);

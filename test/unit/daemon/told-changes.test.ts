@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { ToldChanges } from "../../../src/daemon/told-changes.ts";
+import { ChangeBatcher } from "../../../src/daemon/change-batcher.ts";
 import type { FolderChange } from "../../../src/rpc/contract.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 
 describe("what windows are told of a folder", () => {
   let clock: ManualClock;
-  let changes: ToldChanges;
+  let changes: ChangeBatcher;
   let told: (readonly FolderChange[])[];
 
   beforeEach(() => {
     clock = new ManualClock();
-    changes = new ToldChanges(clock, strictLogger);
+    changes = new ChangeBatcher(clock, strictLogger);
     told = [];
-    changes.onDidTell((batch) => told.push(batch));
+    changes.onDidFlush((batch) => told.push(batch));
   });
   afterEach(() => changes.dispose());
 
@@ -35,7 +35,7 @@ describe("what windows are told of a folder", () => {
     assert.equal(told.length, 1);
   });
 
-  it("what people wait for is told at once, with all that waits, in the order of what changed last", async () => {
+  it("what users wait for is told at once, with all that waits, in the order of what changed last", async () => {
     changes.note("one", () => session("one"), "progress");
     changes.note("two", () => session("two"), "progress");
     changes.note("one", () => session("one"), "now");

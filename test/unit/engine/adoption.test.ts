@@ -68,7 +68,7 @@ describe("Adoption", () => {
     ["an abort", { type: "aborted" }, "cancelled", undefined],
     ["a permission turned down", { type: "refused" }, "error", "PermissionRejected"],
   ] as const satisfies readonly (readonly [string, Ending, Task["status"], string | undefined])[])
-    it(`of one at rest after ${how} gives a task that is ${status}, of which nobody is told`, async () => {
+    it(`of one idle after ${how} gives a task that is ${status}, of which nobody is told`, async () => {
       const id = await working();
       if (ending.type === "refused") server.ask(id);
       const ended = clock.now();
@@ -90,7 +90,7 @@ describe("Adoption", () => {
     assert.deepEqual([task.status, task.error?.name], ["error", "Interrupted"]);
   });
 
-  it("of one whose conversation was compacted keeps what a person asked as its prompt", async () => {
+  it("of one whose conversation was compacted keeps what a user asked as its prompt", async () => {
     const id = await working();
     server.overflow(id);
     server.finish(id, "Summary.");

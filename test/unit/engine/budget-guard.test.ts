@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Budget } from "../../../src/engine/ceiling.ts";
+import type { Budget } from "../../../src/engine/limit.ts";
 import { freshID } from "../../../src/engine/ids.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { Task } from "../../../src/engine/task.ts";
@@ -97,20 +97,20 @@ describe("the budget guard", () => {
     window.engine.onDidWarn((warned) => warnings.push(warned));
     const id = await launch(window);
     await spend(id, 0.79);
-    assert.equal(task(window, id).ceiling, undefined);
+    assert.equal(task(window, id).nearLimit, undefined);
     await spend(id, 0.8);
     await spend(id, 0.9);
     assert.deepEqual(
-      warnings.map(({ id, ceiling }) => [id, ceiling]),
-      [[id, { ceiling: "taskCost", scope: "task", measure: "cost", used: 0.8, limit: 1 }]],
+      warnings.map(({ id, nearLimit }) => [id, nearLimit]),
+      [[id, { limit: "taskCost", scope: "task", measure: "cost", used: 0.8, amount: 1 }]],
     );
-    assert.equal(task(window, id).ceiling?.used, 0.9);
+    assert.equal(task(window, id).nearLimit?.used, 0.9);
     assert.equal(outcome(window, id), "running");
     server.write(id, "So far.");
     await spend(id, 1);
     assert.equal(outcome(window, id), "error BudgetExceeded");
     assert.match(task(window, id).error?.message ?? "", /limit of \$1\.00.*asyncagents\.budget\.taskCost/);
-    assert.equal(task(window, id).ceiling, undefined);
+    assert.equal(task(window, id).nearLimit, undefined);
     assert.equal(calls("abort", id), 1);
     assert.equal(told(), 1);
     await clock.advance(MINUTE);
@@ -136,7 +136,7 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
-  it("says that a ceiling stopped a task though the window ended between the stop and the storing of it", async () => {
+  it("says that a limit stopped a task though the window ended between the stop and the storing of it", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -155,7 +155,7 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
-  it("says that a ceiling stopped a task though the server could not be read after the stop", async () => {
+  it("says that a limit stopped a task though the server could not be read after the stop", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -169,13 +169,13 @@ describe("the budget guard", () => {
       };
     };
     await spend(id, 2);
-    assert.match(window.log.join(), /could not be stopped at its ceiling: not now/);
+    assert.match(window.log.join(), /Couldn't stop task \w+ at its limit: not now/);
     await clock.advance(5_000);
     assert.equal(outcome(window, id), "error BudgetExceeded");
     assert.equal(told(), 1);
   });
 
-  it("leaves a task cancelled that was aborted elsewhere below its ceiling", async () => {
+  it("leaves a task cancelled that was aborted elsewhere below its limit", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -194,7 +194,7 @@ describe("the budget guard", () => {
     server.abort = () => Promise.reject(new Error("not now"));
     await spend(id, 2);
     assert.equal(outcome(window, id), "running");
-    assert.match(window.log.join(), /could not be stopped at its ceiling: not now/);
+    assert.match(window.log.join(), /Couldn't stop task \w+ at its limit: not now/);
     server.abort = abort;
     await clock.advance(5_000);
     assert.equal(outcome(window, id), "error BudgetExceeded");
@@ -216,7 +216,7 @@ describe("the budget guard", () => {
     assert.equal(calls("abort", below), 1);
   });
 
-  it("refuses to adopt a subagent at work that it would stop at once; one at rest becomes a task", async () => {
+  it("refuses to adopt a subagent at work that it would stop at once; one idle becomes a task", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
@@ -233,7 +233,7 @@ describe("the budget guard", () => {
     assert.equal((await window.engine.adopt(id)).status, "completed");
   });
 
-  it("counts minutes of work, not those in the queue or for a person", async () => {
+  it("counts minutes of work, not those in the queue or for a user", async () => {
     budget = { taskMinutes: 10 };
     concurrent = 1;
     const window = await open();
@@ -254,7 +254,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, second), "running");
     server.reply(second, "once");
     await clock.advance(3 * MINUTE);
-    assert.equal(task(window, second).ceiling?.ceiling, "taskMinutes");
+    assert.equal(task(window, second).nearLimit?.limit, "taskMinutes");
     await clock.advance(MINUTE - 1_000);
     assert.equal(outcome(window, second), "running");
     await clock.advance(2_000);
@@ -305,7 +305,7 @@ describe("the budget guard", () => {
     const second = await open();
     assert.equal(outcome(second, id), "running");
     await clock.advance(6 * MINUTE);
-    assert.equal(task(second, id).ceiling?.ceiling, "taskMinutes");
+    assert.equal(task(second, id).nearLimit?.limit, "taskMinutes");
     const asked = clock.now();
     server.emit({
       type: "request-asked",
@@ -332,7 +332,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(third, id), "error BudgetExceeded");
   });
 
-  it("does not count the time in which something below waits for a person", async () => {
+  it("does not count the time in which something below waits for a user", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
     const id = await launch(window);
@@ -347,7 +347,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "error BudgetExceeded");
   });
 
-  it("counts a ceiling over all turns, and refuses to resume a task that used it up", async () => {
+  it("counts a limit over all turns, and refuses to resume a task that used it up", async () => {
     const window = await open();
     const id = await launch(window);
     await spend(id, 0.9);
@@ -367,7 +367,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "error BudgetExceeded");
   });
 
-  it("refuses to resume a task of a batch that used up its ceiling, whichever of its tasks did", async () => {
+  it("refuses to resume a task of a batch that used up its limit, whichever of its tasks did", async () => {
     budget = { batchCost: 1 };
     const window = await open();
     const batchID = "bat-one";
@@ -386,7 +386,7 @@ describe("the budget guard", () => {
     assert.equal(calls("prompt", ids[0]), prompted);
   });
 
-  it("refuses to launch under a ceiling of 0, and stops nothing for one", async () => {
+  it("refuses to launch under a limit of 0, and stops nothing for one", async () => {
     const window = await open();
     const id = await launch(window);
     await change(window, { taskCost: 0, batchMinutes: -1 });
@@ -399,23 +399,23 @@ describe("the budget guard", () => {
     assert.equal(window.engine.list(parent).length, 1);
   });
 
-  it("applies a changed ceiling to what runs at once, and warns of the new one", async () => {
+  it("applies a changed limit to what runs at once, and warns of the new one", async () => {
     budget = { taskCost: 10 };
     const window = await open();
     const warned: (number | undefined)[] = [];
-    window.engine.onDidWarn(({ ceiling }) => warned.push(ceiling?.limit));
+    window.engine.onDidWarn(({ nearLimit }) => warned.push(nearLimit?.amount));
     const id = await launch(window);
     await spend(id, 0.9);
     await change(window, { taskCost: 1 });
-    assert.equal(task(window, id).ceiling?.limit, 1);
+    assert.equal(task(window, id).nearLimit?.amount, 1);
     await change(window, { taskCost: 5 });
-    assert.equal(task(window, id).ceiling, undefined);
+    assert.equal(task(window, id).nearLimit, undefined);
     await change(window, { taskCost: 0.5 });
     assert.equal(outcome(window, id), "error BudgetExceeded");
     assert.deepEqual(warned, [1]);
   });
 
-  it("stops all that works or waits in a batch that used up its ceiling, and lets nothing more into it", async () => {
+  it("stops all that works or waits in a batch that used up its limit, and lets nothing more into it", async () => {
     budget = { batchCost: 1 };
     concurrent = 2;
     const window = await open();
@@ -432,7 +432,7 @@ describe("the budget guard", () => {
     const other = await launch(window, { batchID: "bat-other" });
     await spend(ids[0] ?? "", 0.55);
     assert.equal(warned.length, 1);
-    assert.equal(task(window, ids[1] ?? "").ceiling?.ceiling, "batchCost");
+    assert.equal(task(window, ids[1] ?? "").nearLimit?.limit, "batchCost");
     await spend(ids[1] ?? "", 0.2);
     await clock.advance(0);
     for (const id of [...ids, queued]) assert.equal(outcome(window, id), "error BudgetExceeded");
@@ -456,7 +456,7 @@ describe("the budget guard", () => {
     const warned: Task[] = [];
     const after = await open((one) => warned.push(one));
     await spend(id, 0.9);
-    assert.equal(task(after, id).ceiling?.used, 0.9);
+    assert.equal(task(after, id).nearLimit?.used, 0.9);
     assert.deepEqual(warned, []);
   });
 

@@ -1,50 +1,50 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { exceeded, isNearlyUsed, isUsedUp, mostUsed, requireCeilings } from "../../../src/engine/budget.ts";
-import { percentOf, type CeilingUse } from "../../../src/engine/ceiling.ts";
+import { exceeded, isNearlyUsed, isUsedUp, mostUsed, requireLimits } from "../../../src/engine/budget.ts";
+import { percentOf, type LimitUse } from "../../../src/engine/limit.ts";
 
 const NAMES = ["taskCost", "taskTokens", "taskMinutes", "batchCost", "batchTokens", "batchMinutes"] as const;
 
 describe("a budget", () => {
-  const COST = { ceiling: "taskCost", scope: "task", measure: "cost" } as const;
+  const COST = { limit: "taskCost", scope: "task", measure: "cost" } as const;
   const NOTHING = { cost: 0, tokens: 0, minutes: 0 };
 
-  it("without ceilings asks nobody what was taken", () => {
+  it("without limits asks nobody what was taken", () => {
     const asked = (): never => assert.fail("asked");
     assert.equal(mostUsed({}, "task", asked), undefined);
     assert.equal(mostUsed({ taskCost: null, batchCost: 1 }, "task", asked), undefined);
   });
 
-  it("names the ceiling that is used most", () => {
+  it("names the limit that is used most", () => {
     const use = mostUsed({ taskCost: 2, taskTokens: 100, taskMinutes: 10, batchCost: 0.1 }, "task", () => ({
       cost: 1,
       tokens: 90,
       minutes: 1,
     }));
-    assert.deepEqual(use, { ceiling: "taskTokens", scope: "task", measure: "tokens", used: 90, limit: 100 });
+    assert.deepEqual(use, { limit: "taskTokens", scope: "task", measure: "tokens", used: 90, amount: 100 });
   });
 
   it("warns from 80 % on and ends at 100 %", () => {
-    const amount = fc.double({ min: 1e-6, max: 1e9, noNaN: true });
+    const amounts = fc.double({ min: 1e-6, max: 1e9, noNaN: true });
     fc.assert(
-      fc.property(amount, amount, (used, limit) => {
-        const use: CeilingUse = { ...COST, used, limit };
-        assert.equal(isNearlyUsed(use), used / limit >= 0.8);
-        assert.equal(isUsedUp(use), used >= limit);
+      fc.property(amounts, amounts, (used, amount) => {
+        const use: LimitUse = { ...COST, used, amount };
+        assert.equal(isNearlyUsed(use), used / amount >= 0.8);
+        assert.equal(isUsedUp(use), used >= amount);
         if (isUsedUp(use)) assert.ok(isNearlyUsed(use));
         else assert.ok(percentOf(use) <= 100);
       }),
     );
   });
 
-  it("refuses a ceiling that is no number over 0, and takes it for none where something works", () => {
+  it("refuses a limit that is no number over 0, and takes it for none where something works", () => {
     const bad = fc.oneof(
       fc.double({ max: -Number.MIN_VALUE }),
       fc.constantFrom(NaN, Infinity, "5", "", true, {}, []),
     );
     fc.assert(
       fc.property(fc.constantFrom(...NAMES), bad, (name, value) => {
-        assert.throws(() => requireCeilings({ [name]: value }), {
+        assert.throws(() => requireLimits({ [name]: value }), {
           code: "invalid-argument",
           message: `The limit asyncagents.budget.${name} must be a number greater than 0. Change it in the settings, or clear it for no limit.`,
         });
@@ -56,18 +56,18 @@ describe("a budget", () => {
       }),
     );
     assert.throws(
-      () => requireCeilings({ taskCost: 0 }),
+      () => requireLimits({ taskCost: 0 }),
       /would stop every task immediately\. Clear it for no limit/,
     );
-    requireCeilings({ taskCost: 0.01, batchTokens: null, batchMinutes: undefined });
+    requireLimits({ taskCost: 0.01, batchTokens: null, batchMinutes: undefined });
   });
 
   it("says why a task was stopped, and who can do what about it", () => {
     const messages = [
-      exceeded({ ...COST, used: 1.2, limit: 1 }),
-      exceeded({ ...COST, used: 1.2, limit: 0.0015 }),
-      exceeded({ ceiling: "batchTokens", scope: "batch", measure: "tokens", used: 600_000, limit: 500_000 }),
-      exceeded({ ceiling: "taskMinutes", scope: "task", measure: "minutes", used: 1, limit: 1 }),
+      exceeded({ ...COST, used: 1.2, amount: 1 }),
+      exceeded({ ...COST, used: 1.2, amount: 0.0015 }),
+      exceeded({ limit: "batchTokens", scope: "batch", measure: "tokens", used: 600_000, amount: 500_000 }),
+      exceeded({ limit: "taskMinutes", scope: "task", measure: "minutes", used: 1, amount: 1 }),
     ].map(({ name, message, sentence }) => {
       assert.equal(name, "BudgetExceeded");
       assert.ok(sentence, "It can be translated.");

@@ -16,7 +16,7 @@ export class EngineFeed {
     });
     engine.onDidChangeSubagent(({ id, after }) => push({ type: "subagent", id, subagent: after }));
     engine.onDidChangeRequests(() => push({ type: "requests", requests: this.requests() }));
-    engine.onDidWarn((task) => push({ type: "ceiling-near", task }));
+    engine.onDidWarn((task) => push({ type: "near-limit", task }));
     this.toldTombstones = this.tombstones().length;
   }
 

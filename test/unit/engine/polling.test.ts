@@ -90,7 +90,7 @@ describe("Polling", () => {
     }
   });
 
-  it("holds what a person's task has to tell until its parent is idle", async () => {
+  it("holds what a user's task has to tell until its parent is idle", async () => {
     await open();
     await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
     const id = await launch();

@@ -58,7 +58,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().lastUpdate, 1_999);
   });
 
-  it("what people wrote is no progress of the model", () => {
+  it("what users wrote is no progress of the model", () => {
     const progress = new ProgressTracker(0);
     progress.onPart(
       { ...textPart("Do it"), type: "text", text: "Do it", synthetic: false, start: undefined },
@@ -76,7 +76,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().phase, "starting");
   });
 
-  it("stalls after the limit without a sign of life, but not while it waits for a person or a retry", () => {
+  it("stalls after the limit without a sign of life, but not while it waits for a user or a retry", () => {
     const progress = new ProgressTracker(0);
     assert.equal(progress.checkStall(99, 100), false);
     assert.equal(progress.checkStall(100, 100), true);

@@ -111,7 +111,7 @@ describe("Calls of agents that are made again", () => {
       parentSessionID: parent,
       launchedBy: "person",
     });
-    // The parent works, so what a person's task has to tell waits.
+    // The parent works, so what a user's task has to tell waits.
     await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
     server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
     await settled();

@@ -287,7 +287,7 @@ describe("Subagents of others", () => {
     await connect();
     await settled();
     assert.equal(subagent(id).status, "running");
-    assert.match(window.log.join("\n"), /What subagent \w+ is doing could not be read/);
+    assert.match(window.log.join("\n"), /Couldn't read what subagent \w+ is doing/);
   });
 
   it("are stopped with all that works below: subagents are aborted, tasks cancelled, the rest left alone", async () => {
@@ -313,7 +313,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(below).status, "cancelled");
   });
 
-  describe("and what waits for a person", () => {
+  describe("and what waits for a user", () => {
     let changes: number;
 
     beforeEach(async () => {

@@ -69,7 +69,7 @@ describe("how a turn stands", () => {
     });
   });
 
-  it("between steps after tool calls, naming the tool that a person turned down", () => {
+  it("between steps after tool calls, naming the tool that a user turned down", () => {
     const refused = toolPart(
       "a",
       "bash",

@@ -50,7 +50,7 @@ describe("the files of OpenCode's configuration", () => {
   const refusal = async (work: Promise<unknown>, message: RegExp): Promise<void> =>
     assert.rejects(work, (error) => error instanceof Refusal && message.test(error.message));
 
-  it("of a folder: the one that is there, else a new one beside the person's files", async () => {
+  it("of a folder: the one that is there, else a new one beside the user's files", async () => {
     const path = await run("install");
     assert.equal(path, join(directory, "opencode.json"));
     assert.deepEqual(JSON.parse(read(path)), {

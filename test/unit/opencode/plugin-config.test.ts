@@ -24,7 +24,7 @@ describe("the plugin's entry in a configuration", () => {
     ]);
   });
 
-  it("is put where the person would have put it", () => {
+  it("is put where the user would have put it", () => {
     const cases: readonly (readonly [before: string, after: string])[] = [
       ["{}", `{\n  "plugin": [${ENTRY}]\n}`],
       ["{\n}\n", `{\n  "plugin": [${ENTRY}]\n}\n`],
@@ -240,7 +240,7 @@ describe("the plugin in a server's environment", () => {
     rmSync(file);
     mkdirSync(file);
     await config.refreshPlugin();
-    assert.match(warnings.pop() ?? "", /stay those of an earlier version/);
+    assert.match(warnings.pop() ?? "", /Couldn't update the agent tools in OpenCode/);
   });
 
   it("a plugin that cannot be put there does not keep the server from starting", async () => {
@@ -257,7 +257,7 @@ function comments(text: string): readonly string[] {
   return (text.match(/\/\/[^\r\n]*|\/\*.*?\*\//g) ?? []).map((comment) => comment.trimEnd());
 }
 
-/** Configurations as people write them: any layout, comments and trailing commas. None of their strings holds a slash. */
+/** Configurations as users write them: any layout, comments and trailing commas. None of their strings holds a slash. */
 const configurations: fc.Arbitrary<string> = fc
   .record({
     eol: fc.constantFrom("\n", "\r\n"),

@@ -298,7 +298,7 @@ describe("The daemon's server", () => {
     one?.fire(change);
     await until("the change to be told", () => told.length > 0);
     assert.deepEqual(told, [{ key: first.key, change }]);
-    wire.tell("closeTranscript", { key: first.key });
+    wire.notify("closeTranscript", { key: first.key });
     await until("the conversation to be left", () => one?.isDisposed);
     assert.ok(!other?.isDisposed);
     wire.close();
@@ -311,8 +311,8 @@ describe("The daemon's server", () => {
     await wire.request("open", [folder("/a")]);
     await wire.request("open", [folder("/b")]);
     const watched = { ...settings, watched: true };
-    wire.tell("configure", { directory: "/a", settings: watched });
-    wire.tell("close", { directory: "/a" });
+    wire.notify("configure", { directory: "/a", settings: watched });
+    wire.notify("close", { directory: "/a" });
     await until("the folder to be closed", () => host.closed === 1);
     assert.deepEqual(host.configured, [watched]);
     wire.close();

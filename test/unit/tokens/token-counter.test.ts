@@ -52,7 +52,7 @@ describe("counting tokens in a thread", function () {
       assert.deepEqual(await open(script).count(texts), expected);
     });
 
-    it("a text of many slabs is counted whole", async () => {
+    it("a text of many chunks is counted whole", async () => {
       const long = `${ordinary.code}\n`.repeat(40);
       const [whole = 0, part = 0] = await open(script).count([long, `${ordinary.code}\n`]);
       assert.equal(whole, part * 40);

@@ -22,7 +22,7 @@ describe("asyncagents_cancel", () => {
     assert.equal(window.server.running().size, 0);
   });
 
-  it("a parent that cancels itself is not told of it, a person's cancel is", async () => {
+  it("a parent that cancels itself is not told of it, a user's cancel is", async () => {
     for (const by of ["agent", "person"] as const) {
       const { id } = await window.launch();
       await window.call("cancel", { task_id: id }, { by });
@@ -48,7 +48,7 @@ describe("asyncagents_cancel", () => {
     await window.launchDone("42", 0, { batchID: "docs" });
     assert.deepEqual(await window.call("cancel", { batch_id: "docs" }), {
       title: "Cancelled 0 tasks",
-      text: "None of these tasks is at work any more; there is nothing to cancel.",
+      text: "None of these tasks is running any more; there is nothing to cancel.",
     });
   });
 

@@ -30,7 +30,7 @@ describe("asyncagents_clear", () => {
     const { id } = await window.launch({ description: "Look around" });
     assert.equal(
       await window.text("clear", { task_id: id }),
-      'Cleared memory "Look around".\nStill at work, so cancelled first: memory "Look around".',
+      'Cleared memory "Look around".\nStill running, so cancelled first: memory "Look around".',
     );
     await settled();
     assert.equal(window.task(id).status, "cancelled");
@@ -50,7 +50,7 @@ describe("asyncagents_clear", () => {
     await window.launch({ description: "Stays", batchID: "tests" });
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
     const text = await window.text("clear", '{"batch_id": " docs ", "task_id": ""}');
-    assert.match(text, /^Cleared \w+memory "One", \w+memory "Two"\.\nStill at work, .+: \w+memory "Two"\.$/);
+    assert.match(text, /^Cleared \w+memory "One", \w+memory "Two"\.\nStill running, .+: \w+memory "Two"\.$/);
     assert.deepEqual(listed(), ["Stays"]);
     assert.equal(window.task(other).status, "running");
   });
@@ -62,7 +62,7 @@ describe("asyncagents_clear", () => {
       const { id: other } = await window.launch({ parent: await window.otherSession() });
       const { title, text } = await window.call("clear", input);
       assert.equal(title, "Cleared 2 tasks");
-      assert.match(text, /^Cleared \w+memory "One", \w+memory "Two"\.\nStill at work/);
+      assert.match(text, /^Cleared \w+memory "One", \w+memory "Two"\.\nStill running/);
       assert.deepEqual(listed(), []);
       assert.equal(window.task(other).clearedAt, undefined);
       assert.equal(window.task(other).status, "running");
@@ -79,7 +79,7 @@ describe("asyncagents_clear", () => {
     for (let count = 0; count < 25; count++) await window.launch();
     const text = await window.text("clear");
     assert.equal(text.match(/"Work\."/g)?.length, 40);
-    assert.match(text, / and 5 more\.\nStill at work, .+ and 5 more\.$/);
+    assert.match(text, / and 5 more\.\nStill running, .+ and 5 more\.$/);
     assert.deepEqual(listed(), []);
   });
 

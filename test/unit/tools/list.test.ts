@@ -37,7 +37,7 @@ describe("asyncagents_list", () => {
       ...HEAD,
       `| ${a} | completed | general | docs | 3 m 20 s | First |`,
       `| ${b} | cancelled | general | docs | 0 ms | Second |`,
-      `| ${c} | running (waiting for a person's permission) | general | tests | 1 m 1 s | Third |`,
+      `| ${c} | running (waiting for the user's permission) | general | tests | 1 m 1 s | Third |`,
     ]);
   });
 

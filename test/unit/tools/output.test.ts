@@ -82,7 +82,7 @@ describe("asyncagents_output", () => {
         "Recent tools: read (done), bash (done)",
         "Last update: 4 s ago (2023-11-14T22:14:16.000Z)",
         "",
-        "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
+        "You will be notified in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
       ].join("\n"),
     );
   });
@@ -91,9 +91,12 @@ describe("asyncagents_output", () => {
     const { id } = await window.launch();
     window.server.ask(id, "bash");
     const text = await window.text("output", { task_id: id });
-    assert.match(text, /^Status: running \(waiting for a person's permission\)$/m);
+    assert.match(text, /^Status: running \(waiting for the user's permission\)$/m);
     assert.match(text, /^Recent tools: bash \(running\)$/m);
-    assert.match(text, /waits for a person to answer in VS Code: it asks for the permission bash \(\*\)\./);
+    assert.match(
+      text,
+      /is waiting for the user to answer in VS Code: it asks for the permission bash \(\*\)\./,
+    );
   });
 
   it("says plainly that a task waits for an answer, and to which question", async () => {
@@ -108,7 +111,7 @@ describe("asyncagents_output", () => {
     };
     window.server.emit({ type: "request-asked", request });
     const text = await window.text("output", { task_id: id });
-    assert.match(text, /^Status: running \(waiting for a person's answer\)$/m);
+    assert.match(text, /^Status: running \(waiting for the user's answer\)$/m);
     assert.match(text, /it asks "Tabs or spaces\?"\./);
   });
 

@@ -42,7 +42,7 @@ describe("asyncagents_task", () => {
         "Agent: helper",
         "Batch: bugs",
         "",
-        "You will be told in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
+        "You will be notified in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll.",
       ].join("\n"),
     );
   });
@@ -51,7 +51,7 @@ describe("asyncagents_task", () => {
     const text = await window.text("task", { prompt: "Work." }, { by: "person" });
     assert.equal(window.engine.list(window.parent)[0]?.launchedBy, "person");
     assert.match(text, /asyncagents_output\(task_id="memory", block=true\)/);
-    assert.doesNotMatch(text, /You will be told/);
+    assert.doesNotMatch(text, /You will be notified/);
   });
 
   it("takes parameters as sloppily as models send them", async () => {
@@ -124,7 +124,7 @@ describe("asyncagents_task", () => {
     assert.equal(await window.engine.prompt(id), "And 43?");
     assert.equal(title, "Resumed task memory: Work.");
     assert.match(text, /^Status: resumed \(thinking\)$/m);
-    assert.match(text, /You will be told/);
+    assert.match(text, /You will be notified/);
   });
 
   it("only an agent that resumes what an agent launched is told that it will be woken", async () => {
@@ -134,7 +134,7 @@ describe("asyncagents_task", () => {
     ] as const) {
       const { id } = await window.launchDone("42", 0, { by: launchedBy });
       const text = await window.text("task", { resume: id, prompt: "And 43?" }, { by });
-      assert.doesNotMatch(text, /You will be told/);
+      assert.doesNotMatch(text, /You will be notified/);
     }
   });
 

@@ -75,7 +75,7 @@ describe("the first steps", () => {
     assert.deepEqual(done(), FIRST_STEPS);
   });
 
-  it("a task that an agent launched is not the first one of the person", () => {
+  it("a task that an agent launched is not the first one of the user", () => {
     change({ status: "completed", launchedBy: "agent" });
     assert.deepEqual(done(), ["agentTools"]);
   });

@@ -109,7 +109,7 @@ describe("the folders of a workspace", () => {
     assert.deepEqual(told, ["a", "b", "a", "c", undefined]);
   });
 
-  it("one that went while a person chose it is neither used nor connected", async () => {
+  it("one that went while a user chose it is neither used nor connected", async () => {
     const { folders } = workspace;
     for (const name of ["a", "b"]) await add(name);
     await workspace.open();
@@ -232,7 +232,7 @@ describe("the folders of a workspace", () => {
       assert.equal(allTasks.get(a.tasks[0] ?? ""), undefined);
     });
 
-    it("what waits for the person in a folder waits no more once it goes", async () => {
+    it("what waits for the user in a folder waits no more once it goes", async () => {
       await add("a");
       const { server, engine, tasks } = await add("b", 1);
       const id = tasks[0] ?? "";

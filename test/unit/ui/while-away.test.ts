@@ -34,11 +34,11 @@ describe("what happened while no window had a folder open", () => {
     state = { seen: { at: LEFT_AT, requests: [] } };
     told = [];
     wantsNews = true;
-    const tell = (news: News): boolean => {
+    const show = (news: News): boolean => {
       told.push(news);
       return wantsNews;
     };
-    away = new WhileAway({ known, state, clock, tell });
+    away = new WhileAway({ known, state, clock, show });
   });
 
   afterEach(() => away.dispose());
@@ -52,7 +52,7 @@ describe("what happened while no window had a folder open", () => {
     ]);
   }
 
-  it("is told once, as soon as all is known: what ended since, and who needs the person", () => {
+  it("is told once, as soon as all is known: what ended since, and who needs the user", () => {
     const ended = (id: string, status: Task["status"], endedAt = LEFT_AT + 1): Task =>
       task(id, { status, endedAt });
     learn(
@@ -86,7 +86,7 @@ describe("what happened while no window had a folder open", () => {
     away.dispose();
     const first = { seen: undefined };
     const another = new ReadModel(clock, strictLogger);
-    const fresh = new WhileAway({ known: another, state: first, clock, tell: () => assert.fail("told") });
+    const fresh = new WhileAway({ known: another, state: first, clock, show: () => assert.fail("told") });
     another.apply([
       { type: "task", id: "ses_1", task: task("ses_1", { status: "completed", endedAt: 5 }) },
       { type: "connection", state: CONNECTED },
@@ -106,7 +106,7 @@ describe("what happened while no window had a folder open", () => {
     assert.ok(!away.covers("per_later"));
   });
 
-  it("requests have notifications of their own where the person wants no summary", () => {
+  it("requests have notifications of their own where the user wants no summary", () => {
     wantsNews = false;
     learn([task("ses_1", { status: "running" })], [request("per_1", "ses_1")]);
     assert.ok(!away.covers("per_1"));
@@ -131,7 +131,7 @@ describe("what happened while no window had a folder open", () => {
     assert.equal(state.seen?.at, clock.now());
   });
 
-  it("reads as people say it", () => {
+  it("reads as users say it", () => {
     const words = (news: News): string => newsWords(news).map(english).join(", ");
     assert.equal(words({ completed: 3, failed: 1, waiting: 1 }), "3 completed, 1 failed, 1 needs you");
     assert.equal(words({ completed: 0, failed: 0, waiting: 2 }), "2 need you");

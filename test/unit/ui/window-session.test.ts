@@ -39,7 +39,7 @@ describe("the active session of a window", () => {
     session.onDidChange((id) => told.push(id));
   }
 
-  it("is the one in which a person last wrote, else the one touched last", () => {
+  it("is the one in which a user last wrote, else the one touched last", () => {
     open();
     assert.equal(session.id, undefined);
     learn(
@@ -59,7 +59,7 @@ describe("the active session of a window", () => {
     );
   });
 
-  it("stays the one the person picked, until they follow the conversation again", () => {
+  it("stays the one the user picked, until they follow the conversation again", () => {
     open();
     learn(is("a"), is("b"), latest("a"));
     session.select("b");

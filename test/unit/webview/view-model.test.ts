@@ -50,7 +50,7 @@ describe("the output panel's view model", () => {
     assert.equal(toTaskView(fakeTask(), english).activity, undefined);
   });
 
-  it("hides what is not meant for people", () => {
+  it("hides what is not meant for users", () => {
     const transcript = new FakeTranscript().user("visible").user("hidden", { synthetic: true }).assistant();
     const messageID = transcript.messages.at(-1)!.info.id;
     transcript.part({ type: "other", kind: "step-start", id: "p", sessionID: "s", messageID });

@@ -177,7 +177,7 @@ describe("the way in which a fork gets its history", () => {
     }
   });
 
-  it("is a copy of any length where a person wants the server's own", async () => {
+  it("is a copy of any length where a user wants the server's own", async () => {
     assert.equal((await planOf(turns(500), { strategy: "fork" }, 1_000_000)).kind, "copy");
   });
 });

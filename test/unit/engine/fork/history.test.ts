@@ -115,7 +115,7 @@ describe("what a fork inherits", () => {
     assert.ok(inheritedHistory(source, { upToMessageID: "u2" }).isWhole);
   });
 
-  it("begins where a person chose, with the prompt of the chosen answer", () => {
+  it("begins where a user chose, with the prompt of the chosen answer", () => {
     const source = [
       user("u1", "1"),
       agent("a1", {}, "2"),

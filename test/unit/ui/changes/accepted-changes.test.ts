@@ -17,7 +17,7 @@ const placed = (path: string, after: FileContent, now = ""): PlacedChange => ({
 });
 const edit = (path: string, text: string): PlacedChange => placed(path, { kind: "text", text });
 
-describe("the changes that a person accepted", () => {
+describe("the changes that a user accepted", () => {
   let values: Map<string, unknown>;
   const open = (): AcceptedChanges =>
     new AcceptedChanges({

@@ -8,19 +8,19 @@ import type { Folder } from "./folder.ts";
 import type { OpenFolder } from "./folders.ts";
 
 /**
- * Tells the person that a folder which they took out of the workspace is still worked on, and what becomes of that.
+ * Tells the user that a folder which they took out of the workspace is still worked on, and what becomes of that.
  * @param isOwnServer whether its server ends with the work
  */
-export async function tellClosed(
+export async function showClosed(
   { uri, name, settings }: Pick<Folder, "uri" | "name" | "settings">,
-  atWork: readonly Task[],
+  running: readonly Task[],
   isOwnServer: boolean,
   openFolder: OpenFolder,
   logger: Logger,
 ): Promise<void> {
-  const stop = atWork.length === 1 ? vscode.l10n.t("Cancel Task") : vscode.l10n.t("Cancel Tasks");
+  const stop = running.length === 1 ? vscode.l10n.t("Cancel Task") : vscode.l10n.t("Cancel Tasks");
   const add = vscode.l10n.t("Add the Folder Again");
-  const text = withoutLinks(message(name, atWork.length, isOwnServer, settings.keepWorking()));
+  const text = withoutLinks(message(name, running.length, isOwnServer, settings.keepWorking()));
   const choice = await vscode.window.showWarningMessage(text, stop, add);
   if (choice === add) {
     const { workspaceFolders = [] } = vscode.workspace;
@@ -31,7 +31,7 @@ export async function tellClosed(
       // Where no server of its own is found any more, nothing works.
       await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
       const working = new Set(folder.known.active().map(({ id }) => id));
-      const cancels = atWork.filter(({ id }) => working.has(id)).map(({ id }) => folder.calls.cancel(id));
+      const cancels = running.filter(({ id }) => working.has(id)).map(({ id }) => folder.calls.cancel(id));
       const failed = (await Promise.allSettled(cancels)).find((one) => one.status === "rejected");
       if (failed) throw failed.reason;
     } catch (error) {

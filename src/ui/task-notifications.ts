@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { settingOf } from "../engine/budget.ts";
-import { BUDGET_EXCEEDED, percentOf } from "../engine/ceiling.ts";
+import { BUDGET_EXCEEDED, percentOf } from "../engine/limit.ts";
 import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
@@ -12,11 +12,11 @@ import { showError } from "./human-error.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { NotifyUser } from "./settings.ts";
 import { enumerate, translate } from "./translate.ts";
-import { ceilingAmounts } from "./tree/words.ts";
+import { limitAmounts } from "./tree/words.ts";
 import { type News, newsWords } from "./while-away.ts";
 
 /** What a notification about a task takes. */
-export interface TellContext {
+export interface NotificationContext {
   readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export interface TellContext {
   readonly notifyUser: () => NotifyUser;
   readonly showOutput: (taskID: string) => void;
   readonly showTasks: () => void;
-  /** Whether the person is looking at this task's output now. */
+  /** Whether the user is looking at this task's output now. */
   readonly isShown: (taskID: string) => boolean;
 }
 
@@ -37,21 +37,21 @@ const INTERRUPTED_AS_ONE_MS = 2_000;
 /** As much of a task's description as a notification shows. */
 const TASK_SHOWN = 60;
 
-/** Tells the person that what they launched has ended. */
+/** Tells the user that what they launched has ended. */
 export class EndNotifications implements Disposable {
   private pending: Task[] = [];
   private timer: Disposable | undefined;
 
-  constructor(private readonly context: TellContext) {}
+  constructor(private readonly context: NotificationContext) {}
 
   /**
    * Tells of the end of a task, or of those launched as one with it when it was the last of them, or of those cut off with
    * their server.
    * @param siblings the tasks of its parent at that moment, where it may have been launched with others
    */
-  async tell(task: Task, siblings: readonly Task[]): Promise<void> {
+  async show(task: Task, siblings: readonly Task[]): Promise<void> {
     if (task.error?.name === INTERRUPTED_ERROR) this.gather(task);
-    else await tellEnd(this.context, task, siblings);
+    else await showEnd(this.context, task, siblings);
   }
 
   dispose(): void {
@@ -62,31 +62,35 @@ export class EndNotifications implements Disposable {
     this.pending.push(task);
     this.timer?.dispose();
     this.timer = this.context.clock.after(INTERRUPTED_AS_ONE_MS, () => {
-      void tellInterrupted(this.context, this.pending);
+      void showInterrupted(this.context, this.pending);
       this.pending = [];
     });
   }
 }
 
-export async function tellEnd(context: TellContext, task: Task, siblings: readonly Task[]): Promise<void> {
+export async function showEnd(
+  context: NotificationContext,
+  task: Task,
+  siblings: readonly Task[],
+): Promise<void> {
   const batch = launchedWith(siblings, task);
   if (batch.length > 1) {
     const isOver = !batch.some(({ status }) => status === "running");
-    if (isOver && isWanted(context, batch)) await tellBatch(context, batch);
+    if (isOver && isWanted(context, batch)) await showBatch(context, batch);
   } else if (!context.isShown(task.id) && isWanted(context, [task])) {
-    await tellTask(context, task);
+    await showTask(context, task);
   }
 }
 
-async function tellInterrupted(context: TellContext, tasks: readonly Task[]): Promise<void> {
+async function showInterrupted(context: NotificationContext, tasks: readonly Task[]): Promise<void> {
   const [task] = tasks;
-  if (task && tasks.length === 1) return tellEnd(context, task, []);
+  if (task && tasks.length === 1) return showEnd(context, task, []);
   if (!isWanted(context, tasks)) return;
   const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
-  await tellOfTasks(context, vscode.window.showErrorMessage, text);
+  await showWithTasks(context, vscode.window.showErrorMessage, text);
 }
 
-function isWanted({ notifyUser }: TellContext, tasks: readonly Task[]): boolean {
+function isWanted({ notifyUser }: NotificationContext, tasks: readonly Task[]): boolean {
   const setting = notifyUser();
   if (setting === "never") return false;
   const failed = tasks.some(({ status }) => status === "error");
@@ -94,11 +98,11 @@ function isWanted({ notifyUser }: TellContext, tasks: readonly Task[]): boolean 
   return failed || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
 }
 
-async function tellTask({ showOutput, tasks, logger }: TellContext, task: Task): Promise<void> {
+async function showTask({ showOutput, tasks, logger }: NotificationContext, task: Task): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
   const change = vscode.l10n.t("Change Limit");
-  // Under the same ceiling it would be stopped again.
+  // Under the same limit it would be stopped again.
   const isStopped = task.error?.name === BUDGET_EXCEEDED;
   const choice =
     task.status === "error"
@@ -113,24 +117,24 @@ async function tellTask({ showOutput, tasks, logger }: TellContext, task: Task):
   if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
 }
 
-async function tellBatch(context: TellContext, batch: readonly Task[]): Promise<void> {
+async function showBatch(context: NotificationContext, batch: readonly Task[]): Promise<void> {
   const { showErrorMessage, showInformationMessage } = vscode.window;
   const failed = batch.some(({ status }) => status === "error");
-  await tellOfTasks(context, failed ? showErrorMessage : showInformationMessage, outcome(batch));
+  await showWithTasks(context, failed ? showErrorMessage : showInformationMessage, outcome(batch));
 }
 
-async function tellOfTasks(
-  { showTasks }: TellContext,
-  tell: typeof vscode.window.showErrorMessage,
+async function showWithTasks(
+  { showTasks }: NotificationContext,
+  showMessage: typeof vscode.window.showErrorMessage,
   text: string,
 ): Promise<void> {
   const show = vscode.l10n.t("Show Tasks");
-  if ((await tell(text, show)) === show) showTasks();
+  if ((await showMessage(text, show)) === show) showTasks();
 }
 
 /**
  * A task and those launched as one with it. A batch alone does not say: it also holds what was retried later, of
- * which the person wants to hear by itself.
+ * which the user wants to hear by itself.
  */
 function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
   const batch = siblings.filter(
@@ -166,16 +170,16 @@ function outcome(batch: readonly Task[]): string {
   return vscode.l10n.t("Batch of {0}: {1}", batch.length, enumerate(parts));
 }
 
-/** Warns that a task, or its batch, has nearly used its ceiling, while there is time to raise it or to stop by hand. */
-export async function tellCeiling(context: TellContext, task: Task): Promise<void> {
-  const { ceiling } = task;
-  if (!ceiling) return;
-  const isBatch = ceiling.scope === "batch";
+/** Warns that a task, or its batch, has nearly used its limit, while there is time to raise it or to stop by hand. */
+export async function showNearLimit(context: NotificationContext, task: Task): Promise<void> {
+  const { nearLimit } = task;
+  if (!nearLimit) return;
+  const isBatch = nearLimit.scope === "batch";
   const show = isBatch ? vscode.l10n.t("Show Tasks") : vscode.l10n.t("Show Output");
   const change = vscode.l10n.t("Change Limit");
   const cancel = isBatch ? vscode.l10n.t("Cancel Batch") : vscode.l10n.t("Cancel Task");
   const name = excerpt(oneLine(task.description), TASK_SHOWN);
-  const facts = [name, percentOf(ceiling), ceilingAmounts(ceiling)] as const;
+  const facts = [name, percentOf(nearLimit), limitAmounts(nearLimit)] as const;
   const message = isBatch
     ? vscode.l10n.t('The batch of task "{0}" has used {1}% of its limit: {2}.', ...facts)
     : vscode.l10n.t('Task "{0}" has used {1}% of its limit: {2}.', ...facts);
@@ -183,7 +187,7 @@ export async function tellCeiling(context: TellContext, task: Task): Promise<voi
   if (choice === change)
     await vscode.commands.executeCommand(
       "workbench.action.openSettings",
-      `@id:${settingOf(ceiling.ceiling)}`,
+      `@id:${settingOf(nearLimit.limit)}`,
     );
   else if (choice === cancel) await stop(context, task, isBatch);
   else if (choice === show && isBatch) context.showTasks();
@@ -191,7 +195,7 @@ export async function tellCeiling(context: TellContext, task: Task): Promise<voi
 }
 
 async function stop(
-  { tasks, logger }: TellContext,
+  { tasks, logger }: NotificationContext,
   { id, batchID, parentSessionID }: Task,
   isBatch: boolean,
 ): Promise<void> {
@@ -203,7 +207,7 @@ async function stop(
 }
 
 /** Says that a task changed files that another one had changed, and leads to what is in them now. */
-export async function tellCollision(
+export async function showCollision(
   { id, description }: Task,
   { description: other, paths }: Collision,
 ): Promise<void> {
@@ -223,8 +227,8 @@ export async function tellCollision(
 }
 
 /** Says what to set in OpenCode's configuration so that the agents of tasks can use subagents. */
-export async function tellDepth(
-  { showOutput }: Pick<TellContext, "showOutput">,
+export async function showDepth(
+  { showOutput }: Pick<NotificationContext, "showOutput">,
   { task, depth }: RefusedSubagent,
 ): Promise<void> {
   const show = vscode.l10n.t("Show Output");
@@ -244,7 +248,7 @@ export interface NewsContext {
 }
 
 /** Tells in one what happened while no window had the folder open. */
-export async function tellNews({ folderName, showTasks }: NewsContext, news: News): Promise<void> {
+export async function showNews({ folderName, showTasks }: NewsContext, news: News): Promise<void> {
   const words = enumerate(newsWords(news).map(translate));
   const text =
     folderName === undefined
@@ -252,6 +256,6 @@ export async function tellNews({ folderName, showTasks }: NewsContext, news: New
       : vscode.l10n.t("While you were away from {0}: {1}", folderName, words);
   const show = vscode.l10n.t("Show");
   const { showWarningMessage, showInformationMessage } = vscode.window;
-  const tell = news.failed + news.waiting > 0 ? showWarningMessage : showInformationMessage;
-  if ((await tell(withoutLinks(text), show)) === show) showTasks();
+  const showMessage = news.failed + news.waiting > 0 ? showWarningMessage : showInformationMessage;
+  if ((await showMessage(withoutLinks(text), show)) === show) showTasks();
 }

@@ -2,7 +2,7 @@ import type { Event } from "../engine/event.ts";
 import type { PermissionRequest, ServerEvent } from "../engine/server-model.ts";
 
 /** The permissions that wait as far as events told: what there is where the server cannot list them. */
-export class ToldPermissions {
+export class ReportedPermissions {
   private readonly open = new Map<string, PermissionRequest>();
 
   constructor(onEvent: Event<ServerEvent>) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { batchesOf } from "../../../src/tokens/slabs.ts";
-import type { Slab } from "../../../src/tokens/slabs.ts";
+import { batchesOf } from "../../../src/tokens/chunks.ts";
+import type { Chunk } from "../../../src/tokens/chunks.ts";
 import { TextTokens } from "../../../src/tokens/text-tokens.ts";
 import { loadVocabulary } from "../../../src/tokens/vocabulary.ts";
 import { letters, ordinary } from "./samples.ts";
@@ -9,20 +9,20 @@ import { letters, ordinary } from "./samples.ts";
 const LONGEST_SLAB = 65_536;
 const LONGEST_BATCH = 2 * LONGEST_SLAB;
 
-describe("texts in batches of slabs", function () {
+describe("texts in batches of chunks", function () {
   this.timeout(30_000);
   let tokens: TextTokens;
 
   before(() => void (tokens = new TextTokens(loadVocabulary())));
 
-  const slabsOf = (...texts: string[]): Slab[] => [...batchesOf(texts)].flat();
-  const sum = (slabs: readonly Slab[]): number =>
-    slabs.reduce((total, { text, extra }) => total + tokens.count(text) + extra, 0);
+  const chunksOf = (...texts: string[]): Chunk[] => [...batchesOf(texts)].flat();
+  const sum = (chunks: readonly Chunk[]): number =>
+    chunks.reduce((total, { text, extra }) => total + tokens.count(text) + extra, 0);
 
-  it("are the texts again when put together, each slab with the text it is of", () => {
+  it("are the texts again when put together, each chunk with the text it is of", () => {
     const texts = ["short", "", letters(200_000), "你好".repeat(50_000), " "];
     const joined = texts.map(() => "");
-    for (const { owner, text } of slabsOf(...texts)) joined[owner] += text;
+    for (const { owner, text } of chunksOf(...texts)) joined[owner] += text;
     assert.deepEqual(joined, texts);
   });
 
@@ -30,7 +30,7 @@ describe("texts in batches of slabs", function () {
     const batches = [...batchesOf([letters(500_000), ...Array.from({ length: 10_000 }, () => "x")])];
     for (const batch of batches) {
       for (const { text } of batch) assert.ok(text.length > 0 && text.length <= LONGEST_SLAB);
-      assert.ok(batch.length <= 4_000, `${batch.length} slabs`);
+      assert.ok(batch.length <= 4_000, `${batch.length} chunks`);
       assert.ok(batch.reduce((length, { text }) => length + text.length, 0) <= LONGEST_BATCH);
     }
     assert.ok(batches.length < 20, `${batches.length} batches`);
@@ -54,9 +54,9 @@ describe("texts in batches of slabs", function () {
   for (const [name, text] of Object.entries(ordinary))
     it(`leave the count as it is: ${name}`, () => {
       const long = text.repeat(Math.ceil(200_000 / text.length));
-      const slabs = slabsOf(long);
-      assert.ok(slabs.length > 3);
-      assert.equal(sum(slabs), tokens.count(long));
+      const chunks = chunksOf(long);
+      assert.ok(chunks.length > 3);
+      assert.equal(sum(chunks), tokens.count(long));
     });
 
   it("leave the count as it is wherever there are words, numbers or marks", () => {
@@ -89,9 +89,9 @@ describe("texts in batches of slabs", function () {
     fc.assert(
       fc.property(around, (units) => {
         const text = `${start}${units.join("")}${" end".repeat(100)}`;
-        const slabs = slabsOf(text);
-        assert.equal(slabs.length, 2);
-        assert.equal(sum(slabs), tokens.count(text));
+        const chunks = chunksOf(text);
+        assert.equal(chunks.length, 2);
+        assert.equal(sum(chunks), tokens.count(text));
       }),
       { numRuns: 150 },
     );
@@ -106,14 +106,14 @@ describe("texts in batches of slabs", function () {
       "7".repeat(150_001),
     ];
     for (const run of runs) {
-      const over = sum(slabsOf(run)) - tokens.count(run);
+      const over = sum(chunksOf(run)) - tokens.count(run);
       assert.ok(over > 0 && over <= 20, `${run.slice(0, 10)}…: ${over} more`);
     }
   });
 
   it("are not cut in the middle of a surrogate pair", () => {
     for (const start of ["", "-"])
-      for (const { text } of slabsOf(start + "😀".repeat(100_000)))
+      for (const { text } of chunksOf(start + "😀".repeat(100_000)))
         assert.equal(Buffer.from(text).toString(), text);
   });
 });

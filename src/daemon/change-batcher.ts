@@ -2,25 +2,25 @@ import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { FolderChange } from "../rpc/contract.ts";
 
-/** How often what only goes on is told, in milliseconds: people see no more. */
+/** How often what only goes on is told, in milliseconds: users see no more. */
 const PROGRESS_MS = 100;
 
 /** Collects what changes in a folder and tells it in one go, each thing as it then is. */
-export class ToldChanges implements Disposable {
+export class ChangeBatcher implements Disposable {
   /** What gives the change, by the thing that changed; the thing that changed last comes last. */
   private readonly pending = new Map<string, () => FolderChange>();
   private immediate: NodeJS.Immediate | undefined;
   private timer: Disposable | undefined;
   private events = 0;
   private readonly changes: Emitter<readonly FolderChange[]>;
-  readonly onDidTell: Event<readonly FolderChange[]>;
+  readonly onDidFlush: Event<readonly FolderChange[]>;
 
   constructor(
     private readonly clock: Clock,
     logger: Logger,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to a folder failed.", error));
-    this.onDidTell = this.changes.event;
+    this.onDidFlush = this.changes.event;
   }
 
   /**
@@ -45,9 +45,9 @@ export class ToldChanges implements Disposable {
     this.timer?.dispose();
     this.immediate = this.timer = undefined;
     if (this.pending.size === 0) return;
-    const told = [...this.pending.values()].map((read) => read());
+    const batch = [...this.pending.values()].map((read) => read());
     this.pending.clear();
-    this.changes.fire(told);
+    this.changes.fire(batch);
   }
 
   dispose(): void {

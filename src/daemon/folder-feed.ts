@@ -8,9 +8,9 @@ import { isTask } from "../engine/subagent.ts";
 import type { FolderChange, FolderSnapshot, MirroredSession } from "../rpc/contract.ts";
 import type { Connecting } from "./connecting.ts";
 import type { StateFile } from "./state-files.ts";
-import { ToldChanges } from "./told-changes.ts";
+import { ChangeBatcher } from "./change-batcher.ts";
 
-export interface ToldFolderOptions {
+export interface FolderFeedOptions {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   readonly connecting: Connecting;
@@ -20,16 +20,16 @@ export interface ToldFolderOptions {
 }
 
 /** What windows are told of a folder: all of it at first, then what changes. */
-export class ToldFolder implements Disposable {
-  private readonly changes: ToldChanges;
+export class FolderFeed implements Disposable {
+  private readonly changes: ChangeBatcher;
   private readonly subscriptions: readonly Disposable[];
   readonly onDidChange: Event<readonly FolderChange[]>;
 
-  constructor(private readonly options: ToldFolderOptions) {
+  constructor(private readonly options: FolderFeedOptions) {
     const { engine, session, connecting, state, clock, logger } = options;
-    const changes = new ToldChanges(clock, logger);
+    const changes = new ChangeBatcher(clock, logger);
     this.changes = changes;
-    this.onDidChange = changes.onDidTell;
+    this.onDidChange = changes.onDidFlush;
     this.subscriptions = [
       changes,
       connecting.onDidChange(() =>
@@ -54,7 +54,7 @@ export class ToldFolder implements Disposable {
       engine.onDidChangeRequests(() =>
         changes.note("requests", () => ({ type: "requests", requests: engine.requests }), "now"),
       ),
-      engine.onDidWarn((task) => changes.noteEvent({ type: "ceiling-near", task })),
+      engine.onDidWarn((task) => changes.noteEvent({ type: "near-limit", task })),
       engine.onDidRefuseSubagent((refused) => changes.noteEvent({ type: "subagent-refused", refused })),
       session.onDidChange(() =>
         changes.note("latest-session", () => ({ type: "latest-session", id: session.id }), "now"),
@@ -91,7 +91,7 @@ function mirrored(session: Session): MirroredSession {
     : { ...session, task: session.task };
 }
 
-/** What people wait for is told at once: that something begins, ends, needs them, or what became of the notice. */
+/** What users wait for is told at once: that something begins, ends, needs them, or what became of the notice. */
 function urgencyOf({ before, after }: { before: Child | undefined; after: Child | undefined }) {
   const isOnlyProgress =
     before &&

@@ -10,7 +10,7 @@ import type { TaskEvent } from "../transitions.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
 
 /** What a forked task is given. */
-export interface ForkHandOverInput {
+export interface ForkDeliveryInput {
   readonly request: ForkRequest;
   /** Undefined: a hand-over was broken off, and what it left is to be replaced. */
   readonly opening: ForkOpening | undefined;
@@ -21,7 +21,7 @@ export interface ForkHandOverInput {
 }
 
 /** Fills the sessions of forked tasks and gives them their prompts, while their IDs are known already. */
-export class ForkHandOver {
+export class ForkDelivery {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly builder: ForkBuilder,
@@ -34,20 +34,20 @@ export class ForkHandOver {
    * Never rejects: what fails ends the task. The task's queue is held meanwhile; building can be cancelled. Where it
    * is under way already, that one counts.
    */
-  async run(entry: Entry, input: ForkHandOverInput): Promise<void> {
+  async run(entry: Entry, input: ForkDeliveryInput): Promise<void> {
     if (entry.turn?.prompt.kind === "building") return;
     const cancellation = new Cancellation();
     if (entry.turn) entry.turn.prompt = { kind: "building", cancellation };
     try {
       await entry.serial.run(() => this.build(entry, input, cancellation));
     } catch (error) {
-      this.ports.logger.warn(`Fork ${shortID(entry.record.id)} was left as it is: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't continue fork ${shortID(entry.record.id)}: ${messageOf(error)}`);
     } finally {
       endBuilding(entry);
     }
   }
 
-  private async build(entry: Entry, input: ForkHandOverInput, { signal }: Cancellation): Promise<void> {
+  private async build(entry: Entry, input: ForkDeliveryInput, { signal }: Cancellation): Promise<void> {
     const { request, opening, prompt, startsNow } = input;
     const { record } = entry;
     let prepared: PreparedFork;
@@ -79,7 +79,7 @@ export class ForkHandOver {
   }
 
   /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
-  private async abandon(entry: Entry, { prompt, files }: ForkHandOverInput): Promise<void> {
+  private async abandon(entry: Entry, { prompt, files }: ForkDeliveryInput): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
@@ -87,7 +87,7 @@ export class ForkHandOver {
       const parts = partsOf(messageID, [{ text: prompt }]);
       await server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {
-      logger.warn(`What was built of fork ${shortID(id)} was not removed: ${messageOf(error)}`);
+      logger.warn(`Couldn't remove the unfinished fork ${shortID(id)}: ${messageOf(error)}`);
     }
   }
 

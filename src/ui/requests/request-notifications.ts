@@ -4,7 +4,7 @@ import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { showError } from "../human-error.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
-import { answerOneOf, answerRequest, isUnknown, tellOver, type FlowContext } from "./answer-flow.ts";
+import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext } from "./answer-flow.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { asker, requestWords } from "./request-words.ts";
 
@@ -21,8 +21,8 @@ interface Choice extends vscode.MessageItem {
   readonly answer?: RequestAnswer;
 }
 
-/** Shows one request with its answers, and does what the person chose. */
-export async function tellRequest(context: FlowContext, open: OpenRequest): Promise<void> {
+/** Shows one request with its answers, and does what the user chose. */
+export async function showRequest(context: FlowContext, open: OpenRequest): Promise<void> {
   const { known, tasks, logger } = context;
   const { request } = open;
   const input = await known.toolInput(request).catch(() => undefined);
@@ -30,17 +30,17 @@ export async function tellRequest(context: FlowContext, open: OpenRequest): Prom
   if (!isOpen()) return;
   const choice = await vscode.window.showWarningMessage<Choice>(message(open, input), ...choices(request));
   if (!choice) return;
-  if (!isOpen()) return tellOver();
+  if (!isOpen()) return showAnswered();
   try {
     await (choice.answer ? tasks.answer(request, choice.answer) : answerRequest(context, open));
   } catch (error) {
-    if (isUnknown(error)) tellOver();
+    if (isUnknown(error)) showAnswered();
     else await showError(error, logger);
   }
 }
 
 /** Shows that many requests wait. */
-export async function tellSeveral(context: FlowContext, count: number): Promise<void> {
+export async function showSeveral(context: FlowContext, count: number): Promise<void> {
   const answer = vscode.l10n.t("Answer…");
   const message = vscode.l10n.t("{0} requests from agents are waiting for you.", count);
   if ((await vscode.window.showWarningMessage(message, answer)) !== answer) return;
