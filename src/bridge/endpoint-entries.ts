@@ -8,20 +8,22 @@ import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts
 import { isLiving, startOf } from "../state/processes.ts";
 
 const ENTRY_VERSION = 1;
-/** Called so wherever the plugin of another version may look for it. */
+/** File names that the plugin finds whatever its version: do not change the pattern. */
 const FILE_NAME = /^window-[\w-]+\.json$/;
 
-/** What an endpoint tells the plugin of itself: one file per endpoint in the state folder, readable by the user alone. */
+/**
+ * How an endpoint announces itself to the plugin: one file per endpoint in the state folder, readable only by the user.
+ */
 const endpointEntry = z.object({
   v: z.literal(ENTRY_VERSION),
-  /** The real paths of the folders whose agents it serves. */
+  /** The real paths of the folders whose agents the endpoint serves. */
   directories: z.array(z.string()),
-  /** The address of the OpenCode server whose agents it serves. */
+  /** The address of the OpenCode server whose agents the endpoint serves. */
   server: z.string(),
-  /** Where it listens on 127.0.0.1. */
+  /** The port on 127.0.0.1. */
   port: z.int().check(z.minimum(1), z.maximum(65_535)),
   token: z.string(),
-  /** The process that listens. */
+  /** The process that listens on the port. */
   pid: z.int().check(z.minimum(1)),
   /** When that process started; see `startOf`. */
   processStart: z.optional(z.string()),
@@ -30,20 +32,20 @@ const endpointEntry = z.object({
 });
 export type EndpointEntry = z.infer<typeof endpointEntry>;
 
-/** An entry that other processes can read, until it is withdrawn. */
+/** A published entry, which other processes can read until it is withdrawn. */
 export interface PublishedEntry {
-  /** Removes it at once. */
+  /** Removes the file immediately. */
   withdraw(): void;
 }
 
-/** The folder is created, or made private, where it is not. */
+/** Publishes an entry. Creates the state folder if needed and makes it private. */
 export async function publishEntry(
   stateFolder: string,
   entry: Omit<EndpointEntry, "v" | "processStart">,
 ): Promise<PublishedEntry> {
   await ensurePrivateFolder(stateFolder);
   const processStart = await startOf(entry.pid);
-  // A name that is never given again: removing what a crash left behind cannot hit another one's entry.
+  // A name that is never reused: removing a stale entry cannot hit the entry of another endpoint.
   const path = join(stateFolder, `window-${randomBytes(9).toString("base64url")}.json`);
   await writePrivateFile(
     path,
@@ -52,19 +54,19 @@ export async function publishEntry(
   return { withdraw: () => rmSync(path, { force: true }) };
 }
 
-/** The entries of all endpoints, in no order, with those that crashes left behind. None: there is no folder. */
+/** The entries of all endpoints, in no order, including stale ones left by crashes. Empty if there is no folder. */
 export async function readEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
   return (await readFiles(stateFolder)).map(({ entry }) => entry);
 }
 
-/** The entries of endpoints that run. Behind any other one the port may be a stranger's: nothing may be sent there. */
+/** The entries of running endpoints. The port of a stale entry may belong to any other program: send nothing there. */
 export async function readLivingEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
   const entries = await readEntries(stateFolder);
   const living = await Promise.all(entries.map(isLiving));
   return entries.filter((_, index) => living[index]);
 }
 
-/** Removes the entries that crashes left behind. Those of other versions are left to them. */
+/** Removes entries left by crashes. Entries of other versions are not touched. */
 export async function removeStale(stateFolder: string): Promise<void> {
   const removeIfStale = async ({ path, entry }: EntryFile) => {
     if (!(await isLiving(entry))) await rm(path, { force: true });
@@ -83,7 +85,7 @@ async function readFiles(stateFolder: string): Promise<readonly EntryFile[]> {
   return files.filter((file) => file !== undefined);
 }
 
-/** Undefined: it was withdrawn meanwhile, or is nothing that this version understands. */
+/** Undefined if the entry was withdrawn in the meantime, or if this version cannot read it. */
 async function readEntryFile(path: string): Promise<EntryFile | undefined> {
   const entry = z.safeParse(endpointEntry, await readJson(path).catch(() => undefined));
   return entry.success ? { path, entry: entry.data } : undefined;

@@ -24,48 +24,50 @@ import {
 import { publishEntry } from "./endpoint-entries.ts";
 import type { PublishedEntry } from "./endpoint-entries.ts";
 
-/** Every call holds a connection until it is answered, and agents wait with many at a time. */
+/** Every call holds a connection until it is answered, and agents can have many calls waiting. */
 const MAX_CALLS = 256;
-/** Connections that have not shown the token; one more, and the oldest of them is closed. A call shows it at once. */
+/**
+ * The maximum of connections that have not sent the token. Beyond it, the oldest is closed. Calls send it immediately.
+ */
 const MAX_STRANGERS = 32;
-/** For the head of a request, token included. */
+/** For the head of a request, including the token. */
 const HEAD_TIMEOUT_MS = 5_000;
-/** On one machine even the longest call is there within a second, unless the machine is very busy. */
+/** On one machine even the longest call arrives within a second, unless the machine is very busy. */
 const READ_TIMEOUT_MS = 30_000;
 
 export interface ToolEndpointOptions {
-  /** A folder of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
   /** The real paths of the folders whose agents are served. */
   readonly directories: readonly string[];
   /** The address of the OpenCode server whose agents are served. */
   readonly server: string;
   /**
-   * Carries a call out. The message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once nobody
-   * waits for the answer any more.
+   * Carries out a call. The message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once the
+   * caller no longer waits for the answer.
    */
   readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
-  /** Called before files are written; the message of a `Refusal` keeps them from that, and reaches the model. */
+  /** Called before files are written. A `Refusal` prevents the write, and its message reaches the model. */
   readonly beginWrite: (write: FileWrite) => void;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** This process, unless given. */
+  /** Defaults to the current process. */
   readonly pid?: number;
-  /** Milliseconds in which a request must have come in whole; 30 s unless given. */
+  /** Within how many milliseconds a request must arrive completely. Defaults to 30 s. */
   readonly readTimeout?: number;
 }
 
 /**
- * Where the OpenCode plugin calls the tools. It answers those only who know the token, which is in an
- * entry that this user alone can read, and no web page in any case.
+ * The HTTP endpoint through which the OpenCode plugin calls the tools. It serves only clients that send the token,
+ * which is in an entry that only this user can read, and never web pages.
  */
 export class ToolEndpoint implements Disposable {
   private readonly token = randomBytes(32).toString("base64url");
   private readonly credentials = digest(`Bearer ${this.token}`);
   private readonly server: Server;
-  /** Connections that have not shown the token, the oldest first. */
+  /** Connections that have not sent the token, the oldest first. */
   private readonly strangers = new Set<Socket>();
-  /** Undefined: not listening yet. */
+  /** Undefined while it is not listening. */
   private port: number | undefined;
   private entry: PublishedEntry | undefined;
   private disposed = false;
@@ -82,7 +84,7 @@ export class ToolEndpoint implements Disposable {
     this.server.on("error", (error) => logger.error("The endpoint of the agents' tools failed.", error));
   }
 
-  /** Resolves when plugins can find it. Rejects where it cannot listen or its entry cannot be written. */
+  /** Resolves when plugins can find the endpoint. Rejects if it cannot listen or its entry cannot be written. */
   async open(): Promise<void> {
     this.port = await listen(this.server);
     try {
@@ -91,11 +93,11 @@ export class ToolEndpoint implements Disposable {
       this.dispose();
       throw error;
     }
-    // It may have been disposed meanwhile.
+    // `dispose` may have been called in the meantime.
     if (this.disposed) this.close();
   }
 
-  /** Is not found any more, and breaks the calls that wait, so that their plugins look for another endpoint at once. */
+  /** Withdraws the entry and breaks waiting calls, so that their plugins look for another endpoint immediately. */
   dispose(): void {
     this.disposed = true;
     if (this.port !== undefined) this.close();
@@ -105,7 +107,7 @@ export class ToolEndpoint implements Disposable {
     try {
       this.entry?.withdraw();
     } catch (error) {
-      // Plugins pass over an entry where nobody answers.
+      // Plugins skip an entry if nothing answers at its port.
       this.options.logger.warn(`Couldn't remove an entry for plugins: ${messageOf(error)}`);
     }
     this.server.close();
@@ -134,7 +136,7 @@ export class ToolEndpoint implements Disposable {
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    // A connection that breaks: `close` follows.
+    // When a connection breaks, `close` follows.
     response.on("error", () => undefined);
     try {
       this.admit(request);
@@ -147,15 +149,15 @@ export class ToolEndpoint implements Disposable {
       await this.answer(line, response, gone.signal);
     } catch (error) {
       if (error instanceof Denial) deny(request, response, error);
-      // Else its sender went away before all of it was there.
+      // Any other error means that the client left before its request was complete.
       else response.destroy();
       this.options.logger.debug(`Refused a request for a tool: ${messageOf(error)}`);
     }
   }
 
-  /** Throws a {@link Denial}. What comes before the token says nothing that is not the same everywhere. */
+  /** Throws a {@link Denial}. Without the token, a response reveals nothing that differs between endpoints. */
   private admit({ method, url, headers }: IncomingMessage): void {
-    // A page whose own host name was made to lead here sends that name.
+    // Prevents DNS rebinding: a web page whose host name resolves to 127.0.0.1 sends its own host name.
     if (headers.host !== `127.0.0.1:${this.port}` && headers.host !== `localhost:${this.port}`)
       throw new Denial(403, "Call 127.0.0.1 by this address.");
     if (headers.origin !== undefined) throw new Denial(403, "Web pages are not answered.");
@@ -198,7 +200,7 @@ export class ToolEndpoint implements Disposable {
       this.options.beginWrite(write);
     } catch (error) {
       if (error instanceof Refusal) return encodeReply({ type: "refused", message: error.message });
-      // What is unknown keeps nobody from writing.
+      // If the check itself fails, the write is allowed.
       this.options.logger.error("Couldn't check whether a file has changed.", error);
     }
     return encodeReply({ type: "result", title: "", text: "" });
@@ -208,10 +210,10 @@ export class ToolEndpoint implements Disposable {
 const UNEXPECTED =
   "The call failed inside Async Agents; see with asyncagents_list what was done, and tell the user that the log of Async Agents says more.";
 
-/** Why a request is not taken: a sentence for whoever writes a client. */
+/** Why a request is rejected, in a sentence for authors of clients. */
 class Denial extends Error {
   constructor(
-    /** HTTP's. */
+    /** The HTTP status. */
     readonly status: number,
     message: string,
   ) {
@@ -230,11 +232,11 @@ function deny(request: IncomingMessage, response: ServerResponse, { status, mess
     connection: "close",
   });
   response.write(message);
-  // Closed while the client still sends, the connection would take the answer with it. What comes is thrown away.
+  // Closing the connection while the client still sends would discard the response, so the rest is read and dropped.
   finished(request.resume(), () => response.end());
 }
 
-/** Rejects with a {@link Denial} as soon as it is too large, and if the connection breaks. */
+/** Rejects with a {@link Denial} as soon as the body is too large, and with an error if the connection breaks. */
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -266,7 +268,7 @@ function mediaType(header = ""): string | undefined {
   return header.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Of one length whatever the text, as a comparison in constant time needs. */
+/** Hashes to a fixed length, as `timingSafeEqual` requires. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
@@ -280,7 +282,7 @@ function repeat(clock: Clock, ms: number, callback: () => void): Disposable {
   return { dispose: () => timer.dispose() };
 }
 
-/** Resolves to the port. */
+/** Resolves to the port that was assigned. */
 function listen(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -11,7 +11,7 @@ import type { ToolEndpoint } from "./tool-endpoint.ts";
 
 /** The folder's connection, as far as its tools need it. */
 interface ToolConnection {
-  /** Connected only once the tasks were read. */
+  /** Connected only once the tasks have been read. */
   readonly state: ConnectionState;
   readonly onDidChange: Event<void>;
   /** Resolves once connected and up to date. */
@@ -20,11 +20,11 @@ interface ToolConnection {
 
 export interface ToolServiceOptions {
   readonly connection: ToolConnection;
-  /** Read anew at each change. */
+  /** Read again at each change. */
   readonly isEnabled: () => boolean;
   readonly known: KnownTasks;
   readonly commands: TaskCommands;
-  /** Throws a `Refusal` where the files must not be written now. */
+  /** Throws a `Refusal` if the files must not be written now. */
   readonly beginWrite: (write: FileWrite) => void;
   /** The folder that the agents work in. */
   readonly directory: string;
@@ -50,7 +50,7 @@ export class ToolService implements Disposable {
     this.update();
   }
 
-  /** Opens or closes, as the connection and the settings now are. */
+  /** Opens or closes the endpoint, as the connection and the settings require. */
   update(): void {
     const server = this.serverToServe();
     if (server === this.served?.server) return;
@@ -65,7 +65,7 @@ export class ToolService implements Disposable {
     this.close();
   }
 
-  /** While a connection is being made anew, calls are taken and wait for it. */
+  /** While the connection is being restored, the endpoint stays open and its calls wait. */
   private serverToServe(): string | undefined {
     const { connection, isEnabled } = this.options;
     if (!isEnabled()) return undefined;
@@ -84,7 +84,7 @@ export class ToolService implements Disposable {
 
   private async open(served: Served): Promise<void> {
     const { directory, stateFolder, beginWrite, clock, logger } = this.options;
-    // Not needed before there is a connection.
+    // Loaded here because they are not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
       import("./endpoint-entries.ts"),
@@ -123,7 +123,7 @@ export class ToolService implements Disposable {
   }
 }
 
-/** For an agent, no connection is one more reason why it cannot be done now. */
+/** Turns a failed connection into a refusal, which the agent can read. */
 function refuse(error: unknown): never {
   if (!(error instanceof ConnectionError)) throw error;
   throw new Refusal("unavailable", describeFailure(error.failure));

@@ -2,12 +2,12 @@ import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { FolderChange } from "../rpc/contract.ts";
 
-/** How often what only goes on is told, in milliseconds: users see no more. */
+/** How often mere progress is sent, in milliseconds. Users can't follow more. */
 const PROGRESS_MS = 100;
 
-/** Collects what changes in a folder and tells it in one go, each thing as it then is. */
+/** Collects the changes in a folder and sends them in batches, with values as of the time of sending. */
 export class ChangeBatcher implements Disposable {
-  /** What gives the change, by the thing that changed; the thing that changed last comes last. */
+  /** How to read each change, by what changed. The latest change comes last. */
   private readonly pending = new Map<string, () => FolderChange>();
   private immediate: NodeJS.Immediate | undefined;
   private timer: Disposable | undefined;
@@ -24,8 +24,9 @@ export class ChangeBatcher implements Disposable {
   }
 
   /**
-   * @param key the same for all changes of which the last one tells everything
-   * @param read gives the change when it is told
+   * Adds a change to the next batch.
+   * @param key the same for all changes of which the last one replaces the others
+   * @param read returns the change, called when the batch is sent
    */
   note(key: string, read: () => FolderChange, urgency: "now" | "progress"): void {
     this.pending.delete(key);
@@ -34,12 +35,12 @@ export class ChangeBatcher implements Disposable {
     else this.timer ??= this.clock.after(PROGRESS_MS, () => this.flush());
   }
 
-  /** Something that happened once. */
+  /** Adds a one-time event, which no later change replaces. */
   noteEvent(change: FolderChange): void {
     this.note(`event ${this.events++}`, () => change, "now");
   }
 
-  /** Tells at once what waits to be told. */
+  /** Sends all pending changes immediately. */
   flush(): void {
     clearImmediate(this.immediate);
     this.timer?.dispose();

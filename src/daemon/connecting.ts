@@ -8,7 +8,7 @@ import { sentence } from "../engine/sentence.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { Limit } from "./limit.ts";
 
-/** How soon what could not be read is read again, in milliseconds; each time it takes twice as long. */
+/** The first delay before a failed read is repeated, in milliseconds. It doubles each time, up to the last one. */
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
 
@@ -16,29 +16,29 @@ export interface ConnectingOptions {
   readonly connection: OpenCodeConnection;
   readonly engine: Pick<TaskEngine, "connect" | "disconnect">;
   readonly session: Pick<ActiveSession, "refresh">;
-  /** Shared by all folders: each start takes much of the machine. */
+  /** Shared by all folders, as starting a server puts a heavy load on the machine. */
   readonly starts: Limit;
-  /** Whether a server that runs is joined by itself: loading a folder that nobody uses would cost the server. */
+  /** Whether to join a running server unasked: loading a folder that nobody uses would burden the server. */
   readonly joins: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Joins a connection and its engine: who waits for it, and what is read once it is there. */
+/** Combines a connection and its engine: handles those who wait for it, and reads the tasks once connected. */
 export class Connecting implements Disposable {
-  /** The reading that was begun last. */
+  /** The read that was started last. */
   private reading: Promise<void> = Promise.resolve();
   private upToDate = false;
-  /** Why the tasks could not be read; they are read again until they are known. */
+  /** Why the tasks could not be read. Reading is retried until it succeeds. */
   private readFailure: ConnectionFailure | undefined;
   private failedReads = 0;
   private retry: Disposable | undefined;
   private readonly changes: Emitter<void>;
-  /** The state changed, or what is known of the tasks became current. */
+  /** The state changed, or the tasks were read. */
   readonly onDidChange: Event<void>;
-  /** Those who wait for a connection, each with its way to give up. */
+  /** Those who wait for a connection, each with a way to cancel the wait. */
   private readonly waits = new Set<AbortController>();
-  /** How many of them wait for servers of other folders. */
+  /** How many of them wait until other folders' servers have started. */
   private queued = 0;
   private readonly subscriptions: readonly Disposable[];
 
@@ -59,7 +59,7 @@ export class Connecting implements Disposable {
     ];
   }
 
-  /** As users see it: connected only once the tasks were read. */
+  /** The state shown to users: connected only once the tasks have been read. */
   get state(): ConnectionState {
     const { state } = this.options.connection;
     if (this.queued > 0 && state.kind === "disconnected")
@@ -70,7 +70,7 @@ export class Connecting implements Disposable {
       : { kind: "connecting", detail: "" };
   }
 
-  /** Joins a server that runs already, if the folder uses one. Starts none; never rejects. */
+  /** Joins a server that is already running, if the folder uses one. Never starts a server; never rejects. */
   async join(): Promise<void> {
     if (!this.options.joins()) return;
     try {
@@ -86,26 +86,26 @@ export class Connecting implements Disposable {
     await unlessCancelled(this.readFailure ? this.readAnew() : this.reading, signal, cancelled);
   }
 
-  /** Reads everything anew from the server. */
+  /** Reads everything again from the server. */
   async refresh(): Promise<void> {
     if (this.options.connection.state.kind === "connected") return this.readAnew();
     await this.connect();
   }
 
-  /** Gives up connecting, for all who wait for it. A server that others use stays. */
+  /** Cancels connecting for all who wait for it. A server that others use keeps running. */
   async cancel(): Promise<void> {
     this.giveUp();
-    // Nobody need have waited: a server that crashed is started again by itself.
+    // A crashed server is restarted without anyone waiting for it.
     if (this.options.connection.state.kind === "connecting") await this.options.connection.disconnect();
   }
 
-  /** Leaves the present server. */
+  /** Disconnects from the current server. */
   async disconnect(): Promise<void> {
     this.giveUp();
     await this.options.connection.disconnect();
   }
 
-  /** Ends a server that this product started, and leaves it; one that is only starting, too. */
+  /** Stops a server that the extension started, even one that is still starting, and disconnects. */
   async stopServer(): Promise<void> {
     this.giveUp();
     await this.options.connection.stopServer();
@@ -136,7 +136,7 @@ export class Connecting implements Disposable {
 
   private async connectInTurn(signal: AbortSignal): Promise<void> {
     const { connection } = this.options;
-    // Whoever comes while a start is under way takes part in it.
+    // If a start is already in progress, join it.
     if (connection.state.kind === "connecting") return connection.connect(signal);
     const leave = await this.turn(signal);
     await connection.connect(signal).finally(leave);
@@ -165,14 +165,14 @@ export class Connecting implements Disposable {
     this.options.engine.disconnect();
   }
 
-  /** Reads because somebody asks for it, who is told where it fails. */
+  /** Reads on request; a failure rejects the promise of the caller. */
   private readAnew(): Promise<void> {
     this.readFailure = undefined;
     this.changes.fire();
     return this.read();
   }
 
-  /** One read that fails says nothing of the next one, so it is tried again until it succeeds or the connection is lost. */
+  /** A failed read says nothing about the next one, so it is repeated until it succeeds or the connection is lost. */
   private readUntilKnown(): void {
     this.read().catch(() => undefined);
   }
@@ -188,9 +188,9 @@ export class Connecting implements Disposable {
     try {
       await engine.connect();
       await session.refresh();
-      // The one that overtook it tells how things are.
+      // If a newer read has started, its result counts.
       if (!isLast()) return await this.reading;
-      // The connection may be gone again by now.
+      // The connection may have been lost in the meantime.
       this.upToDate = connection.state.kind === "connected";
       this.readFailure = undefined;
       this.failedReads = 0;

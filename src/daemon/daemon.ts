@@ -18,32 +18,32 @@ import { Lifetime } from "./lifetime.ts";
 import { Limit } from "./limit.ts";
 import { LogFile } from "./log-file.ts";
 
-/** How long folders and the daemon outlive their windows, in milliseconds, so that a reload finds them. */
+/** How long folders and the daemon outlive their windows, in milliseconds, so that they survive a reload. */
 const GRACE_MS = 60_000;
-/** How long the answer to a hand-over may take to be sent, in milliseconds. */
+/** How long sending the answer to a hand-over may take, in milliseconds. */
 const ANSWER_MS = 100;
-/** How many servers are started at once. */
+/** How many servers may be starting at the same time. */
 const STARTS_AT_ONCE = 2;
 
-/** Of a daemon that ends: whoever asked sees the connection close, and asks the next one. */
+/** The answer of a daemon that is ending: the caller sees its connection close, and asks the next daemon. */
 const NO_ANSWER = new Promise<never>(() => undefined);
 
 const LOST_WORK = "What works without a window could not be handed from one daemon to the next.";
 
 export interface DaemonOptions {
-  /** A folder of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
-  /** The extension's. */
+  /** The version of the extension. */
   readonly version: string;
   readonly home: string;
-  /** Its own bundle. Those that it starts are beside it. */
+  /** The daemon's own bundle. The bundles that it starts are in the same folder. */
   readonly script: string;
   readonly graceMs?: number;
-  /** Nobody needs it any more, or another one takes over; everything is left. */
+  /** Called once everything is closed, because nobody needs this daemon any more or another one takes over. */
   readonly onEnd: () => void;
 }
 
-/** What this product does for this user, in one process for all windows. */
+/** The single daemon process that serves all windows of this user. */
 export class Daemon implements FolderHost {
   private readonly startedAt = systemClock.now();
   private readonly tokens: ThreadTokenCounter;
@@ -78,12 +78,12 @@ export class Daemon implements FolderHost {
       logger: log,
     });
     this.lifetime = new Lifetime(systemClock, graceMs, () => void this.end("nobody needs it"));
-    // By then the windows that the last daemon served have joined what is theirs.
+    // After this delay, the windows of the previous daemon have reclaimed their servers.
     this.sweep = systemClock.after(graceMs, () => void (this.swept = this.sweepServers()));
     this.folders.onDidChangeCount((folders) => this.lifetime.follow({ folders }));
   }
 
-  /** Resolves when windows can connect. Undefined: another daemon serves this user already. */
+  /** Resolves when windows can connect. Undefined if another daemon already serves this user. */
   static async start(options: DaemonOptions): Promise<Daemon | undefined> {
     const { stateFolder, version } = options;
     await ensurePrivateFolder(stateFolder);
@@ -129,7 +129,7 @@ export class Daemon implements FolderHost {
     this.log.error(message, error);
   }
 
-  /** For OpenCode's plugin, which starts the next daemon where no window does. */
+  /** Records how to start a daemon, for OpenCode's plugin, which starts one if there is no window. */
   private async recordHowToStart(): Promise<void> {
     const { stateFolder, script, version } = this.options;
     try {
@@ -157,8 +157,8 @@ export class Daemon implements FolderHost {
   }
 
   /**
-   * Takes no command any more, and leaves the servers that are in use to whoever comes next.
-   * @param handOn where it is known that one comes
+   * Accepts no more commands, and leaves the servers that are in use to the next daemon.
+   * @param handOn how to hand over the work, if another daemon is known to follow
    */
   end(why: string, handOn?: typeof writeHandedOver): Promise<void> {
     this.ending ??= this.leave(why, handOn);
@@ -176,7 +176,7 @@ export class Daemon implements FolderHost {
     await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
       this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
     );
-    // Whoever asked for it hears first that it is done.
+    // The caller that asked for the hand-over receives its answer first.
     systemClock.after(ANSWER_MS, () => {
       this.server?.dispose();
       this.options.onEnd();

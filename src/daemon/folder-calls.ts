@@ -13,7 +13,7 @@ export interface FolderParts {
   readonly plugin: () => PluginConfig;
 }
 
-/** What windows can call for in a folder, and which part does it. */
+/** The calls that windows can make in a folder, each with the part that handles it. */
 export function createFolderCalls({
   engine,
   session,

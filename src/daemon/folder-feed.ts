@@ -19,7 +19,7 @@ export interface FolderFeedOptions {
   readonly logger: Logger;
 }
 
-/** What windows are told of a folder: all of it at first, then what changes. */
+/** What windows are sent about a folder: a snapshot at first, then each change. */
 export class FolderFeed implements Disposable {
   private readonly changes: ChangeBatcher;
   private readonly subscriptions: readonly Disposable[];
@@ -91,7 +91,7 @@ function mirrored(session: Session): MirroredSession {
     : { ...session, task: session.task };
 }
 
-/** What users wait for is told at once: that something begins, ends, needs them, or what became of the notice. */
+/** Changes that users wait for are sent immediately: a start, an end, a request, or the outcome of a notice. */
 function urgencyOf({ before, after }: { before: Child | undefined; after: Child | undefined }) {
   const isOnlyProgress =
     before &&

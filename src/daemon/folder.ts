@@ -30,31 +30,31 @@ import { FolderFeed } from "./folder-feed.ts";
 
 /** What all folders of the daemon share. */
 export interface Shared {
-  /** A folder of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
   readonly home: string;
-  /** The absolute path of a bundle, by its name. */
+  /** Returns the absolute path of a bundle, given its name. */
   readonly bundle: (name: string) => string;
   readonly ownServers: OwnServers;
   readonly tokens: TokenCounter;
   readonly starts: Limit;
-  /** How long a folder without windows is kept, in milliseconds: a reload of a window takes a moment. */
+  /** How long a folder without windows is kept, in milliseconds, as reloading a window takes a moment. */
   readonly graceMs: number;
   readonly events: ServerEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** One folder with all that works on it. */
+/** One folder with all the parts that serve it. */
 export class Folder implements FolderService, Disposable {
   readonly directory: string;
   readonly calls: FolderCalls;
   readonly onDidChange: Event<readonly FolderChange[]>;
   private settings: FolderSettings;
-  /** Of the window that opened it last, for a server that is started. */
+  /** The environment of the window that opened the folder last, used when a server is started. */
   private env: Environment;
   private watched = false;
-  /** In the order in which they were made. */
+  /** In order of creation. */
   private readonly parts: Disposable[] = [];
   private readonly connection: OpenCodeConnection;
   private readonly connecting: Connecting;
@@ -93,7 +93,7 @@ export class Folder implements FolderService, Disposable {
     );
     this.own(
       connection.onDidChangeState(({ kind }) => {
-        // What is left on purpose is not joined by itself; what is lost is.
+        // The folder rejoins a server whose connection was lost, but not one that it disconnected from on purpose.
         if (kind === "connected") state.setUsed(true);
         else if (kind === "disconnected") state.setUsed(false);
       }),
@@ -118,12 +118,12 @@ export class Folder implements FolderService, Disposable {
     this.own(engine.onDidChange(() => this.followAttention()));
   }
 
-  /** Queued or at work, the oldest first. */
+  /** The queued and running tasks, the oldest first. */
   active(): readonly Task[] {
     return [...this.engine.active()].sort((a, b) => a.createdAt - b.createdAt);
   }
 
-  /** Ends what is queued or at work; what is queued first, so that none of it starts meanwhile. */
+  /** Cancels all queued and running tasks. The queued ones come first, so that none of them starts in the meantime. */
   async cancelAll(): Promise<void> {
     const tasks = this.active();
     const failures: unknown[] = [];
@@ -131,7 +131,7 @@ export class Folder implements FolderService, Disposable {
       await Promise.all(
         some.map(({ id }) =>
           this.engine.cancel(id).catch((error: unknown) => {
-            // It ended by itself meanwhile.
+            // The task ended by itself in the meantime.
             if (!(error instanceof Refusal)) failures.push(error);
           }),
         ),
@@ -139,13 +139,13 @@ export class Folder implements FolderService, Disposable {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** The process that was started for it; undefined: there is none. */
+  /** The server process that was started for the folder. Undefined if there is none. */
   async server(): Promise<ServerStatus | undefined> {
     const { serverPid: pid } = this.connection;
     return pid === undefined ? undefined : { pid, memory: await memoryOf(pid) };
   }
 
-  /** As the last window opened it. */
+  /** What is needed to open the folder again, as the last window opened it. */
   opened(): OpenFolder {
     const { directory, settings, env } = this;
     return { directory, settings, env };
@@ -163,7 +163,7 @@ export class Folder implements FolderService, Disposable {
     return this.engine.transcript(id);
   }
 
-  /** Of the window whose word is the last one. */
+  /** Applies the settings of the window that changed them last. */
   configure(settings: FolderSettings): void {
     const before = this.settings;
     this.settings = settings;
@@ -173,26 +173,26 @@ export class Folder implements FolderService, Disposable {
     if (serverOf(before) !== serverOf(settings)) void this.reconnect();
   }
 
-  /** For a server that is started from now on. */
+  /** Sets the environment of servers that are started from now on. */
   useEnvironment(env: Environment): void {
     this.env = env;
   }
 
-  /** Whether somebody looks at the tasks of this folder now. */
+  /** Whether a user is looking at the tasks of this folder. */
   setWatched(watched: boolean): void {
     this.watched = watched;
     this.followAttention();
   }
 
-  /** Whether something works here, or may do so, that would be lost, or come to nothing, if the server ended now. */
+  /** Whether work is running here, or may be, that would be lost if the server ended now. */
   async isRunning(): Promise<boolean> {
     const { kind } = this.connection.state;
-    // What is joined may be at work, and what was at work on a server that is replaced is still to be told of.
+    // A server that is being joined may be running tasks, and parents may still have to be notified.
     if (kind === "connecting") return true;
     if (kind !== "connected" && kind !== "reconnecting") return false;
     if (!this.engine.isSettled()) return true;
     try {
-      // A parent that was just told goes on with what it was told.
+      // A parent that has just been notified may still be working on its notice.
       return (await this.connection.server.statuses()).size > 0;
     } catch (error) {
       this.shared.logger.warn(
@@ -202,18 +202,18 @@ export class Folder implements FolderService, Disposable {
     }
   }
 
-  /** Whether nothing is at work any more, but a parent is still to be notified. */
+  /** Whether no task is running any more, but a parent still has to be notified. */
   isNotifying(): boolean {
     return this.engine.active().length === 0 && !this.engine.isSettled();
   }
 
-  /** Leaves the folder for good: a server that was started for it ends, unless somebody else uses it. */
+  /** Closes the folder for good. A server that was started for it ends, unless another folder uses it. */
   async finish(): Promise<void> {
     this.connection.finish();
     await this.leave();
   }
 
-  /** Leaves the folder; its server stays for whoever comes within its grace period. Resolves once all is written. */
+  /** Closes the folder. Its server keeps running for its grace period. Resolves once the state has been written. */
   async leave(): Promise<void> {
     this.dispose();
     await this.state.written();
@@ -243,7 +243,7 @@ export class Folder implements FolderService, Disposable {
         },
         serverEnv: async (env) => {
           const { agentTools, engine } = this.settings;
-          // Tasks of the lowest level may have subagents too. A user's tasks are one level deep, whatever agents may.
+          // Tasks at the lowest level may have subagents too. Users can always launch tasks one level deep.
           const subagentDepth = Math.max(engine.maxDepth, 1) + 1;
           return this.plugin().serverEnv(env, { tools: agentTools, subagentDepth, graceMs });
         },
@@ -266,7 +266,7 @@ export class Folder implements FolderService, Disposable {
     this.connection.setWatched(this.watched || this.engine.active().length > 0);
   }
 
-  /** The settings name another server: leaves the present one, and joins that if somebody looks on. */
+  /** The settings name another server: disconnects from the current one, and connects if a user is looking on. */
   private async reconnect(): Promise<void> {
     if (this.connection.state.kind === "disconnected") return;
     try {
@@ -278,7 +278,7 @@ export class Folder implements FolderService, Disposable {
   }
 }
 
-/** What names a server among all, as a text to be compared. */
+/** Identifies the server that the settings select, as a text for comparison. */
 function serverOf({ server, password }: FolderSettings): string {
   return JSON.stringify([server.url, server.path, password]);
 }

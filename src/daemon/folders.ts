@@ -5,27 +5,27 @@ import type { HostedFolder } from "../rpc/folder-host.ts";
 import { Folder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
-/** How often a folder in which work was stopped is looked at, in milliseconds, until its parents are notified. */
+/** How often to check, in milliseconds, whether the parents of stopped tasks have been notified. */
 const STOP_LOOK_MS = 500;
 
 /** A folder, and the windows that have it open. */
 interface OpenedFolder {
   readonly folder: Folder;
-  /** What each window said last. */
+  /** The latest settings of each window. */
   readonly windows: Map<object, FolderSettings>;
-  /** How long work goes on after the last window has left, in milliseconds. */
+  /** How long tasks may keep running after the last window has closed, in milliseconds. */
   keepWorkingMs: number;
-  /** Since the last window has left; aborts once there is one again. */
+  /** Set when the last window has closed the folder; aborted when a window opens it again. */
   left: AbortController | undefined;
 }
 
-/** The folders by their real paths: those that windows have open, and those in which work goes on without any. */
+/** The folders by their real paths: those open in windows, and those in which tasks run without any window. */
 export class Folders {
-  /** A folder that is only being opened is there already. */
+  /** Includes folders that are still being opened. */
   private readonly folders = new Map<string, Promise<OpenedFolder>>();
   private readonly held = new Map<string, OpenedFolder>();
   private readonly changes: Emitter<number>;
-  /** Tells how many folders there are. */
+  /** Fires with the number of folders. */
   readonly onDidChangeCount: Event<number>;
 
   constructor(private readonly shared: Shared) {
@@ -37,11 +37,11 @@ export class Folders {
     return this.folders.size;
   }
 
-  /** For one window; the same folder has the same service for all of them. */
+  /** Opens a folder for one window. All windows share one service per folder. */
   async open(opened: OpenFolder): Promise<HostedFolder> {
     const window = {};
     const held = await this.hold(opened);
-    // It can have ended just now.
+    // The folder may have been closed in the meantime.
     if (this.held.get(opened.directory) !== held) return this.open(opened);
     held.folder.useEnvironment(opened.env);
     const configure = (settings: FolderSettings): void => {
@@ -70,7 +70,7 @@ export class Folders {
     );
   }
 
-  /** Cancels the tasks of these folders, and leaves those that no window has open. */
+  /** Cancels the tasks of these folders, and closes the folders that no window has open. */
   async stop(directories: readonly string[]): Promise<void> {
     const { logger } = this.shared;
     const stopped = directories.flatMap((directory) => this.held.get(directory) ?? []);
@@ -88,12 +88,12 @@ export class Folders {
     if (failed) throw failed.reason;
   }
 
-  /** Goes on in a folder without a window. */
+  /** Continues the work of a folder that no window has open. */
   async openWithoutWindow(left: OpenFolder): Promise<void> {
     const held = await this.hold(left);
-    // A window may have been quicker.
+    // A window may have opened the folder in the meantime.
     if (held.windows.size > 0) return;
-    // Where it is watched for being left already, that may be because its work was stopped.
+    // A folder already being watched for its end may have had its work stopped, so its watch is not replaced.
     if (!held.left) this.followWindows(held);
     await held.folder.calls.join();
   }
@@ -106,8 +106,8 @@ export class Folders {
   }
 
   /**
-   * Leaves all folders; their servers stay for whoever comes within their grace period. Resolves to those in which work is
-   * to go on without a window.
+   * Closes all folders. Their servers keep running for their grace period, for whoever uses them next. Resolves to
+   * the folders in which work is to continue without a window.
    */
   async leave(): Promise<readonly OpenFolder[]> {
     const working = [...this.held.values()]
@@ -168,9 +168,9 @@ export class Folders {
   }
 
   /**
-   * Keeps a folder without windows while it is at work. Resolves once it is left, or a window has it open again.
-   * @param everyMs how often it is looked at
-   * @param keepMs how long work may go on
+   * Keeps a folder without windows open while it is running. Resolves once it is closed or a window opens it again.
+   * @param everyMs how often to check whether it is running
+   * @param keepMs how long tasks may keep running
    */
   private async keepUntilLeft(held: OpenedFolder, everyMs: number, keepMs: number): Promise<void> {
     const { clock, logger } = this.shared;
@@ -178,7 +178,7 @@ export class Folders {
     held.left?.abort();
     held.left = new AbortController();
     const { signal } = held.left;
-    // Counted by timers, which neither go on while the machine sleeps nor follow a clock that is set.
+    // Counted in timer ticks, which pause while the machine sleeps and do not depend on the system clock.
     let aloneMs = 0;
     for (;;) {
       await pause(clock, everyMs);
@@ -187,7 +187,7 @@ export class Folders {
       const isRunning = await folder.isRunning();
       if (signal.aborted) return;
       if (!isRunning) break;
-      // Of a task that has just ended, its parent is to know.
+      // The parent of a task that has just ended must still be notified.
       const isOver = aloneMs >= keepMs + (folder.isNotifying() ? this.shared.graceMs : 0);
       if (!isOver) continue;
       logger.warn(

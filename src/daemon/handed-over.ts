@@ -7,18 +7,18 @@ import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 /*
- * Folders in which work goes on without a window, as one daemon hands them to the next. They are in a file for that moment
- * only, as there are secrets in an environment.
+ * Folders in which work continues without a window, as one daemon hands them to the next. The file exists only for
+ * the moment of the hand-over, because environments contain secrets.
  */
 
 const fileIn = (stateFolder: string): string => join(stateFolder, "handed-over.json");
 
-/** Keeps them for the daemon that comes now. */
+/** Stores the folders for the next daemon. */
 export async function writeHandedOver(stateFolder: string, folders: readonly OpenFolder[]): Promise<void> {
   if (folders.length > 0) await writePrivateFile(fileIn(stateFolder), JSON.stringify(folders));
 }
 
-/** What the daemon before this one handed over. Throws where that cannot be read. */
+/** Reads and removes what the previous daemon handed over. Throws if the file cannot be read. */
 export async function takeHandedOver(stateFolder: string): Promise<readonly OpenFolder[]> {
   const file = fileIn(stateFolder);
   try {

@@ -1,10 +1,10 @@
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 
-/** Ends the daemon once nobody needs it: no window is connected, and no folder is kept. */
+/** Ends the daemon once nobody needs it: no window is connected, and no folder is open. */
 export class Lifetime implements Disposable {
   private counts = { windows: 0, folders: 0 };
-  /** When the last window left, or the daemon began. */
+  /** When the last window disconnected, or the daemon started. */
   private leftAt: number;
   private timer: Disposable | undefined;
 
@@ -18,7 +18,7 @@ export class Lifetime implements Disposable {
     this.follow({});
   }
 
-  /** How many there are now. */
+  /** Updates how many windows and folders there are. */
   follow(counts: { readonly windows?: number; readonly folders?: number }): void {
     const hadWindows = this.counts.windows > 0;
     this.counts = { ...this.counts, ...counts };
@@ -28,7 +28,7 @@ export class Lifetime implements Disposable {
     if (hadWindows && windows === 0) this.leftAt = this.clock.now();
     if (windows > 0 || folders > 0) return;
     const remaining = this.leftAt + this.graceMs - this.clock.now();
-    // More remains only where the machine's clock was set back.
+    // More than the grace period can remain only if the system clock was set back.
     this.timer = this.clock.after(Math.min(Math.max(0, remaining), this.graceMs), () => this.end());
   }
 

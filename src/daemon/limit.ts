@@ -1,23 +1,23 @@
-/** Lets in so many at a time; the others wait for their turn, in the order in which they came. */
+/** Admits at most a number of callers at a time. The others wait for their turn, in the order of their arrival. */
 export class Limit {
   private inside = 0;
   private readonly waiting = new Set<() => void>();
 
   constructor(private readonly most: number) {}
 
-  /** Whether whoever comes now has to wait. */
+  /** Whether the next caller has to wait. */
   get isReached(): boolean {
     return this.inside >= this.most;
   }
 
-  /** Resolves, when it is its turn, to what leaves again. Rejects if aborted while it waits. */
+  /** Resolves, when it is the caller's turn, to a function that frees the place. Rejects if aborted while waiting. */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.isReached) await this.turn(signal);
     else this.inside++;
     return () => {
       const [next] = this.waiting;
-      // Who leaves hands the place on, so that nobody who comes in this moment takes it.
+      // The place goes directly to the next in line, so that a caller arriving at this moment cannot take it.
       if (next) next();
       else this.inside--;
     };

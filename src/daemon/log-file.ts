@@ -8,15 +8,15 @@ import type { LogLine } from "../rpc/contract.ts";
 const MAX_BYTES = 5_000_000;
 
 /**
- * Writes to `daemon.log`, and tells each line. One older file is kept beside it. Written at once, so that the last lines
- * before a crash are there; a disk that takes nothing stops nobody.
+ * Writes to `daemon.log`, and emits each line. One older file is kept beside it. Lines are written synchronously, so
+ * that the last ones before a crash are there. Failures to write are ignored.
  */
 export class LogFile implements Logger {
   private readonly path: string;
   private file: number | undefined;
   private bytes = 0;
   private readonly lines = new Emitter<LogLine>(() => undefined);
-  /** Lines of every level; those to debug with are told only. */
+  /** Lines of every level. Debug lines are emitted but not written to the file. */
   readonly onLine: Event<LogLine> = this.lines.event;
 
   constructor(

@@ -3,13 +3,13 @@ import { text } from "node:stream/consumers";
 import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "../rpc/daemon-program.ts";
 import { Daemon } from "./daemon.ts";
 
-/** How long what was said to windows may take to be delivered, in milliseconds. */
+/** How long the last messages to windows may take to be delivered, in milliseconds. */
 const DELIVERY_MS = 1_000;
 
 async function main(): Promise<void> {
   const config = JSON.parse(await text(process.stdin)) as DaemonConfig;
   const grace = process.env.ASYNCAGENTS_DAEMON_GRACE_MS;
-  // It made the editor's executable run as Node; whatever is started from here is told itself.
+  // The variable made the editor's executable run as Node. Child processes must not inherit it.
   delete process.env.ELECTRON_RUN_AS_NODE;
   const daemon = await Daemon.start({
     ...config,
@@ -26,12 +26,12 @@ async function main(): Promise<void> {
     daemon.noteFailure("The daemon ends, as something went wrong.", error);
     process.exit(1);
   });
-  // Whoever started the daemon may be gone before it hears of it.
+  // The process that started the daemon may have exited before it reads this line.
   process.stdout.on("error", () => {});
   process.stdout.write(`${LISTENING}\n`);
 }
 
-/** Ends once what was said to the windows is delivered; one that does not listen is not waited for. */
+/** Exits once the messages to the windows are delivered, or after a timeout if a window does not read. */
 function exit(code: number): void {
   process.exitCode = code;
   setTimeout(() => process.exit(), DELIVERY_MS).unref();

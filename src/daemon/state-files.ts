@@ -21,19 +21,19 @@ const keptFile = z.extend(keptTasks, {
 });
 
 interface Kept extends KeptTasks {
-  /** Whether the folder was connected to a server of ours, and has not left it. */
+  /** Whether the folder was connected to a server, and has not disconnected on purpose. */
   readonly isUsed?: boolean | undefined;
-  /** With which the folder can be opened again without a window; without secrets. */
+  /** The settings for reopening the folder without a window. They contain no secrets. */
   readonly settings?: FolderSettings | undefined;
 }
 
-/** What of a folder outlives the daemon, in a file of the private state folder. */
+/** The state of a folder that outlives the daemon, in a file of the private state folder. */
 export class StateFile implements TaskMemoryStore {
-  /** What is to be written; undefined: the file says all. */
+  /** What remains to be written. Undefined if the file is up to date. */
   private unwritten: Kept | undefined;
   private writing: Promise<void> = Promise.resolve();
   private readonly burials: Emitter<Tombstone>;
-  /** A task whose session is gone. */
+  /** Fires when the session of a task is gone. */
   readonly onDidBury: Event<Tombstone>;
 
   private constructor(
@@ -52,7 +52,7 @@ export class StateFile implements TaskMemoryStore {
     return new StateFile(path, await read(path, logger), logger);
   }
 
-  /** Before anything is loaded. */
+  /** Adds what an earlier version of the extension kept. Call it before anything is loaded. */
   takeOver({ tombstones, unsettled }: KeptTasks): void {
     this.keep({
       ...this.kept,
@@ -96,7 +96,7 @@ export class StateFile implements TaskMemoryStore {
     if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 
-  /** Resolves when everything is written, as far as that can be. */
+  /** Resolves when everything has been written, or could not be. */
   written(): Promise<void> {
     return this.writing;
   }
@@ -105,7 +105,7 @@ export class StateFile implements TaskMemoryStore {
     this.kept = kept;
     const isDue = this.unwritten !== undefined;
     this.unwritten = kept;
-    // What changes while a write is under way is written by one more.
+    // Changes made while a write is in progress cause one more write.
     if (!isDue) this.writing = this.writing.then(() => this.write());
   }
 

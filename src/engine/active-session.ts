@@ -5,9 +5,9 @@ import type { AgentServer, Logger } from "./ports.ts";
 import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
 import type { Message, MessageInfo, Part, Session } from "./server-model.ts";
 
-/** How many of the sessions touched last are looked into for the newest thing a user wrote. */
+/** How many of the most recently updated sessions are searched for the latest prompt of a user. */
 const CANDIDATES = 8;
-/** How many of a session's newest messages are looked at. */
+/** How many of a session's newest messages are searched. */
 const RECENT_MESSAGES = 20;
 
 /** What the active session needs to know of the folder's sessions. */
@@ -18,14 +18,14 @@ export interface SessionSource {
 }
 
 /**
- * The session whose tasks are shown and to which new ones are attached: the one the user picked, else the one of
- * this folder in which a user last wrote. The time a session was updated says little: it moves with every notice.
+ * The session whose tasks are shown and to which new tasks are attached: the one that the user picked, otherwise the
+ * one in which a user wrote last. The update time of a session is no criterion: every notice changes it.
  */
 export class ActiveSession implements Disposable {
   private picked: string | undefined;
   private latest: string | undefined;
   private last: string | undefined;
-  /** The user message that was told of last, by session. */
+  /** The user message of the latest event, by session. */
   private readonly prompts = new Map<string, MessageInfo>();
   private creating: Promise<string> | undefined;
   private readonly changes: Emitter<string | undefined>;
@@ -36,7 +36,7 @@ export class ActiveSession implements Disposable {
     private readonly source: SessionSource,
     private readonly server: AgentServer,
     private readonly logger: Logger,
-    /** The pick of an earlier time, if one was kept. */
+    /** The session picked earlier, if it was remembered. */
     picked?: string,
   ) {
     this.picked = picked;
@@ -57,7 +57,7 @@ export class ActiveSession implements Disposable {
     ];
   }
 
-  /** Undefined: this folder has no session yet. */
+  /** Undefined if this folder has no session yet. */
   get session(): Session | undefined {
     return this.last === undefined ? undefined : this.source.session(this.last);
   }
@@ -66,17 +66,17 @@ export class ActiveSession implements Disposable {
     return this.last;
   }
 
-  /** Whether the user chose it. */
+  /** Whether the user picked the active session. */
   get isPicked(): boolean {
     return this.picked !== undefined && this.id === this.picked;
   }
 
-  /** The sessions that can be active, the one touched last first. */
+  /** The sessions that can be active, the most recently updated first. */
   roots(): readonly Session[] {
     return rootsOf(this.source.sessions());
   }
 
-  /** Fixes the choice; undefined follows the conversation again. */
+  /** Picks a session. Undefined returns to following the conversation. */
   select(sessionID: string | undefined): void {
     this.picked = sessionID;
     this.announce();
@@ -96,7 +96,7 @@ export class ActiveSession implements Disposable {
     return this.creating;
   }
 
-  /** Finds the session in which a user wrote last; after each connect. */
+  /** Finds the session in which a user wrote last. Called after each connect. */
   async refresh(): Promise<void> {
     const candidates = this.roots().slice(0, CANDIDATES);
     const written = await Promise.all(
@@ -125,7 +125,7 @@ export class ActiveSession implements Disposable {
     this.announce();
   }
 
-  /** What is older than its session came with a copied conversation. */
+  /** A message older than its session came from a copied conversation. */
   private isCopied({ sessionID, messageID }: Part): boolean {
     const prompt = this.prompts.get(sessionID);
     const session = this.source.session(sessionID);
@@ -150,7 +150,7 @@ function lastWritten(messages: readonly Message[]): number {
   );
 }
 
-/** The model's own text has a start, and what programs put into a conversation is marked or synthetic. */
+/** A model's own text has a start, and text that programs add to a conversation is marked or synthetic. */
 function isWrittenByUser(part: Part): boolean {
   return (
     part.type === "text" &&

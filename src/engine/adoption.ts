@@ -17,7 +17,7 @@ import { endOf, INTERRUPTED, type TurnWatcher } from "./turns.ts";
 
 type AdoptionPorts = Pick<EnginePorts, "server" | "clock" | "random">;
 
-/** Makes tasks of the subagents of others, as a user asks for it. */
+/** Turns subagents that were not launched as tasks into tasks, on request of a user. */
 export class Adoption {
   private readonly serial = new Serial();
 
@@ -30,11 +30,12 @@ export class Adoption {
   ) {}
 
   /**
-   * Gives a subagent the record that makes it a task: at work, or ended as its conversation says. One that is a task
-   * already stays what it is. Rejects with a {@link Refusal} where there is none, or where it was not asked anything yet.
+   * Gives a subagent the record that makes it a task: running, or ended as its conversation says. A session that is a
+   * task already is returned unchanged. Rejects with a {@link Refusal} if there is no such subagent, or it has no
+   * prompt yet.
    */
   adopt(sessionID: string): Promise<Entry> {
-    // One after the other: whoever comes second finds the task.
+    // One at a time: of two concurrent calls, the second finds the task that the first has made.
     return this.serial.run(async () => {
       const known = this.registry.entry(sessionID);
       const subagent = this.subagents.get(sessionID);
@@ -49,7 +50,7 @@ export class Adoption {
   private async makeTask(sessionID: string, subagent: Subagent | undefined): Promise<Entry> {
     const { server } = this.ports;
     if (!subagent) throw refusal(sessionID, this.registry, this.subagents);
-    // In this order: what ends in between looks at work, and is seen to end when it is followed.
+    // The statuses are read first: a turn that ends in between counts as running, and following it detects the end.
     const isBusy = (await server.statuses()).has(sessionID);
     const record = recordOf(subagent, await server.messages(sessionID), isBusy, this.ports);
     const stored = await server.saveRecord(record);
@@ -101,7 +102,7 @@ function recordOf(
   };
 }
 
-/** How the turn ended of a session that is idle. */
+/** How the last turn of an idle session ended. */
 function endOfIdle(
   { error }: Subagent,
   messages: readonly Message[],
@@ -119,7 +120,7 @@ function endOfIdle(
   }
 }
 
-/** What a session was asked last: neither a request of the server's own, such as for a summary, nor a notice of ours. */
+/** The latest prompt of a session. Skips the server's own requests, such as for a summary, and our notices. */
 export function askedLast(messages: readonly Message[]): Prompt | undefined {
   const asked = messages.filter(isAsked);
   return asked.findLast((message) => hasArrived(message) && !isNotice(message)) ?? asked.at(-1);

@@ -10,18 +10,18 @@ export interface AgentCall {
   readonly sessionID: string;
   /** The message that made the call. */
   readonly messageID?: string | undefined;
-  /** The same when the call is made again. */
+  /** Stays the same when the call is repeated. */
   readonly callID?: string | undefined;
-  /** The agents that the user let it launch, where its `task` rules ask. */
+  /** The agents that the user permitted it to launch, for `task` rules whose action is "ask". */
   readonly permitted?: readonly string[] | undefined;
 }
 
 type Rules = readonly PermissionRule[];
 
-/** Of a session in which no agent has worked yet. */
+/** The rules of a session in which no agent has worked yet. */
 const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
 
-/** Reads what the agent of a call is allowed now. */
+/** Reads the current permissions of the agent that makes a call. */
 export async function readCallingAgent(
   { sessionID, messageID, permitted = [] }: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session">,
@@ -37,7 +37,7 @@ export async function readCallingAgent(
   return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
 }
 
-/** An agent that hands work to others, which are allowed no more than it is. */
+/** An agent that delegates work to other agents, which must not be allowed more than it is. */
 export class CallingAgent {
   constructor(
     private readonly name: string,
@@ -46,7 +46,7 @@ export class CallingAgent {
     private readonly permitted: readonly string[],
   ) {}
 
-  /** Throws a {@link Refusal} where it may not hand work to this agent. */
+  /** Throws a {@link Refusal} if it may not delegate to this agent. */
   requireMayLaunch(agent: string): void {
     const action = evaluate(this.rules, "task", agent);
     if (action === "allow") return;
@@ -68,14 +68,15 @@ export class CallingAgent {
   }
 
   /**
-   * What a session's rules need so that whoever works in it as this agent is allowed no more than the calling one.
+   * The rules that a session needs so that an agent working in it is allowed no more than the calling one.
+   * @param agent the agent that will work in the session
    * @param present the session's rules so far
    */
   limits(agent: string, present: Rules = []): Rules {
     const own = [...this.rulesOf(agent), ...present];
     const limits = restrict(this.rules, own);
     if (this.tooStrong(own, present, limits).length === 0) return limits;
-    // Subagents inherit what their parent's session denies, not what its agent does.
+    // Subagents inherit the denials of their parent session, but not those of its agent.
     const denials = sharedDenials(this.rules, [...own, ...limits]);
     const all = [...limits, ...denials];
     const refused = this.tooStrong(own, present, all);
@@ -85,9 +86,9 @@ export class CallingAgent {
     ];
   }
 
-  /** The agents that would be allowed more than the calling one as OpenCode's own subagents of a session with these rules. */
+  /** The agents that, as OpenCode's own subagents of a session with these rules, would exceed the calling agent. */
   private tooStrong(own: Rules, present: Rules, limits: Rules): readonly string[] {
-    // All that a subagent's session gets of its parent's rules.
+    // The only rules that a subagent's session inherits from its parent session.
     const inherited = [...present, ...limits].filter(
       ({ permission, action }) => permission === "external_directory" || action === "deny",
     );

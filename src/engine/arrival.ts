@@ -5,17 +5,17 @@ import type { SentPrompt } from "./running-turn.ts";
 import type { Message, Part, Prompt, PromptFile, PromptPart } from "./server-model.ts";
 import type { TaskRecord } from "./task.ts";
 
-/** Whether all of a message is stored. The text that users read is sent as the last part, and so stored last. */
+/** Whether a message is stored completely. The text that users read is sent as the last part, and so is stored last. */
 export function hasArrived(message: Message | undefined): boolean {
   return message?.parts.some(isOwnText) ?? false;
 }
 
-/** Text that was written by someone, not added to tell the model something. */
+/** Text that somebody wrote, as opposed to synthetic text that only informs the model. */
 export function isOwnText(part: Part): boolean {
   return part.type === "text" && !part.synthetic;
 }
 
-/** Whether the server has stored a prompt. Undefined where that cannot be known now. */
+/** Whether the server has stored a prompt. Undefined if the server does not answer. */
 export async function isStored(
   server: AgentServer,
   { id, promptMessageID }: Pick<TaskRecord, "id" | "promptMessageID">,
@@ -28,8 +28,8 @@ export async function isStored(
 }
 
 /**
- * The parts of a message of ours, given in the order in which they are read: with the same IDs each time, so that
- * sending it again adds none, and in the order in which they are to be stored.
+ * The parts of a message, given in reading order, returned in the order in which they must be stored. Their IDs are
+ * derived from the message's ID, so that sending the message again adds no parts.
  */
 export function partsOf(messageID: string, parts: readonly PromptPart[]): readonly PromptPart[] {
   return parts
@@ -37,17 +37,17 @@ export function partsOf(messageID: string, parts: readonly PromptPart[]): readon
     .sort((a, b) => Number(!a.synthetic) - Number(!b.synthetic));
 }
 
-/** What a task is given to do. */
+/** The prompt of a task. */
 export interface PromptInput {
   readonly text: string;
-  /** What the model alone reads before it. */
+  /** Text before the prompt that only the model reads. */
   readonly preamble?: string | undefined;
   readonly files?: readonly PromptFile[] | undefined;
-  /** Store only; nothing runs. */
+  /** Stores the prompt without starting a turn. */
   readonly noReply?: boolean | undefined;
 }
 
-/** Sends prompts to tasks; called with the task's queue held. */
+/** Sends prompts to tasks. Its methods must be called from within the task's queue (`entry.serial`). */
 export class PromptSender {
   constructor(
     private readonly server: AgentServer,
@@ -55,8 +55,8 @@ export class PromptSender {
   ) {}
 
   /**
-   * Gives a task the prompt that its record names. Rejects where the server refuses it. Where the server gives no answer
-   * the turn watcher finds out whether the prompt is there, and sends it again if not.
+   * Sends the prompt that the task's record names. Rejects if the server refuses it. If the server does not answer, the
+   * turn watcher checks whether the prompt has arrived, and sends it again if not.
    */
   async send(entry: Entry, { text, preamble, files, noReply }: PromptInput): Promise<void> {
     const { agent, model, promptMessageID: messageID } = entry.record;
@@ -65,7 +65,7 @@ export class PromptSender {
     await this.deliver(entry, { messageID, agent, model, parts, files, noReply });
   }
 
-  /** Sends once more what may not have arrived. */
+  /** Repeats a prompt that may not have arrived. */
   async sendAgain(entry: Entry, { prompt }: SentPrompt): Promise<void> {
     await this.deliver(entry, prompt);
   }
@@ -77,7 +77,7 @@ export class PromptSender {
       await this.server.prompt(entry.record.id, prompt);
     } catch (error) {
       const isKnown = !(error instanceof ServerFailure && error.reason === "unreachable");
-      // An event may have told meanwhile that the prompt is there.
+      // An event may have confirmed the prompt in the meantime.
       if (entry.turn?.prompt === sent)
         entry.turn.prompt = isKnown ? { kind: "unknown" } : { ...sent, isDoubtful: true };
       if (isKnown) throw error;

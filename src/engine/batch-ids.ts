@@ -3,22 +3,21 @@ import type { Clock } from "./ports.ts";
 import type { TaskRegistry } from "./registry.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
-/** The kind of ID of a batch that nobody named. */
+/** The prefix of generated batch IDs. */
 const GENERATED = "bat";
 
-/** A launch's place in a batch while its task is being created. */
+/** The place of a launch in a batch while its task is being created. */
 export interface BatchPlace {
   readonly id: string;
   leave(): void;
 }
 
 /**
- * Which batch a new task belongs to: the one given; else, of an agent's, the one without a given name
- * that this agent has at work.
- * What a user launches one by one are matters of their own.
+ * Determines the batch of a new task: the given one; otherwise, for an agent's launch, the unnamed batch in which this
+ * agent still has active tasks. A task that a user launches gets its own batch.
  */
 export class BatchIDs {
-  /** Launches under way, by parent: their tasks are not in the registry yet. */
+  /** Launches in progress, by parent, whose tasks are not in the registry yet. */
   private readonly entering = new Map<string, { readonly id: string; launches: number }>();
 
   constructor(
@@ -61,7 +60,7 @@ export class BatchIDs {
   }
 }
 
-/** What is added to a batch that somebody named would be cancelled and cleared with it. */
+/** Tasks are only added to generated batches: in a named batch they would be cancelled and cleared with it. */
 function isGenerated(batchID: string): boolean {
   return new RegExp(`^${GENERATED}_[0-9a-f]{12}[0-9A-Za-z]{14}$`).test(batchID);
 }

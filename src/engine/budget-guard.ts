@@ -10,23 +10,23 @@ import type { RunningTurn } from "./running-turn.ts";
 import { isActive, shortID, type Task } from "./task.ts";
 import type { WorkTime } from "./work-time.ts";
 
-/** How often it is looked whether time is up, in milliseconds. */
+/** How often limits of time are checked, in milliseconds. */
 const LOOK_MS = 1_000;
-/** After a stop that failed, in milliseconds. */
+/** The delay after a stop that failed, in milliseconds. */
 const RETRY_MS = 2_000;
-/** A look that comes this much late, in milliseconds, says that the machine slept. */
+/** A check that is this late, in milliseconds, shows that the machine slept. */
 const SLEPT_MS = 30_000;
 
-/** Sees to it that tasks and batches stay below their limits: warns when one is nearly used, and stops what used it up. */
+/** Keeps tasks and batches within their limits: warns when a limit is nearly used, and stops tasks that used it up. */
 export class BudgetGuard implements Disposable {
-  /** The limits near which a task or batch was found before. */
+  /** The limits for which a task or batch has been found near before. */
   private readonly found = new Set<string>();
   private readonly subscriptions: readonly Disposable[];
   private readonly warnings: Emitter<Task>;
-  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
+  /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
   private timer: Disposable | undefined;
-  /** When the timer is to fire. */
+  /** When the timer is due. */
   private due: number | undefined;
   private connected = false;
   private looksSoon = false;
@@ -47,8 +47,8 @@ export class BudgetGuard implements Disposable {
   }
 
   /**
-   * The connection is there and the registry up to date, or the limits are others.
-   * @param isNews whether to warn of what is near a limit already: an engine that was just started did so before
+   * Starts checking. Called once the registry is up to date, and whenever the limits change.
+   * @param isNews whether to warn about limits that are already near: an engine that ran before has warned about them
    */
   connect(isNews: boolean): void {
     this.connected = true;
@@ -67,7 +67,7 @@ export class BudgetGuard implements Disposable {
     this.warnings.dispose();
   }
 
-  /** Compares what is at work with the limits as they are now. */
+  /** Compares running tasks with the current limits. */
   private look(isNews = true): void {
     this.looksSoon = false;
     if (!this.connected) return;
@@ -86,7 +86,7 @@ export class BudgetGuard implements Disposable {
     }
   }
 
-  /** Many sessions can change in one moment. */
+  /** Combines checks, as many sessions can change at the same moment. */
   private lookSoon(): void {
     if (this.looksSoon || !this.connected) return;
     this.looksSoon = true;
@@ -106,7 +106,7 @@ export class BudgetGuard implements Disposable {
     this.due = undefined;
   }
 
-  /** Timers stand still while the machine sleeps, and so does what works on it. */
+  /** Timers stop while the machine sleeps, and so do the tasks on it. */
   private noteSleep(): void {
     const late = this.ports.clock.now() - (this.due ?? Infinity);
     if (late > SLEPT_MS) this.work.pause(late);
@@ -144,7 +144,7 @@ export class BudgetGuard implements Disposable {
         if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
       });
   }
-  /** Where there are limits, an engine that is started later is not to take the wait for work. */
+  /** Stores the waiting time, so that an engine started later does not count it as work. Only needed with limits. */
   private async noteWaited(entry: Entry, waited: number): Promise<void> {
     const { logger, settings } = this.ports;
     if (!isAnySet(settings().budget) || !this.connected) return;

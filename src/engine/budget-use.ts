@@ -18,7 +18,7 @@ import type { TaskError } from "./task.ts";
 import { totals } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
 
-/** How far tasks and batches have used their limits, and whether there is room for more. */
+/** How much of their limits tasks and batches have used, and whether there is room for more. */
 export class BudgetUse {
   constructor(
     private readonly registry: TaskRegistry,
@@ -27,7 +27,7 @@ export class BudgetUse {
     private readonly settings: () => { readonly budget: Budget },
   ) {}
 
-  /** Throws a {@link Refusal} where nothing more may begin in a batch, or no limit can be read. */
+  /** Throws a {@link Refusal} if the batch has no room for another task, or a limit is invalid. */
   requireRoom(parentSessionID: string, batchID: string): void {
     const { budget } = this.settings();
     requireLimits(budget);
@@ -35,14 +35,14 @@ export class BudgetUse {
     if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
   }
 
-  /** Throws a {@link Refusal} where a task has no room for another turn. */
+  /** Throws a {@link Refusal} if a task has no room for another turn. */
   requireRoomFor(entry: Entry): void {
     requireLimits(this.settings().budget);
     const use = this.of(entry);
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
   }
 
-  /** Throws a {@link Refusal} where a subagent at work would be stopped as soon as it is a task, in a batch of its own. */
+  /** Throws a {@link Refusal} if a running subagent would be stopped immediately as a task in a batch of its own. */
   requireRoomToAdopt({ id, startedAt }: Subagent): void {
     const { budget } = this.settings();
     const now = this.clock.now();
@@ -52,7 +52,10 @@ export class BudgetUse {
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
   }
 
-  /** How a task ends whose turn was aborted at that time (milliseconds since 1970); undefined: no limit was used up. */
+  /**
+   * The error of a task whose turn was aborted at this time (milliseconds since 1970). Undefined if no limit was used
+   * up.
+   */
   reachedBy(entry: Entry, at: number): TaskError | undefined {
     const use = this.of(entry, at);
     return use && isUsedUp(use) ? exceeded(use) : undefined;
@@ -78,7 +81,7 @@ export class BudgetUse {
     return mostUsedOf([this.ofTask(budget, entry, at), this.ofBatch(budget, parentSessionID, batchID, at)]);
   }
 
-  /** What is below the tasks costs for them; how long it worked is not added to their own time. */
+  /** The cost and tokens include the descendants of the tasks; the minutes do not. */
   private taken(entries: readonly Entry[], at = this.clock.now()): Taken {
     const ids = entries.map(({ record }) => record.id);
     const { cost, tokens } = totals(this.registry, ids, at);

@@ -10,7 +10,7 @@ import { Refusal } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 import { shortID, taskError, type TaskError, type TokenUsage } from "./task.ts";
 
-/** From this part of a limit on users are warned. */
+/** The share of a limit from which users are warned. */
 const WARNED_FROM = 0.8;
 
 const LIMITS: readonly Pick<LimitUse, "limit" | "scope" | "measure">[] = [
@@ -22,14 +22,14 @@ const LIMITS: readonly Pick<LimitUse, "limit" | "scope" | "measure">[] = [
   { limit: "batchMinutes", scope: "batch", measure: "minutes" },
 ];
 
-/** US dollars, tokens of all kinds, and minutes of work. */
+/** What was used: US dollars, tokens of all kinds, and minutes of work. */
 export type Taken = Readonly<Record<LimitMeasure, number>>;
 
 export function settingOf(limit: LimitName): string {
   return `asyncagents.budget.${limit}`;
 }
 
-/** Of the limits in this scope the one that is used most; undefined: there is none. `taken` is asked only where there is one. */
+/** The most used limit in this scope. Undefined if there is none. `taken` is called only if there is one. */
 export function mostUsed(budget: Budget, scope: LimitScope, taken: () => Taken): LimitUse | undefined {
   const uses = limitsIn(budget, scope);
   if (uses.length === 0) return undefined;
@@ -43,12 +43,12 @@ export function mostUsedOf(uses: readonly (LimitUse | undefined)[]): LimitUse | 
   return most;
 }
 
-/** Whether anything was written down as a limit. */
+/** Whether any limit was entered, valid or not. */
 export function isAnySet(budget: Budget): boolean {
   return Object.values(budget).some((value) => (value ?? undefined) !== undefined);
 }
 
-/** Whether time alone brings work nearer to a limit. */
+/** Whether there is a limit of time, which is reached without any event. */
 export function hasMinutes(budget: Budget): boolean {
   return isLimit(budget.taskMinutes) || isLimit(budget.batchMinutes);
 }
@@ -65,7 +65,7 @@ export function tokenSum({ input, output, reasoning, cacheRead, cacheWrite }: To
   return input + output + reasoning + cacheRead + cacheWrite;
 }
 
-/** Throws a {@link Refusal} that names a limit which is no number over 0. */
+/** Throws a {@link Refusal} that names a limit which is not a number greater than 0. */
 export function requireLimits(budget: Budget): void {
   for (const { limit } of LIMITS) {
     const value = budget[limit] ?? undefined;
@@ -86,7 +86,7 @@ export function requireLimits(budget: Budget): void {
   }
 }
 
-/** How a task ends that reached a limit, its own or that of its batch. */
+/** The error of a task that reached a limit, its own or that of its batch. */
 export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError {
   const facts = [amountText(measure, amount), settingOf(limit)];
   return taskError(
@@ -103,7 +103,7 @@ export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError
   );
 }
 
-/** Why nothing more may begin in a batch. */
+/** Why a batch has no room for another task. */
 export function batchIsFull(batchID: string, { limit, measure, used, amount }: LimitUse): Refusal {
   return new Refusal(
     "over-budget",
@@ -117,7 +117,7 @@ export function batchIsFull(batchID: string, { limit, measure, used, amount }: L
   );
 }
 
-/** Why a task may not be resumed. */
+/** Why a task cannot be resumed. */
 export function hasNoRoom(taskID: string, { limit, scope, measure, used, amount }: LimitUse): Refusal {
   const facts = [shortID(taskID), amountText(measure, used), amountText(measure, amount), settingOf(limit)];
   return new Refusal(
@@ -134,7 +134,7 @@ export function hasNoRoom(taskID: string, { limit, scope, measure, used, amount 
   );
 }
 
-/** Why a subagent at work is not adopted: as a task it would be stopped. */
+/** Why a running subagent is not adopted: as a task it would be stopped. */
 export function isOverAlready(id: string, { limit, measure, used, amount }: LimitUse): Refusal {
   return new Refusal(
     "over-budget",
@@ -148,7 +148,7 @@ export function isOverAlready(id: string, { limit, measure, used, amount }: Limi
   );
 }
 
-/** US dollars, with as many digits as small amounts need. */
+/** US dollars, with enough digits for small amounts. */
 function dollars(cost: number): string {
   return `$${cost >= 0.01 || cost === 0 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`;
 }
@@ -173,7 +173,7 @@ function limitsIn(budget: Budget, scope: LimitScope): readonly Omit<LimitUse, "u
   });
 }
 
-/** What makes no sense as a limit stops nothing; {@link requireLimits} says so where something is to begin. */
+/** Invalid values are ignored while tasks run; {@link requireLimits} reports them when something is to start. */
 function isLimit(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value > 0;
 }

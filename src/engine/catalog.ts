@@ -5,29 +5,29 @@ import { sentence } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
 import type { ModelRef, TaskRecord } from "./task.ts";
 
-/** The agent that OpenCode itself gives its tasks to. */
+/** The default agent of OpenCode's own task tool. */
 const DEFAULT_AGENT = "general";
 
-/** The agents and models of the server, asked once per connection. */
+/** The agents and models of the server, read once per connection. */
 export class Catalog {
   private agentList: Promise<readonly AgentInfo[]> | undefined;
   private modelList: Promise<readonly ModelInfo[]> | undefined;
 
   constructor(private readonly server: AgentServer) {}
 
-  /** What was known may be stale. */
+  /** Drops what was read, as it may be stale. */
   forget(): void {
     this.agentList = undefined;
     this.modelList = undefined;
   }
 
-  /** All agents, hidden ones too, as they are now: their permissions may have changed. */
+  /** All agents, including hidden ones, read again because their permissions may have changed. */
   current(): Promise<readonly AgentInfo[]> {
     this.agentList = undefined;
     return this.all();
   }
 
-  /** The agents that a task can run as: the default one first, then those made for tasks. */
+  /** The agents that a task can run as: the default agent first, then those made for tasks. */
   async agents(): Promise<readonly AgentInfo[]> {
     const visible = (await this.all()).filter(({ hidden }) => !hidden);
     const rank = ({ name, mode }: AgentInfo): number =>
@@ -51,8 +51,8 @@ export class Catalog {
   }
 
   /**
-   * The wanted agent, or the one that tasks run as by default. Agents launch none but those made for tasks. Throws a
-   * {@link Refusal} that names those there are.
+   * The wanted agent, or the default one. Agents can launch only agents made for tasks. Throws a {@link Refusal} that
+   * lists the available agents if there is no such agent.
    */
   async agent(wanted: string | undefined, launchedBy: TaskRecord["launchedBy"]): Promise<AgentInfo> {
     const choice = async (): Promise<readonly AgentInfo[]> =>
@@ -63,7 +63,7 @@ export class Catalog {
     };
     let agent = await find();
     if (!agent) {
-      // It may have been configured since.
+      // The agent may have been configured in the meantime.
       this.forget();
       agent = await find();
     }

@@ -4,36 +4,36 @@ import type { ServerEvent } from "./server-model.ts";
 import type { EngineSettings } from "./settings.ts";
 import { isActive, type Collision, type TaskRecord } from "./task.ts";
 
-/** Files kept at most, those written last; of the others nothing is said. */
+/** How many files are kept, the most recently written ones. Other files are not checked. */
 const MAX_FILES = 10_000;
-/** Files of two tasks that are named at most. */
+/** How many files that two tasks share are listed. */
 const MAX_SHARED_FILES = 50;
 
-/** What is known of a session's tools. Moments are counts of writes. */
+/** What is known about a session's file accesses. Times are counts of writes. */
 interface Access {
-  /** When it was seen first: what was written before that is no news to it. */
+  /** When the session was first seen. It is assumed to know all writes before that. */
   readonly since: number;
-  /** By path, when it began to read the file last. */
+  /** By path, when it last started to read the file. */
   readonly reads: Map<string, number>;
-  /** The calls that were taken in: the server tells of each several times. */
+  /** The calls already counted, as the server sends each of them several times. */
   readonly calls: Set<string>;
 }
 
 /** A session's last write of a file. */
 interface Write {
   readonly at: number;
-  /** Whether it has written the file at least once: what is about to be written may never be. */
+  /** Whether the session has written the file at least once. An announced write may not happen. */
   readonly isDone: boolean;
 }
 
 /**
- * Which sessions read and wrote which files of a folder, as far as their tools say. A read counts from its beginning and a
- * write until its end, so that of two at the same time neither passes for having seen the other.
+ * Which sessions read and wrote which files of a folder, according to their tool calls. A read counts from its
+ * start and a write until its end, so that of two concurrent accesses neither counts as having seen the other.
  */
 export class Collisions {
   private writes = 0;
   private readonly sessions = new Map<string, Access>();
-  /** By path, the sessions that wrote the file, each with its last write; the file written last is the last one. */
+  /** By path, the sessions that wrote the file, each with its last write. The most recently written file comes last. */
   private readonly writers = new Map<string, Map<string, Write>>();
 
   constructor(
@@ -41,7 +41,7 @@ export class Collisions {
     private readonly settings: () => EngineSettings,
   ) {}
 
-  /** Takes in what the server tells. */
+  /** Processes an event of the server. */
   accept(event: ServerEvent): void {
     if (event.type === "session-deleted") this.sessions.delete(event.sessionID);
     if (event.type !== "part-changed") return;
@@ -57,9 +57,9 @@ export class Collisions {
   }
 
   /**
-   * Says that a session is about to write these files. Throws a {@link Refusal} where a task, or what works below one,
-   * would take away what another session made of a file since this one last read it.
-   * @param paths absolute ones
+   * Announces that a session is about to write these files. Throws a {@link Refusal} if a task or one of its
+   * descendants would overwrite what another session wrote to a file since this session last read it.
+   * @param paths absolute paths
    */
   beginWrite(sessionID: string, paths: readonly string[]): void {
     if (this.settings().collisions === "block" && this.taskOf(sessionID))
@@ -70,14 +70,14 @@ export class Collisions {
     for (const path of paths) this.wrote(sessionID, path, false);
   }
 
-  /** The session that wrote the file last since this one saw it. */
+  /** The session that last wrote the file after this session had read it. */
   private unseenWriter(sessionID: string, path: string): string | undefined {
     const { since, reads } = this.access(sessionID);
     const seen = reads.get(path) ?? since;
     return [...(this.writers.get(path) ?? [])].findLast(([id, { at }]) => id !== sessionID && at > seen)?.[0];
   }
 
-  /** Marks the task that changed these files with those tasks that had changed them before, as far as both were at work. */
+  /** Marks the task that changed these files with the tasks that changed them before, if both ran at the same time. */
   private mark(sessionID: string, paths: readonly string[]): void {
     const entry = this.taskOf(sessionID);
     if (!entry || this.settings().collisions === "off") return;
@@ -96,7 +96,7 @@ export class Collisions {
     );
   }
 
-  /** The task that a session is, or is below. */
+  /** The task of a session: the session itself, or its nearest ancestor that is a task. */
   private taskOf(sessionID: string): Entry | undefined {
     const [task] = [sessionID, ...this.registry.above(sessionID)].flatMap(
       (id) => this.registry.entry(id) ?? [],
@@ -124,7 +124,7 @@ export class Collisions {
   }
 }
 
-/** Whether another task worked at any time of the turn in which this one works. */
+/** Whether another task was running at any time during the current turn of this one. */
 function wereAtWork(other: TaskRecord, own: TaskRecord): boolean {
   return isActive(other) || (other.endedAt ?? 0) >= own.startedAt;
 }
@@ -133,7 +133,7 @@ function hasCollided({ collisions }: Entry, other: Entry): boolean {
   return collisions?.some(({ taskID }) => taskID === other.record.id) === true;
 }
 
-/** What is known of a task's collisions after one more file, which another task had changed. */
+/** Adds to a task's collisions a file that another task had changed before. */
 function withFile(
   collisions: readonly Collision[],
   path: string,
@@ -146,7 +146,7 @@ function withFile(
   return collisions.map((each) => (each === known ? { ...known, paths: [...known.paths, path] } : each));
 }
 
-/** For the model, which reads English. */
+/** In English only, as the model reads it. */
 function stale(path: string, task: string | undefined): Refusal {
   const who = task === undefined ? "Another session" : `The task "${task}"`;
   return new Refusal(

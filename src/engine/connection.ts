@@ -1,7 +1,7 @@
 import { UserFacingError } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 
-/** Why there is no connection: a stable code for programs, a sentence and its remedy for users. */
+/** Why there is no connection: a stable code for programs, and a message with a remedy for users. */
 export interface ConnectionFailure {
   readonly code:
     | "not-found"
@@ -14,9 +14,9 @@ export interface ConnectionFailure {
     | "too-old"
     | "bad-url"
     | "gave-up"
-    /** The process in which tasks are looked after does not start, or cannot be used. */
+    /** The daemon does not start, or cannot be used. */
     | "daemon-failed"
-    /** Another editor's version of this product is newer. */
+    /** A newer version of this extension, in another editor, runs the daemon. */
     | "outdated";
   readonly message: Text;
   /** What the user can do, as a sentence. */
@@ -25,29 +25,29 @@ export interface ConnectionFailure {
 
 export type ConnectionState =
   | { readonly kind: "disconnected" }
-  /** `detail` says what is going on: looking for OpenCode, starting the server, … */
+  /** `detail` says what is going on, such as looking for OpenCode or starting the server. */
   | { readonly kind: "connecting"; readonly detail: Text }
   | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
-  /** Was connected, and tries again. */
+  /** The connection was lost and is being restored. */
   | { readonly kind: "reconnecting"; readonly reason: Text }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
-/** A program as it is started, without a shell. */
+/** How to start a program, without a shell. */
 export interface ProgramCall {
   readonly executable: string;
   readonly args: readonly string[];
-  /** Where it works. */
+  /** The working directory. */
   readonly directory: string;
-  /** What is added to its environment; null is taken out of it. Secrets are here: others can read arguments. */
+  /** Changes to its environment; null removes a variable. Secrets belong here: other users can read arguments. */
   readonly env: Readonly<Record<string, string | null>>;
 }
 
-/** What is the matter, and what the user can do. */
+/** What happened, and what the user can do. */
 export function describeFailure({ message, remedy }: ConnectionFailure): Text {
   return sentence("{0} {1}", message, remedy);
 }
 
-/** `connect` did not succeed. */
+/** Why `connect` failed. */
 export class ConnectionError extends UserFacingError {
   override readonly name = "ConnectionError";
 

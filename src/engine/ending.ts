@@ -20,21 +20,24 @@ import { transition, type TaskEvent } from "./transitions.ts";
 import { currentTurn, endOf } from "./turns.ts";
 import type { WorkTime } from "./work-time.ts";
 
-/** Why a task ended whose session somebody deleted. */
+/** The error of a task whose session was deleted. */
 const SESSION_DELETED = taskError(
   "SessionDeleted",
   sentence("The session of the task was deleted. Launch a new task instead."),
 );
 
-/** Who asks: a parent that cancelled a task itself need not be told that it was. */
+/** Who asks. A parent that cancels a task itself is not notified of its end. */
 export type Caller = TaskRecord["launchedBy"];
 
-/** Who ended a turn before its time; a limit does, too. */
+/** Who ended a turn early. */
 type Ender = Caller | "limit";
 
 type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
-/** How tasks end: by themselves, by a command, at a limit, or with their session. Then nothing works on for them. */
+/**
+ * Ends tasks: by themselves, by a command, at a limit, or with their session. The descendants of a stopped task stop
+ * too.
+ */
 export class Ending {
   constructor(
     private readonly ports: EndingPorts,
@@ -45,15 +48,15 @@ export class Ending {
   ) {}
 
   /**
-   * The one way in which a task's turn ends: the record first, then the parent is told. Called with the task's queue
-   * held.
+   * The only way in which a task's turn ends: stores the record first, then notifies the parent. Must be called from
+   * within the task's queue (`entry.serial`).
    */
   async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
     if (event.type === "cancelled" && by === undefined) {
       const { at, finalMessageID } = event;
       const error = this.budget.reachedBy(entry, at);
-      // It was aborted at its limit by a process that was cut off before it could store that.
+      // An earlier process aborted the turn at its limit, but crashed before storing that.
       if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "limit");
     }
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
@@ -71,7 +74,7 @@ export class Ending {
       if (mustStoreFirst) await this.registry.showThenStore(entry, next);
       else this.registry.show(entry, next);
     } catch (error) {
-      // It ended all the same; the notice's delivery stores it first, and tries again.
+      // The task has ended anyway. Delivering the notice stores the end first, with retries.
       this.ports.logger.warn(`Couldn't store the end of task ${shortID(record.id)}: ${messageOf(error)}`);
     }
     this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${next.status}.`);
@@ -79,24 +82,25 @@ export class Ending {
     void this.notices.deliver(entry, { mustStoreFirst, answer });
   }
 
-  /** Ends a task whose session is deleted while it is at work. */
+  /** Ends a running task whose session was deleted. */
   lose(entry: Entry): void {
     const { record } = entry;
     const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
-    // When it was deleted an earlier process may have seen at another time; the notice is the same.
+    // Derived from the start, not from now: an earlier process may have noticed the deletion at another time, and must
+    // have used the same notice.
     const messageID = noticeID(record, record.startedAt, SESSION_DELETED.name);
     this.registry.show(entry, this.closed(entry, transition(record, event), messageID));
   }
 
   /**
-   * Ends a task that is at work, and what works below it: model streams and tools stop. A task that finished in the
-   * same moment stays finished.
+   * Ends a running task and its descendants, including model streams and tools. A task that finishes at the same
+   * moment stays finished.
    */
   cancel(entry: Entry, by: Caller): Promise<Task> {
     return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);
   }
 
-  /** Ends a task that used up a limit as {@link cancel} does, with that error. */
+  /** Ends a task that used up a limit, like {@link cancel} but with this error. */
   stopAtLimit(entry: Entry, error: TaskError): Promise<Task> {
     return this.stopTurn(
       entry,
@@ -105,7 +109,7 @@ export class Ending {
     );
   }
 
-  /** Nothing goes on working below a session that was stopped. */
+  /** Stops everything that runs in the descendants of a stopped session. */
   async stopDescendants(sessionID: string): Promise<void> {
     const descendants = this.registry.descendantsOf(sessionID);
     if (descendants.length === 0) return;
@@ -114,7 +118,7 @@ export class Ending {
     const outcomes = await Promise.allSettled(
       descendants.map(async ({ id }) => {
         const entry = this.registry.entry(id);
-        // Its parent, cancelled too, is not told.
+        // Its parent is cancelled too, and needs no notice.
         if (entry && isActive(entry.record)) await this.cancel(entry, "agent");
         else if (statuses.has(id)) await server.abort(id);
       }),
@@ -123,7 +127,7 @@ export class Ending {
     if (failed) throw failed.reason;
   }
 
-  /** Ends what runs in the session of a task, without waiting for it. */
+  /** Aborts what runs in the session of a task, without waiting for the result. */
   abort({ record }: Entry): void {
     this.ports.server.abort(record.id).catch((error: unknown) => {
       this.ports.logger.warn(`Couldn't stop task ${shortID(record.id)}: ${messageOf(error)}`);
@@ -131,8 +135,8 @@ export class Ending {
   }
 
   /**
-   * A prompt can be stopped before its turn begins, which then begins all the same, however late. What was asked later in
-   * that session is none of the task's.
+   * Stops a turn that begins after its prompt was cancelled, however late that is. Turns of later prompts in that
+   * session do not belong to the task, and are left alone.
    */
   stopLateStart(entry: Entry, event: ServerEvent): void {
     if (event.type !== "message-changed" || event.info.role !== "assistant") return;
@@ -141,7 +145,7 @@ export class Ending {
       this.abort(entry);
   }
 
-  /** Stops the turns that began late while nobody watched. */
+  /** Stops the turns that began after their cancellation, while there was no connection. */
   async stopLateStarts(): Promise<void> {
     const { server, logger } = this.ports;
     const stopped = this.registry.all().filter(({ record }) => isStopped(record));
@@ -160,7 +164,7 @@ export class Ending {
     }
   }
 
-  /** Ends what a task works on, and what works below it. A turn that ended in the same moment counts as it ended. */
+  /** Stops the turn of a task, and its descendants. A turn that ended at the same moment keeps its own end. */
   private async stopTurn(
     entry: Entry,
     stopped: (at: number, finalMessageID?: string) => TaskEvent,
@@ -176,7 +180,7 @@ export class Ending {
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Refuses before anything is done.
       transition(record, stopped(clock.now()));
-      // Nothing runs yet of a fork that was being built.
+      // A fork that was being built has nothing running yet.
       if (!wasBuilt) await server.abort(record.id);
       const turn = wasBuilt ? ({ kind: "unanswered" } as const) : await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
@@ -186,7 +190,7 @@ export class Ending {
           ? endOf(turn)
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.end(entry, event, by);
-      // It may have begun before its end was known, where nothing stops it.
+      // The turn may have begun before the end was stored, when `stopLateStart` did not stop it yet.
       if (turn.kind === "unseen" || turn.kind === "unanswered") this.abort(entry);
       await this.stopDescendants(record.id).catch((error: unknown) => {
         throw new Refusal(
@@ -198,7 +202,7 @@ export class Ending {
     });
   }
 
-  /** The record of a task that ended, with what is known only now. */
+  /** The record of an ended task, completed with its notice, tool calls and working time. */
   private closed(entry: Entry, ended: TaskRecord, messageID: string, by?: Ender): TaskRecord {
     const toolCalls = ended.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
     const notice = this.noticeFor(ended, messageID, by);

@@ -28,16 +28,16 @@ export type { EngineSettings } from "./settings.ts";
 export type { RefusedSubagent } from "./synchronizer.ts";
 
 export interface ClearOptions {
-  /** A task that is at work is cancelled first, instead of being refused. */
+  /** Cancels a running task first, instead of refusing. */
   readonly cancelRunning?: boolean | undefined;
-  /** Its conversation goes for good. */
+  /** Deletes the conversation permanently. */
   readonly deleteSession?: boolean | undefined;
 }
 
 /**
- * The lifecycle of background tasks. Launches, follows, resumes, cancels and clears them, and tells their parents.
- * Commands reject with a {@link Refusal} where they cannot be, and with a `ServerFailure` where the server did not do
- * its part; either way nothing was changed, unless the refusal is one of what could be done in part only.
+ * The lifecycle of background tasks: launches, follows, resumes, cancels and clears them, and notifies their parents.
+ * Commands reject with a {@link Refusal} if they are not possible, and with a `ServerFailure` if the server failed. In
+ * both cases nothing was changed, except for refusals with the code `partly-done`.
  */
 export class TaskEngine extends FolderTasks<Session> implements Disposable {
   protected readonly sessionTree: Family<Session>;
@@ -47,14 +47,14 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   private readonly parts: EngineParts;
   readonly catalog: Catalog;
   readonly onDidChange: Event<TaskChange>;
-  /** The ID of a session that is new, changed or gone. */
+  /** The ID of a session that was added, changed or removed. */
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
-  /** What waits for a user is not what it was. */
+  /** The pending requests have changed. */
   readonly onDidChangeRequests: Event<void>;
-  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
+  /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
-  /** The server's configuration allows no subagents as deep as those of this task. */
+  /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
 
   constructor(private readonly ports: EnginePorts) {
@@ -74,12 +74,12 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     this.onDidRefuseSubagent = synchronizer.onDidRefuseSubagent;
   }
 
-  /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
+  /** Updates everything after each connect, and resumes unfinished work such as notices. */
   connect(): Promise<void> {
     return this.parts.synchronizer.connect();
   }
 
-  /** The connection is lost: what needs it rests until the next {@link connect}. */
+  /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
     this.parts.synchronizer.disconnect();
   }
@@ -88,7 +88,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     this.parts.synchronizer.settingsChanged();
   }
 
-  /** What any session of the folder waits for, the oldest first. */
+  /** The pending requests of all sessions of the folder, the oldest first. */
   get requests(): readonly PendingRequest[] {
     return this.parts.requests.all();
   }
@@ -97,17 +97,17 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.registry.memory.tombstones;
   }
 
-  /** Every task that is at work now, of any session. */
+  /** All active tasks (queued or running), of any session. */
   active(): readonly Task[] {
     return this.registry.active().map((entry) => this.registry.snapshot(entry));
   }
 
-  /** Whether no task is queued or at work, and every parent knows how its tasks ended. */
+  /** Whether no task is queued or running, and every parent has been notified. */
   isSettled(): boolean {
     return this.registry.isSettled();
   }
 
-  /** What the tasks took, with everything below them, that were at work at some time since then (milliseconds since 1970). */
+  /** What tasks active since that time (milliseconds since 1970) used, including their descendants. */
   async takenSince(time: number): Promise<TakenSince> {
     return takenSince(this.registry, this.parts.work, time, this.clock.now());
   }
@@ -140,7 +140,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.registry.snapshot(await this.parts.adoption.adopt(sessionID));
   }
 
-  /** What a fork would inherit, before one is launched. */
+  /** What a fork would inherit, without launching it. */
   async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
     return this.parts.forks.preview(request, signal);
   }
@@ -155,7 +155,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.parts.ending.cancel(this.registry.find(taskID), by);
   }
 
-  /** Cancels what still works of a batch; resolves to those tasks. */
+  /** Cancels the active tasks of a batch, and resolves to those tasks. */
   async cancelBatch(
     batchID: string,
     parentSessionID?: string,
@@ -168,7 +168,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     );
   }
 
-  /** Stops a subagent of others and all that works below it; what is idle stays as it is. */
+  /** Stops a subagent that is not a task, if it is running, and all its descendants. */
   async stopSubagent(subagentID: string): Promise<void> {
     const subagent = this.parts.subagents.get(subagentID);
     if (!subagent) throw this.parts.subagents.unknown(subagentID);
@@ -176,7 +176,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     await this.parts.ending.stopDescendants(subagentID);
   }
 
-  /** Takes a task off the list. Its session stays unless said otherwise; {@link restore} brings the task back. */
+  /** Removes a task from the list. Its session stays unless `deleteSession` is set. {@link restore} undoes this. */
   async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
     const entry = this.registry.find(taskID);
     if (isActive(entry.record)) {
@@ -188,7 +188,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return cleared;
   }
 
-  /** Takes a batch off the list; see {@link clear}. */
+  /** Removes a batch from the list; see {@link clear}. */
   async clearBatch(
     batchID: string,
     parentSessionID?: string,
@@ -210,8 +210,8 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 
   /**
-   * What a task has to show: at once, or with `block` when it has ended or the time is up, in the same form. Notes when
-   * a result was fetched.
+   * The state and result of a task: immediately, or with `block` once it has ended or the timeout has passed. Stores
+   * when a result was fetched.
    */
   async output(taskID: string, { block = false, timeout, signal }: OutputOptions = {}): Promise<TaskOutput> {
     const entry = this.registry.find(taskID);
@@ -226,30 +226,30 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     const result = message && answerText(message);
     if (status === "completed" && entry.record.retrievedAt === undefined) {
       const noted = this.noteRetrieval(entry);
-      // Whoever waited for the end need not wait until that is stored as well.
+      // A caller that waited for the end should not also wait for this to be stored.
       if (!block) await noted;
     }
     return { task: this.registry.snapshot(entry), result };
   }
 
-  /** What the task was last asked; undefined: no longer there. */
+  /** The latest prompt of the task. Undefined if it no longer exists. */
   async prompt(taskID: string): Promise<string | undefined> {
     const { id, promptMessageID } = this.registry.find(taskID).record;
     const message = await this.ports.server.message(id, promptMessageID);
     return message && answerText(message);
   }
 
-  /** What was answered last in a session; undefined: nothing yet. */
+  /** The latest answer in a session. Undefined if there is none. */
   async lastAnswer(sessionID: string): Promise<string | undefined> {
     return lastAnswer(await this.ports.server.messages(sessionID, TURN_WINDOW));
   }
 
-  /** The conversation of a task or subagent, followed live until disposed. */
+  /** The conversation of a task or subagent, updated live until disposed. */
   transcript(id: string): Promise<Transcript> {
     return this.parts.transcripts.open(this.childNamed(id).id);
   }
 
-  /** What the tool was called with that asks for this; undefined: not known. */
+  /** The input of the tool call that made a request. Undefined if it is not known. */
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (request.type !== "permission" || !request.call) return undefined;
     const { messageID, callID } = request.call;
@@ -277,7 +277,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     try {
       await this.mark(entry, { retrievedAt: this.clock.now() });
     } catch (error) {
-      // Whoever asked for the result has it.
+      // The caller has the result anyway.
       this.ports.logger.warn(
         `Couldn't store that the result of ${shortID(entry.record.id)} was read: ${messageOf(error)}`,
       );
@@ -292,7 +292,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 }
 
-/** What the commands gave. Where only some succeeded, `partly` says so. */
+/** Resolves to the results of all commands. If only some succeeded, rejects with what `partly` says. */
 async function allOf(
   commands: readonly Promise<Task>[],
   partly: (done: number, total: number, why: Text) => Sentence,

@@ -1,6 +1,6 @@
 import { english, sentence, type Text } from "./sentence.ts";
 
-/** Why a command was refused; stable words for programs. */
+/** Why a command was refused, as stable codes for programs. */
 export type RefusalCode =
   | "empty-prompt"
   | "invalid-argument"
@@ -20,18 +20,22 @@ export type RefusalCode =
   | "over-budget"
   | "stale-file"
   | "unavailable"
-  /** The only one after which something was changed: the text says what was done, and why the rest was not. */
+  /** The only code after which something was changed: the text says what was done, and why the rest was not. */
   | "partly-done"
   | "cancelled-by-caller";
 
-/** An error whose text users read; its message says the same in English. */
+/** An error with a text for users. Its message is the same text in English. */
 export class UserFacingError extends Error {
   constructor(readonly text: Text) {
     super(english(text));
   }
 }
 
-/** A command that the engine refuses. The text is one clear sentence for users and agents; save for `partly-done`, nothing was changed. */
+/**
+ * A command that the engine refuses, with one clear sentence for users and agents. Except for `partly-done`, nothing
+ * was
+ * changed.
+ */
 export class Refusal extends UserFacingError {
   override readonly name = "Refusal";
 
@@ -43,7 +47,7 @@ export class Refusal extends UserFacingError {
   }
 }
 
-/** No task has this ID, or its session is gone and nobody knows of it any more. */
+/** No task has this ID, or its session is gone and no longer remembered. */
 export function unknownTask(reference: string): Refusal {
   return new Refusal(
     "unknown-task",
@@ -54,7 +58,7 @@ export function unknownTask(reference: string): Refusal {
   );
 }
 
-/** An agent has to ask the user before it may launch another one. */
+/** An agent has to ask the user before it launches another agent. */
 export class AskFirst extends Refusal {
   constructor(
     readonly agent: string,
@@ -64,12 +68,12 @@ export class AskFirst extends Refusal {
   }
 }
 
-/** What an error of any kind says, for users. */
+/** The text of any error, for users. */
 export function textOf(error: unknown): Text {
   return error instanceof UserFacingError ? error.text : messageOf(error);
 }
 
-/** What an error of any kind says, in English. */
+/** The text of any error, in English. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,19 +1,19 @@
-/** What a subscription or an owned resource gives back: calling `dispose` again does nothing. */
+/** A subscription or an owned resource. Calling `dispose` repeatedly has no further effect. */
 export interface Disposable {
   dispose(): void;
 }
 
-/** A source one can listen to. Shaped like `vscode.Event`, so that either end can be the editor's. */
+/** A source of events. Has the shape of `vscode.Event`, so that both are interchangeable. */
 export type Event<T> = (listener: (value: T) => unknown) => Disposable;
 
-/** Tells a waiting call that its caller no longer wants the answer. An `AbortSignal` is one. */
+/** Tells a waiting call that its caller has cancelled. `AbortSignal` has this shape. */
 export interface CancelSignal {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** The promise's outcome, or a rejection with `reason()` as soon as the signal says so. */
+/** The promise's outcome, or a rejection with `reason()` as soon as the signal aborts. */
 export async function unlessCancelled<T>(
   promise: Promise<T>,
   signal: CancelSignal | undefined,
@@ -31,7 +31,7 @@ export async function unlessCancelled<T>(
   }
 }
 
-/** Cancels what was given its signal. */
+/** A source of a {@link CancelSignal}, like `AbortController`. */
 export class Cancellation {
   private readonly listeners = new Set<() => void>();
   private isAborted = false;
@@ -55,7 +55,7 @@ export class Cancellation {
   }
 }
 
-/** Where an error thrown by a listener goes: one bad listener must not stop the others. */
+/** Receives the errors thrown by listeners, so that one bad listener does not stop the others. */
 export type OnListenerError = (error: unknown) => void;
 
 /** The private end of an {@link Event}. */
@@ -70,7 +70,7 @@ export class Emitter<T> implements Disposable {
     return { dispose: () => void this.listeners.delete(own) };
   };
 
-  /** How many listeners are subscribed now. */
+  /** The number of current listeners. */
   get size(): number {
     return this.listeners.size;
   }

@@ -11,7 +11,7 @@ export interface Tombstone {
   readonly parentSessionID: string;
 }
 
-/** How many tasks are remembered whose session is gone. */
+/** How many tasks whose session is gone are remembered. */
 const TOMBSTONES_KEPT = 1_000;
 
 export function withTombstone(
@@ -23,8 +23,8 @@ export function withTombstone(
 }
 
 /**
- * Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all,
- * without one).
+ * Finds a task by its ID, or by a prefix or suffix of it that is unique among the tasks of `parentSessionID`, or among
+ * all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
  */
 export function findTask<T extends Named>(
   tasks: readonly T[],
@@ -53,7 +53,7 @@ export function findTask<T extends Named>(
   return match;
 }
 
-/** Why there is no task of this ID: it never was, or its session is gone. */
+/** The refusal for an unknown task ID: either there never was such a task, or its session is gone. */
 export function noSuchTask(
   tombstones: readonly Tombstone[],
   wanted: string,
@@ -83,7 +83,7 @@ export function noSuchBatch(batchID: string): Refusal {
   );
 }
 
-/** Why there is no task or subagent of this ID. */
+/** The refusal for a session ID that is neither a task nor a subagent. */
 export function noSuchSubagent(sessionID: string): Refusal {
   return new Refusal(
     "unknown-session",

@@ -5,27 +5,27 @@ import type { Subagent } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
 import type { RecordReading, Task } from "./task.ts";
 
-/** A session without its record: the task tells that. */
+/** A session without its task record, which the task carries. */
 export type MirroredSession = Omit<Session, "task"> & {
   readonly task: Exclude<RecordReading, { kind: "task" }> | { readonly kind: "task" };
 };
 
-/** All that a window shows of a folder. */
+/** Everything that a window shows of a folder. */
 export interface FolderSnapshot {
-  /** Connected only once the tasks were read. */
+  /** Connected only once the tasks have been read. */
   readonly connection: ConnectionState;
   readonly sessions: readonly MirroredSession[];
-  /** Cleared ones too. */
+  /** Includes cleared tasks. */
   readonly tasks: readonly Task[];
   readonly subagents: readonly Subagent[];
-  /** Of every session of the folder, the oldest first. */
+  /** The requests of all sessions of the folder, the oldest first. */
   readonly requests: readonly PendingRequest[];
   readonly tombstones: readonly Tombstone[];
-  /** The session in which a user last wrote; undefined: the folder has none. */
+  /** The session in which a user last wrote. Undefined if the folder has none. */
   readonly latestSessionID?: string | undefined;
 }
 
-/** One step by which what is known of a folder changes. Without its value, what it is about is no more. */
+/** One change in a folder. If the changed item is missing, it was removed. */
 export type FolderChange =
   | { readonly type: "connection"; readonly state: ConnectionState }
   | { readonly type: "session"; readonly id: string; readonly session?: MirroredSession | undefined }
@@ -34,7 +34,7 @@ export type FolderChange =
   | { readonly type: "requests"; readonly requests: readonly PendingRequest[] }
   | { readonly type: "tombstone"; readonly tombstone: Tombstone }
   | { readonly type: "latest-session"; readonly id?: string | undefined }
-  /** Everything anew: what came before counts no more. */
+  /** Replaces everything that was sent before. */
   | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
   | { readonly type: "near-limit"; readonly task: Task }
   | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };

@@ -11,13 +11,13 @@ import { totals, type Totals } from "./totals.ts";
 import { descendants, type Family } from "./tree.ts";
 import { waitForEnd, waitingTime, type WaitOptions } from "./waiting.ts";
 
-/** The tasks of a folder, to be read: the engine and a window's mirror of it answer alike. */
+/** Read access to the tasks of a folder, shared by the engine and its mirror in windows. */
 export abstract class FolderTasks<S extends MirroredSession> {
   constructor(protected readonly clock: Clock) {}
 
   abstract readonly onDidChange: Event<TaskChange>;
   protected abstract readonly sessionTree: Family<S>;
-  /** Cleared ones too; below the parents that their records name. */
+  /** Includes cleared tasks. Their parents are those that their records name. */
   protected abstract readonly tasks: Family<Task>;
   protected abstract readonly subagents: Family<Subagent>;
   protected abstract readonly requests: readonly PendingRequest[];
@@ -31,23 +31,23 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return this.sessionTree.all();
   }
 
-  /** Undefined: no such task. */
+  /** Undefined if there is no such task. */
   get(taskID: string): Task | undefined {
     return this.tasks.get(taskID);
   }
 
-  /** Every task of the folder, cleared ones too. */
+  /** Every task of the folder, including cleared tasks. */
   allTasks(): readonly Task[] {
     return this.tasks.all();
   }
 
-  /** The tasks of a session, oldest first, without those cleared or whose parent was archived. */
+  /** The tasks of a session, the oldest first. Leaves out cleared tasks, and all tasks of an archived session. */
   list(parentSessionID: string): readonly Task[] {
     if (this.isArchived(parentSessionID)) return [];
     return oldestFirst(this.tasks.childrenOf(parentSessionID).filter(isListed));
   }
 
-  /** What is directly below a session, oldest first: its tasks without those cleared, and the subagents of others. */
+  /** The children of a session, the oldest first: its tasks except cleared ones, and subagents that are not tasks. */
   children(sessionID: string): readonly Child[] {
     const tasks = this.list(sessionID);
     if (this.isArchived(sessionID)) return tasks;
@@ -55,17 +55,20 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return subagents.length === 0 ? tasks : oldestFirst<Child>([...tasks, ...subagents]);
   }
 
-  /** The task or subagent that this session is; undefined: neither. */
+  /** The task or subagent with this session ID. */
   child(sessionID: string): Child | undefined {
     return this.get(sessionID) ?? this.subagents.get(sessionID);
   }
 
-  /** The task of this ID, or of a unique prefix or suffix of one, among those of a session if given. */
+  /**
+   * Finds a task by its ID or a unique prefix or suffix, among those of a session if given. Throws a `Refusal` if none
+   * fits.
+   */
   find(reference: string, parentSessionID?: string): Task {
     return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
   }
 
-  /** Everything that waits for a user now, in any session of the folder, the oldest first. */
+  /** All requests that wait for a user, in any session of the folder, the oldest first. */
   openRequests(): readonly OpenRequest[] {
     return this.requests.flatMap((request) => {
       const child = this.child(request.sessionID);
@@ -79,7 +82,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return isRunning(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
   }
 
-  /** Sessions of a parent whose task record cannot be used. */
+  /** The sessions of a parent whose task record cannot be used. */
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.sessionTree
       .childrenOf(parentSessionID)
@@ -88,7 +91,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
       );
   }
 
-  /** The tasks of a batch, oldest first, of one parent if given. Throws a `Refusal` where there are none. */
+  /** The tasks of a batch, the oldest first, of one parent if given. Throws a `Refusal` if there are none. */
   batch(batchID: string, parentSessionID?: string): readonly Task[] {
     const wanted = batchID.trim();
     const tasks = this.tasks
@@ -103,26 +106,26 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return oldestFirst(tasks);
   }
 
-  /** Every session below another one, nearest first. A fork that the server could not link is so in its record alone. */
+  /** All descendants of a session, nearest first. Some forks are linked to their parent only by their task record. */
   descendantsOf(sessionID: string): readonly S[] {
     const tasksOf = (id: string): readonly S[] =>
       this.tasks.childrenOf(id).flatMap((task) => this.session(task.id) ?? []);
     return descendants(sessionID, (id) => [...this.sessionTree.childrenOf(id), ...tasksOf(id)]);
   }
 
-  /** What the tasks and everything below them took together. */
+  /** The combined usage of tasks and their descendants. */
   totals(taskIDs: readonly string[]): Totals {
     return totals(this, taskIDs, this.clock.now());
   }
 
-  /** Waits for tasks to end; resolves to them as they then are, without those that are gone. */
+  /** Waits for tasks to end. Resolves to their state at that time, without tasks that are gone. */
   async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
     const ids = taskIDs.map((id) => this.find(id).id);
     await waitForEnd(this, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
-  /** The task that a reference names, or the subagent of this ID. */
+  /** The task that a reference names, or the subagent with this ID. */
   protected childNamed(reference: string): Child {
     return this.subagents.get(reference) ?? this.find(reference);
   }

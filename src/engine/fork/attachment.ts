@@ -1,17 +1,17 @@
 import type { FilePart } from "../server-model.ts";
 import { oneLine } from "./excerpt.ts";
 
-/** Longest address of a file that a fork inherits, in characters: an image in a `data:` URL is its own content. */
+/** The maximum URL length of an inherited file, in characters. A `data:` URL contains the file itself. */
 export const ATTACHMENT_LENGTH = 1024 * 1024;
 
-/** A file in words: name, type and, where the conversation holds its content, its size. */
+/** Describes a file: name, type and, if the conversation holds the content, its size. */
 export function describeFile({ filename, mime, url }: FilePart): string {
   const size = contentBytes(url);
   const name = oneLine(filename ?? "") || "unnamed";
   return `[File: ${name}, ${oneLine(mime)}${size === undefined ? "" : `, ${formatBytes(size)}`}]`;
 }
 
-/** Undefined: the content is elsewhere. */
+/** Undefined if the content is elsewhere. */
 function contentBytes(url: string): number | undefined {
   if (!url.startsWith("data:")) return undefined;
   const comma = url.indexOf(",");

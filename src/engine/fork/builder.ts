@@ -14,7 +14,7 @@ import { forkPreamble } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
 
-/** Which conversation a task is to inherit, and how much of it. */
+/** Which conversation a task inherits, and how much of it. */
 export interface ForkRequest extends ForkRange {
   readonly sourceSessionID: string;
 }
@@ -26,18 +26,18 @@ export interface ForkStart {
   readonly created: number;
 }
 
-/** A conversation made ready to be handed over. */
+/** A conversation prepared for a fork. */
 export interface PreparedFork {
   readonly cut: CutHistory;
   readonly plan: ForkPlan;
-  /** What the child is told before its prompt. */
+  /** What the child reads before its prompt. */
   readonly preamble: string;
 }
 
-/** How a fork begins: as the server's copy, or with an empty session that is filled later. */
+/** How a fork begins: as a copy made by the server, or as an empty session that is filled later. */
 export interface ForkOpening {
   readonly copies: boolean;
-  /** Given where it had to be known whether a copy is right. */
+  /** Set if the conversation had to be prepared to decide about copying. */
   readonly prepared: PreparedFork | undefined;
 }
 
@@ -45,7 +45,7 @@ interface ForkPorts extends Pick<EnginePorts, "server" | "tokens" | "clock" | "r
   readonly settings: () => { readonly fork: ForkSettings };
 }
 
-/** Gives a new session the conversation of another one, cut to fit. */
+/** Fills a new session with the conversation of another one, cut to fit the limits. */
 export class ForkBuilder {
   private readonly server: EnginePorts["server"];
 
@@ -57,8 +57,8 @@ export class ForkBuilder {
   }
 
   /**
-   * Decides how the fork begins: at once, unless a copy may be right, which takes reading and cutting the conversation.
-   * Throws a {@link Refusal} where the request cannot be met.
+   * Decides how the fork begins. Reads and cuts the conversation only if the server may have to copy it. Throws a
+   * {@link Refusal} if the request is invalid.
    */
   async open(request: ForkRequest, prompt: string): Promise<ForkOpening> {
     this.check(request);
@@ -69,8 +69,8 @@ export class ForkBuilder {
   }
 
   /**
-   * Reads and cuts the conversation. Throws a {@link Refusal} where the request cannot be met.
-   * @param prompt of the task, where it is known
+   * Reads and cuts the conversation. Throws a {@link Refusal} if the request is invalid.
+   * @param prompt the prompt of the task, if known
    */
   async prepare(request: ForkRequest, prompt?: string, signal?: CancelSignal): Promise<PreparedFork> {
     this.check(request);
@@ -85,19 +85,19 @@ export class ForkBuilder {
       (cut) => `${forkPreamble(cut, facts)}\n\n${TRANSCRIPT_LEGEND}\n\n`,
     );
     const { strategy: wanted } = this.ports.settings().fork;
-    // A copy takes over what the messages took, by which the server would compact it before its first answer.
+    // A copy keeps the token counts of its messages, which would make the server compact it before the first answer.
     const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
     const hasReplay = await this.server.canWriteHistory();
     return { cut, plan: planFork(cut, { strategy, hasReplay }), preamble: forkPreamble(cut, facts) };
   }
 
-  /** What the child will see, without making one. */
+  /** What the child would see, without creating it. */
   async preview(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
     const { cut, plan } = await this.prepare(request, undefined, signal);
     return forkPreview(cut, plan, this.facts(request));
   }
 
-  /** The prompts that a fork can start from, oldest first. */
+  /** The prompts that a fork can start from, the oldest first. */
   async starts(sourceSessionID: string): Promise<readonly ForkStart[]> {
     const messages = await this.server.messages(sourceSessionID);
     return messages.flatMap((message) => {
@@ -106,7 +106,10 @@ export class ForkBuilder {
     });
   }
 
-  /** Writes what was made ready into the task's session, which is empty; where the server refuses a replay, as text. */
+  /**
+   * Writes a prepared conversation into the task's empty session. If the server refuses a replay, it is written as
+   * text.
+   */
   async write(task: TaskRecord, { cut, plan }: PreparedFork): Promise<void> {
     if (cut.messages.length === 0) return;
     if (plan.kind === "replay") {
@@ -132,7 +135,7 @@ export class ForkBuilder {
     if (!this.sessions.session(request.sourceSessionID)) throw unknownSource();
   }
 
-  /** Asks for the two messages alone: reading the whole conversation may take long. */
+  /** Reads only the two messages, as reading the whole conversation may take long. */
   private async checkRange({ sourceSessionID, fromMessageID, upToMessageID }: ForkRequest): Promise<void> {
     const find = async (id: string | undefined): Promise<Message | undefined> => {
       if (id === undefined) return undefined;
@@ -144,7 +147,7 @@ export class ForkBuilder {
     if (from && upTo && from.info.created > upTo.info.created) throw unknownMessage(from.info.id);
   }
 
-  /** Writing a conversation anew is quicker than the server's copy, however short it is. */
+  /** Writing the messages is faster than the server's copy, even for short conversations. */
   private async mayCopy(): Promise<boolean> {
     const { strategy } = this.ports.settings().fork;
     return strategy === "fork" || (strategy === "auto" && !(await this.server.canWriteHistory()));
@@ -170,7 +173,7 @@ export class ForkBuilder {
     return { sourceTitle: this.sessions.session(sourceSessionID)?.title };
   }
 
-  /** The messages to write: what comes as text is the first, dated before the others. */
+  /** The messages to write. Those converted to text come first, as one message dated before the others. */
   private replayed(
     { id, agent, model }: TaskRecord,
     { asText: older, native }: Extract<ForkPlan, { kind: "replay" }>,
@@ -210,7 +213,7 @@ function lastModel(messages: readonly Message[]) {
   return messages.findLast(({ info }) => info.model !== undefined)?.info.model;
 }
 
-/** The tokens of the conversation as the server counts them: those that its last answer took. */
+/** The tokens of the conversation as the server counts them: the usage of its last answer. */
 function lastTaken(messages: readonly Message[]): number {
   const last = messages.findLast(({ info }) => info.role === "assistant" && info.completed !== undefined);
   if (last?.info.role !== "assistant") return 0;

@@ -10,13 +10,13 @@ import { estimateTokens, TokenScales, type TokenSum } from "./token-scales.ts";
 import { shortenResult } from "./tool-result.ts";
 
 export interface CutLimits {
-  /** Longest result of a tool call, in characters (UTF-16 units). */
+  /** The maximum length of a tool result, in characters (UTF-16 units). */
   readonly maxToolResultChars: number;
-  /** Of all messages together, and of what is told about them. */
+  /** The maximum tokens of all messages and the opening together. */
   readonly maxTokens: number;
 }
 
-/** A call whose result was shortened, with all that is needed to make it again. */
+/** A call whose result was shortened, with the input needed to repeat it. */
 export interface ShortenedResult {
   readonly messageID: string;
   readonly callID: string;
@@ -26,33 +26,34 @@ export interface ShortenedResult {
   readonly originalChars: number;
 }
 
-/** What a fork inherits, within the limits. */
+/** The part of a conversation that a fork inherits, within the limits. */
 export interface CutHistory {
   readonly source: InheritedHistory;
   readonly limits: CutLimits;
-  /** Oldest first; what was not shortened is the source's own. */
+  /** The oldest first. Messages that were not shortened are the source's own objects. */
   readonly messages: readonly Message[];
-  /** Messages that are left out, oldest first. */
+  /** The messages left out, the oldest first. */
   readonly removed: readonly Message[];
-  /** Of messages that are kept, oldest first. */
+  /** The shortened results in the messages that are kept, the oldest first. */
   readonly shortened: readonly ShortenedResult[];
-  /** How many of the messages lost their middle. */
+  /** How many messages were shortened in the middle. */
   readonly shortenedMessages: number;
   readonly tokensBefore: TokenSum;
   readonly tokensAfter: TokenSum;
 }
 
-/** What is left free beyond what an opening took, as the next cut changes the numbers in it: a share of it. */
+/** The share of an opening's tokens reserved on top of it, because the next cut changes the numbers in the opening. */
 const OPENING_MARGIN = 0.05;
 
 /**
- * Cuts a history to the limits: results of calls that are too long lose their end, then the oldest messages are removed
- * until the rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting what was cut so before
- * changes nothing. The counter is asked only where the lengths of the texts leave the answer open.
+ * Cuts a history to the limits: shortens tool results that are too long, then removes the oldest messages until the
+ * rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting again changes nothing. Tokens
+ * are
+ * counted only if the lengths of the texts do not settle the question.
  *
- * @param opening what is sent besides the messages: it takes its share of the limit, and depends on what was cut
+ * Rejects with a {@link Refusal} if a limit is not a number greater than 0, and with the counter's errors.
  *
- * Rejects with a {@link Refusal} if a limit is no number over 0, and as the counter does.
+ * @param opening returns the text sent before the messages, which depends on the cut and counts toward the limit
  */
 export async function cutHistory(
   source: InheritedHistory,
@@ -92,12 +93,12 @@ export async function cutHistory(
   }
 }
 
-/** Whether something of the history is missing. */
+/** Whether part of the history is missing. */
 export function isCut({ removed, shortened, shortenedMessages, source }: CutHistory): boolean {
   return removed.length > 0 || shortened.length > 0 || shortenedMessages > 0 || source.leftOutFiles > 0;
 }
 
-/** Throws a {@link Refusal} if a limit is no number over 0. */
+/** Throws a {@link Refusal} if a limit is not a number greater than 0. */
 export function requireLimits({ maxToolResultChars, maxTokens }: CutLimits): void {
   requireLimit("fork.maxToolResultChars", maxToolResultChars);
   requireLimit("fork.maxTokens", maxTokens);

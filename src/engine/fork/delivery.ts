@@ -9,30 +9,30 @@ import { isActive, shortID, taskError, type TaskRecord } from "../task.ts";
 import type { TaskEvent } from "../transitions.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
 
-/** What a forked task is given. */
+/** What is needed to deliver a forked task. */
 export interface ForkDeliveryInput {
   readonly request: ForkRequest;
-  /** Undefined: a hand-over was broken off, and what it left is to be replaced. */
+  /** Undefined if an earlier delivery was interrupted, and what it left has to be replaced. */
   readonly opening: ForkOpening | undefined;
   readonly prompt: string;
   readonly files?: readonly PromptFile[] | undefined;
-  /** Whether the prompt is started, or only stored for a task that waits. */
+  /** Whether to start the prompt, or only store it for a queued task. */
   readonly startsNow: boolean;
 }
 
-/** Fills the sessions of forked tasks and gives them their prompts, while their IDs are known already. */
+/** Fills the sessions of forked tasks and sends their prompts. The tasks exist already, with their IDs. */
 export class ForkDelivery {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly builder: ForkBuilder,
     private readonly prompts: PromptSender,
-    /** Ends a task; called with its queue held. */
+    /** Ends a task. Must be called from within the task's queue. */
     private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {}
 
   /**
-   * Never rejects: what fails ends the task. The task's queue is held meanwhile; building can be cancelled. Where it
-   * is under way already, that one counts.
+   * Delivers a fork. Never rejects: a failure ends the task. Holds the task's queue meanwhile; building can be
+   * cancelled. Does nothing if the fork is already being built.
    */
   async run(entry: Entry, input: ForkDeliveryInput): Promise<void> {
     if (entry.turn?.prompt.kind === "building") return;
@@ -56,7 +56,7 @@ export class ForkDelivery {
       prepared = opening?.prepared ?? (await this.builder.prepare(request, prompt, signal));
       if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
-      // From here on something may run that a cancel has to end.
+      // From here on the server may be running something that a cancel must abort.
       endBuilding(entry);
       await this.prompts.send(entry, {
         text: input.prompt,
@@ -70,7 +70,9 @@ export class ForkDelivery {
     }
   }
 
-  /** Removes what was left behind. False: nothing was, as the prompt has arrived after all or may have. */
+  /**
+   * Removes what an interrupted delivery left. False if nothing was removed because the prompt has or may have arrived.
+   */
   private async clear(record: TaskRecord): Promise<boolean> {
     const { server } = this.ports;
     if ((await isStored(server, record)) !== false) return false;
@@ -78,7 +80,7 @@ export class ForkDelivery {
     return true;
   }
 
-  /** Leaves nothing half-built, and keeps the prompt: a retry needs it. */
+  /** Removes the half-built conversation and keeps the prompt, which a retry needs. */
   private async abandon(entry: Entry, { prompt, files }: ForkDeliveryInput): Promise<void> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
@@ -94,7 +96,7 @@ export class ForkDelivery {
   private fail(entry: Entry, cause: unknown): Promise<void> {
     const reason = /[.!?]$/.test(messageOf(cause)) ? textOf(cause) : sentence("{0}.", textOf(cause));
     const what =
-      // A refusal names its remedy, and a retry would only meet it again.
+      // A refusal names its own remedy, and retrying would only be refused again.
       cause instanceof Refusal
         ? sentence("Couldn't transfer the conversation: {0}", reason)
         : sentence("Couldn't transfer the conversation: {0} Retry it as a new task.", reason);
