@@ -178,7 +178,7 @@ export class Ending {
     return entry.serial.run(async () => {
       const { record } = entry;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
-      // Refuses before anything is done.
+      // Throws a refusal before anything has been done.
       transition(record, stopped(clock.now()));
       // A fork that was being built has nothing running yet.
       if (!wasBuilt) await server.abort(record.id);

@@ -6,19 +6,19 @@ const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const TAIL_LENGTH = 14;
 const TIME_SPACE = 2n ** 48n;
 
-/** Gives numbers from 0 up to but not including 1. */
+/** Returns numbers from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number;
 
 /**
- * A new ID that no one else gives.
- * @param rank orders IDs of one millisecond, up to 4,095
+ * A new unique ID.
+ * @param rank orders IDs of the same millisecond, up to 4,095
  */
 export function freshID(prefix: "msg" | "prt" | "bat" | "evt", at: number, random: Random, rank = 0): string {
   const tail = Array.from({ length: TAIL_LENGTH }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]);
   return `${prefix}_${timePart(at, rank)}${tail.join("")}`;
 }
 
-/** The ID that everyone computes who knows the same time and words. */
+/** An ID that anyone can compute from the same time and words. */
 export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly string[]): string {
   let rest = hash128(words.join("\u0000"));
   let tail = "";
@@ -29,13 +29,16 @@ export function derivedID(prefix: "msg" | "prt", at: number, ...words: readonly 
   return `${prefix}_${timePart(at)}${tail}`;
 }
 
-/** The ID of a part of a message of ours: it follows from the message's, and sorts by `index`. */
+/** The ID of a part of one of our messages, derived from the message's ID. Sorts by `index`. */
 export function partID(messageID: string, index: number): string {
   const [, digits = "0", tail = ""] = /^msg_([0-9a-f]{12})(.*)$/.exec(messageID) ?? [];
   return `prt_${((BigInt(`0x${digits}`) + BigInt(index)) % TIME_SPACE).toString(16).padStart(12, "0")}${tail}`;
 }
 
-/** When the server gave an ID, in milliseconds since 1970: the form holds the time of the two years before `now`. */
+/**
+ * When an ID was created, in milliseconds since 1970. IDs hold the time modulo about two years, counted back from
+ * `now`.
+ */
 export function timeOf(id: string, now: number): number {
   const [, digits] = /_([0-9a-f]{12})/.exec(id) ?? [];
   if (digits === undefined) return now;
@@ -50,7 +53,7 @@ function timePart(at: number, rank = 0): string {
     .padStart(12, "0");
 }
 
-/** FNV-1a, 128 bits: enough spread for IDs, no secret in it. */
+/** FNV-1a, 128 bits: sufficient spread for IDs, but no protection against guessing. */
 function hash128(text: string): bigint {
   let hash = 0x6c62272e07bb014262b821756295c58dn;
   for (let i = 0; i < text.length; i++) {

@@ -18,43 +18,43 @@ import { STATUS_WORDS } from "./transitions.ts";
 import { answerText } from "./turn.ts";
 import type { TurnWatcher } from "./turns.ts";
 
-/** Longest description kept, and longest one made from a prompt, in characters. */
+/** The maximum length of a given description, and of one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
 const MADE_DESCRIPTION_LENGTH = 80;
-/** What a session gets that may not launch tasks itself. */
+/** The rule for sessions that may not launch tasks. */
 const NO_AGENT_TOOLS: PermissionRule = { permission: "asyncagents_*", pattern: "*", action: "deny" };
-/** Longest batch ID, in characters. */
+/** The maximum length of a batch ID, in characters. */
 const BATCH_ID_LENGTH = 100;
 
 export interface LaunchInput {
   readonly prompt: string;
   readonly files?: readonly PromptFile[] | undefined;
-  /** What the task is about, for users; by default the prompt's first line. */
+  /** What the task is about, for users. Defaults to the prompt's first line. */
   readonly description?: string | undefined;
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
   readonly parentSessionID: string;
-  /** The message that asked for the task; by default the parent's newest. */
+  /** The message that asked for the task. Defaults to the parent's newest. */
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: TaskRecord["launchedBy"];
   readonly batchID?: string | undefined;
-  /** The agent's call that asks for the task: made again, it gets the same task. */
+  /** The agent's call that asks for the task. A repeated call gets the same task. */
   readonly callID?: string | undefined;
-  /** The agents that the user let the calling one launch, where its permissions ask. */
+  /** The agents that the user permitted the calling agent to launch. */
   readonly permitted?: readonly string[] | undefined;
-  /** The conversation that the task is to inherit. */
+  /** The conversation that the task inherits. */
   readonly fork?: ForkRequest | undefined;
 }
 
-/** What of a launch is settled before its task exists. */
+/** What is determined about a launch before its task exists. */
 interface Settled {
   readonly agent: string;
   readonly model: ModelRef | undefined;
   readonly parentMessageID: string | undefined;
   readonly batchID: string;
-  /** Waits for no slot. */
+  /** Whether there is a free slot, so that the task need not be queued. */
   readonly startsNow: boolean;
-  /** The rules of its session. */
+  /** The permission rules of the task's session. */
   readonly permission: readonly PermissionRule[];
   readonly opening: ForkOpening | undefined;
 }
@@ -70,11 +70,11 @@ interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" 
   readonly turns: TurnWatcher;
 }
 
-/** Makes tasks: checks what is wanted, creates the session with its record, and hands the prompt over. */
+/** Launches tasks: checks the input, creates the session with its record, and sends the prompt. */
 export class Launcher {
   private readonly registry: TaskRegistry;
   private readonly batches: BatchIDs;
-  /** Launches under way that a call asked for, by parent and call: their tasks may not be in the registry yet. */
+  /** Launches in progress that a call asked for, by parent and call. Their tasks may not be in the registry yet. */
   private readonly launching = new Map<string, Promise<Entry>>();
 
   constructor(private readonly parts: LauncherParts) {
@@ -84,8 +84,8 @@ export class Launcher {
   }
 
   /**
-   * Hands a prompt to a new background agent, and returns as soon as the server took it. Where as many tasks work as
-   * may, the new one waits in phase `queued`.
+   * Launches a task, and resolves as soon as the server has accepted the prompt. If all slots are taken, the task waits
+   * in phase `queued`.
    */
   async launch(input: LaunchInput): Promise<Entry> {
     requirePrompt(input.prompt);
@@ -105,8 +105,8 @@ export class Launcher {
   }
 
   /**
-   * Starts a task that failed or was cancelled anew: a new task with the same prompt, agent and model. A call made while
-   * another one is under way gives the same new task.
+   * Launches a new task with the prompt, agent and model of a task that failed or was cancelled. Concurrent calls get
+   * the same new task.
    */
   retry(entry: Entry): Promise<Entry> {
     entry.retrying ??= this.launchAgain(entry.record).finally(() => (entry.retrying = undefined));
@@ -193,7 +193,7 @@ export class Launcher {
     return entry;
   }
 
-  /** The agent of a new task, and the rules that keep it from being allowed more than the agent that launches it. */
+  /** The agent of a new task, and the rules that limit it to what the launching agent is allowed. */
   private async chooseAgent(
     input: LaunchInput,
     defaultAgent: string | undefined,
@@ -260,7 +260,7 @@ export class Launcher {
     );
   }
 
-  /** Removes the session of a launch that came to nothing. Where that fails it is found again at the next connect. */
+  /** Removes the session of a failed launch. If that fails, the session is found again at the next connect. */
   async remove(sessionID: string): Promise<void> {
     const { server, logger } = this.parts;
     try {
@@ -271,7 +271,10 @@ export class Launcher {
     }
   }
 
-  /** The session of a new task. Where its creation fails, the answer may be all that was lost; otherwise what still comes of it is removed. */
+  /**
+   * Creates the session of a task. If that fails, checks whether only the response was lost. If not, the session is
+   * discarded should it appear later.
+   */
   private async created(create: () => Promise<Session>, promptMessageID: string): Promise<Session> {
     try {
       return await create();
@@ -286,16 +289,16 @@ export class Launcher {
     }
   }
 
-  /** The call was made before, and its answer lost: the task is there, with or without its prompt. */
+  /** Repeats a call whose answer was lost: the task exists, but its prompt may not have arrived. */
   private async deliverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
     const isThere = await isStored(this.parts.server, entry.record);
-    // What this process has handed over it hands over again by itself.
+    // A prompt sent by this process is repeated by the turn watcher.
     if (isThere === false && isActive(entry.record) && !sentPrompt(entry))
       await this.deliver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }
 
-  /** Gives a new task its prompt; a fork gets its conversation first, which is not waited for. */
+  /** Sends a new task its prompt. A fork first gets its conversation, which the launch does not wait for. */
   private async deliver(
     entry: Entry,
     { prompt, files, fork }: LaunchInput,
@@ -309,7 +312,7 @@ export class Launcher {
     if (!fork) await settled;
   }
 
-  /** The task's queue is held until the server has taken the prompt: nothing else may end it meanwhile. */
+  /** Holds the task's queue until the server has accepted the prompt, so that nothing else ends the task meanwhile. */
   private deliverPrompt(
     entry: Entry,
     text: string,
@@ -321,14 +324,14 @@ export class Launcher {
       try {
         await this.parts.prompts.send(entry, { text, files, noReply: !startsNow });
       } catch (error) {
-        // A task that never got its prompt would only mislead.
+        // A task without its prompt would only be misleading.
         this.registry.discard(promptMessageID);
         throw error;
       }
     });
   }
 
-  /** A launch took its slot, or gave it back. */
+  /** Called after a launch took a slot or gave it back. */
   private followUp(): void {
     this.parts.turns.watch();
     this.parts.queue.pump();
@@ -345,7 +348,7 @@ export function requirePrompt(prompt: string): void {
     throw new Refusal("empty-prompt", sentence("The prompt is empty. Enter what the task should do."));
 }
 
-/** Undefined: nothing was asked for beside the source. */
+/** Undefined if only the source was given. */
 function forkOptions(fork: ForkRequest | undefined): ForkRange | undefined {
   if (!fork) return undefined;
   const { fromMessageID, upToMessageID, maxToolResultChars, maxTokens } = fork;

@@ -1,14 +1,14 @@
-/** What a limit can stand over, and what it can be a limit of. */
+/** What a limit applies to, and what it measures. */
 export type LimitScope = "task" | "batch";
 export type LimitMeasure = "cost" | "tokens" | "minutes";
 
-/** A limit by the name of its setting. */
+/** The name of a limit, as in its setting. */
 export type LimitName = `${LimitScope}${Capitalize<LimitMeasure>}`;
 
-/** The limits as someone wrote them down, below `asyncagents.budget`; null or undefined: none. */
+/** The limits as entered in the settings `asyncagents.budget.*`. Null or undefined means no limit. */
 export type Budget = Readonly<Partial<Record<LimitName, unknown>>>;
 
-/** How far a limit is used: in US dollars, tokens of all kinds, or minutes of work. */
+/** How much of a limit is used, in US dollars, tokens of all kinds, or minutes of work. */
 export interface LimitUse {
   readonly limit: LimitName;
   readonly scope: LimitScope;
@@ -17,10 +17,10 @@ export interface LimitUse {
   readonly amount: number;
 }
 
-/** The name of the error in which a task ends that reached a limit. */
+/** The error name of tasks that reached a limit. */
 export const BUDGET_EXCEEDED = "BudgetExceeded";
 
-/** In whole percent, rounded down: what is not reached does not look so. */
+/** The used share in whole percent, rounded down, so that 100 means that the limit is reached. */
 export function percentOf({ used, amount }: LimitUse): number {
   return Math.floor((used / amount) * 100);
 }

@@ -7,12 +7,12 @@ import { TranscriptMessages } from "./transcript-messages.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
 /**
- * Conversations followed live. The server stores streamed text only when a part ends, so the text so far is kept
- * here from the moment its stream begins: whoever opens the conversation in the middle sees it whole.
+ * Conversations followed live. The server stores streamed text only when a part ends, so the text so far is kept here,
+ * for conversations that are opened in the middle of a stream.
  */
 export class LiveTranscripts implements Disposable {
   private readonly opened = new Set<LiveTranscript>();
-  /** Text of parts that stream now, by part ID. */
+  /** The text of parts that are being streamed, by part ID. */
   private readonly streaming = new Map<string, { sessionID: string; text: string }>();
 
   constructor(
@@ -22,7 +22,7 @@ export class LiveTranscripts implements Disposable {
 
   async open(sessionID: string): Promise<Transcript> {
     const transcript = new LiveTranscript(sessionID, this.logger, () => this.opened.delete(transcript));
-    // Followed before it is read, so that nothing is missed in between.
+    // Follow the events before reading the messages, so that nothing is missed in between.
     this.opened.add(transcript);
     try {
       await transcript.reads.run(async () =>
@@ -35,13 +35,16 @@ export class LiveTranscripts implements Disposable {
     }
   }
 
-  /** After a reconnect: what was missed cannot be known, so everything is read again. */
+  /** Reads everything again after a reconnect, since events may have been missed. */
   async reload(): Promise<void> {
     this.streaming.clear();
     await Promise.all([...this.opened].map((transcript) => this.read(transcript)));
   }
 
-  /** A conversation, of which the server tells nothing, was written into the session before this message. */
+  /**
+   * Reads the open conversations again that do not have this message. Writing a fork's history before it emits no
+   * events.
+   */
   async reloadBefore({ id, sessionID }: MessageInfo): Promise<void> {
     const opened = [...this.opened].filter(
       (transcript) => transcript.sessionID === sessionID && !transcript.has(id),
@@ -97,9 +100,9 @@ export class LiveTranscripts implements Disposable {
 
 class LiveTranscript implements Transcript {
   private readonly content = new TranscriptMessages();
-  /** Events that came before the conversation was read; undefined afterwards. */
+  /** Events received before the conversation was read. Undefined afterwards. */
   private early: SessionEvent[] | undefined = [];
-  /** One after the other: what came during a read must not be undone by an older one that answers later. */
+  /** Reads run one at a time, so that a late response of an older read cannot undo newer changes. */
   readonly reads = new Serial();
   private readonly changes: Emitter<TranscriptChange>;
   readonly onDidChange;
@@ -121,12 +124,12 @@ class LiveTranscript implements Transcript {
     return this.content.has(messageID);
   }
 
-  /** From here until {@link load}, events are kept and not shown. */
+  /** Holds back events from now until {@link load}. */
   prepare(): void {
     this.early ??= [];
   }
 
-  /** Gives up on {@link prepare}: what was kept is shown on top of what is there. */
+  /** Cancels {@link prepare}: applies the events held back to the present messages. */
   goOn(): void {
     const kept = this.early ?? [];
     this.early = undefined;
@@ -137,7 +140,7 @@ class LiveTranscript implements Transcript {
     this.content.apply({ type: "reset", messages });
     for (const event of this.early ?? []) {
       const change = changeOf(event);
-      // Whole states only: the deltas among them are in the text that was streamed so far.
+      // Applies only complete parts and messages; `withStreamedText` below includes the deltas.
       if (change && change.type !== "text") this.content.apply(change);
     }
     this.early = undefined;
@@ -161,7 +164,7 @@ class LiveTranscript implements Transcript {
   }
 }
 
-/** What an event changes in the conversation of its session; undefined: nothing. */
+/** What an event changes in the conversation of its session. Undefined if nothing. */
 function changeOf(event: SessionEvent): TranscriptChange | undefined {
   switch (event.type) {
     case "message-changed":

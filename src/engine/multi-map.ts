@@ -1,4 +1,4 @@
-/** Values by a key that several of them share, each group in the order in which its values were added. */
+/** A map with several values per key, in the order in which they were added. */
 export class MultiMap<K, V> {
   private readonly sets = new Map<K, Set<V>>();
 

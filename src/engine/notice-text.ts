@@ -1,12 +1,12 @@
 import { shortID, type TaskRecord } from "./task.ts";
 
-/** What a notice tells beside the task's own record. */
+/** What a notice says besides the task's own record. */
 export interface NoticeFacts {
-  /** The full answer; empty where the model gave none. */
+  /** The full answer. Empty if the model gave none. */
   readonly result: string;
-  /** Tasks of the same parent that are still active. */
+  /** How many tasks of the same parent are still active. */
   readonly runningCount: number;
-  /** Tasks of the same parent launched since none of them last ran, this one included. */
+  /** How many tasks the parent launched since it last had none running, including this one. */
   readonly totalCount: number;
 }
 
@@ -18,7 +18,7 @@ const OUTCOME: Readonly<Record<TaskRecord["status"], string>> = {
   cancelled: "was cancelled",
 };
 
-/** The line that users see in the parent's conversation. */
+/** The line that users see in the parent session. */
 export function noticeLine(record: TaskRecord, facts: NoticeFacts): string {
   const took =
     record.endedAt === undefined ? "" : ` after ${formatDuration(record.endedAt - record.startedAt)}`;
@@ -27,7 +27,7 @@ export function noticeLine(record: TaskRecord, facts: NoticeFacts): string {
   return `Background task ${shortID(record.id)} "${record.description}" ${OUTCOME[record.status]}${took}${batch}.`;
 }
 
-/** The part that only the model sees: outcome, full result, and what to do next. */
+/** The part that only the model sees: outcome, full result, and next steps. */
 export function noticeDetail(record: TaskRecord, facts: NoticeFacts): string {
   const id = shortID(record.id);
   const outcome =
@@ -43,7 +43,7 @@ export function noticeDetail(record: TaskRecord, facts: NoticeFacts): string {
   );
 }
 
-/** What a task's agent, its tools or its model's provider wrote, so that it can't pose as anything beside it. */
+/** Encloses text by a task's agent, its tools or its model's provider in marks that the text cannot imitate. */
 function framed(id: string, text: string): string {
   const mark = `from-task-${id}`;
   const inner = text.replace(new RegExp(`<(?=[\\s/]*${mark})`, "giu"), "&lt;");
@@ -62,7 +62,7 @@ function hint(taskID: string, { runningCount, totalCount }: NoticeFacts): string
       );
 }
 
-/** Two units at the most: `850 ms`, `12 s`, `3 m 20 s`, `2 h 5 m`. */
+/** At most two units: `850 ms`, `12 s`, `3 m 20 s`, `2 h 5 m`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = Math.round(ms / 1000);

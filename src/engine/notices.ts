@@ -15,31 +15,31 @@ import { answerText, TURN_WINDOW } from "./turn.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
-/** How long to wait for the server to tell that it has stored a notice, before it is asked. */
+/** How long to wait for the event that a notice was stored, before asking the server. */
 const STORING_MS = 5_000;
-/** After a connection was lost, notices of this age are looked for once more. */
+/** After a lost connection, notices up to this age are verified again. */
 const RECENT_MS = 60_000;
 const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
 
-/** The key that marks a message part as ours, with the ID of the task it tells of. */
+/** The metadata key that marks a part of a notice. Its value is the ID of the ended task. */
 export const NOTICE_MARK = "asyncagentsNotice";
 
-/** The ID of the message that tells of an end: the same whoever computes it, so that it can be told once only. */
+/** The message ID of a notice. It is derived from the end of the task, so that each end has only one notice. */
 export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
   return derivedID("msg", endedAt, record.id, record.promptMessageID, finalMessageID ?? "");
 }
 
-/** Whether this message is a notice, not something a user or an agent wrote. */
+/** Whether this message is a notice, as opposed to a message by a user or an agent. */
 export function isNotice(message: Message): boolean {
   return message.parts.some((part) => part.type === "text" && part.metadata?.[NOTICE_MARK] !== undefined);
 }
 
-/** Tells parents how their tasks ended: once per end, whatever crashes in between. */
+/** Notifies parents of how their tasks ended: exactly once per end, even after crashes. */
 export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
-  /** Tasks whose notice waits for what the parent does now, by the parent's session ID. */
+  /** Tasks whose notice waits until the parent is idle or its call ends, by the parent's session ID. */
   private held = new MultiMap<string, Entry>();
-  /** Notices that were sent and not seen stored, by their IDs; called when one is, or when that cannot be known. */
+  /** Callbacks by the ID of a notice that was sent. Called when it is stored, or when the connection is lost. */
   private readonly sent = new Map<string, (isStored: boolean) => void>();
 
   private readonly server: AgentServer;
@@ -55,16 +55,17 @@ export class Notices implements Disposable {
     this.clock = ports.clock;
   }
 
-  /** The connection is (again) there and the registry up to date; {@link deliverPending} takes up what was left. */
+  /** The connection is there and the registry up to date. {@link deliverPending} delivers what was left. */
   connect(): void {
     this.connected = true;
   }
 
   /**
-   * Delivers the task's notice if one is pending; a failure is kept in the record and tried again later.
-   * @param mustStoreFirst stores the record before the notice is sent, where that is still to be done. An end that the
-   * server's messages tell again after a crash, its notice's ID included, can be stored with the delivery in one write.
-   * @param answer what the task answered, where it was just read
+   * Delivers the task's notice if one is pending. A failure is stored in the record and retried later.
+   * @param mustStoreFirst whether the record must be stored before the notice is sent. If an end and its notice's ID
+   * can be
+   * read again from the server's messages after a crash, storing both in one write after the delivery is enough.
+   * @param answer the answer of the task, if it was just read
    */
   deliver(
     entry: Entry,
@@ -90,14 +91,14 @@ export class Notices implements Disposable {
     });
   }
 
-  /** Delivers the notice a moment later: with the session of a task that of its parent may be deleted as well. */
+  /** Delivers the notice a moment later: together with a task's session, its parent session may be deleted too. */
   deliverSoon(entry: Entry): void {
     if (this.connected) this.deliverIn(entry, FIRST_RETRY_MS);
   }
 
   /**
-   * Tells what is pending of the task before, even a parent that is busy; called with the task's queue held. Rejects
-   * where it cannot be told.
+   * Delivers a pending notice before a task is resumed, even to a busy parent. Must be called from within the task's
+   * queue. Rejects if the notice cannot be delivered.
    */
   async deliverNow(entry: Entry): Promise<void> {
     await this.registry.flush(entry);
@@ -109,7 +110,7 @@ export class Notices implements Disposable {
     await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
   }
 
-  /** Whatever was not stored or told yet is now, for example after a reconnect. */
+  /** Stores and delivers everything that is pending, such as after a reconnect. */
   async deliverPending(): Promise<void> {
     await Promise.all(
       [...this.registry.all(), ...this.registry.lost()].map(async (entry) => {
@@ -120,7 +121,7 @@ export class Notices implements Disposable {
     );
   }
 
-  /** Whether a notice that counts as delivered is not there: it was told just before the server died. */
+  /** Whether a delivered notice was lost because the server died just after accepting it. */
   private async isMissing({ record }: Entry): Promise<boolean> {
     const { notice, parentSessionID } = record;
     if (notice.state !== "delivered" || this.clock.now() - notice.at > RECENT_MS) return false;
@@ -140,7 +141,7 @@ export class Notices implements Disposable {
     await this.deliver(entry);
   }
 
-  /** A parent that became idle can be informed without being made to answer; one that waited for a task has its result now. */
+  /** When a parent becomes idle, or its waiting call ends, delivers the notices that were held back for that. */
   accept(event: ServerEvent): void {
     if (event.type === "part-changed" && isOwnText(event.part)) this.sent.get(event.part.messageID)?.(true);
     const parentID =
@@ -168,13 +169,13 @@ export class Notices implements Disposable {
     this.disconnect();
   }
 
-  /** Sends the notice unless the parent knows already. Undefined: it waits for what the parent does now. */
+  /** Sends the notice unless the parent knows already. Undefined if the notice has to wait for the parent. */
   private async notify(
     entry: Entry,
     messageID: string,
     { waits = true, answer }: { waits?: boolean; answer?: string | undefined } = {},
   ): Promise<NoticeState | undefined> {
-    // Held before looking: what it would wait for may happen while the answers are on their way.
+    // Added before checking, because the awaited event may arrive during the check.
     const { parentSessionID } = entry.record;
     if (waits) this.held.add(parentSessionID, entry);
     let isHeld = false;
@@ -196,7 +197,7 @@ export class Notices implements Disposable {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const parentTask = this.registry.entry(parentID);
-    // A task that was stopped does not work on because of what it launched.
+    // The notice of a subtask must not make a stopped task continue.
     const wakes = record.launchedBy === "agent" && !(parentTask && isStopped(parentTask.record));
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
@@ -204,7 +205,7 @@ export class Notices implements Disposable {
 
     const [recent, isBusy, result] = await Promise.all([
       this.server.messages(parentID, TURN_WINDOW),
-      // A busy session would be made to answer by a message that comes in.
+      // A busy session would answer any new message.
       waits && !wakes && this.isBusy(parentID),
       answer ?? this.result(record),
     ]);
@@ -223,11 +224,11 @@ export class Notices implements Disposable {
     }
     const received = receivedThrough(recent, record);
     if (received) return received;
-    // An aborted turn is told idle before its calls come back.
+    // After an abort, a parent becomes idle before its calls return.
     if (waits && isDelegated(recent, record)) return undefined;
     const isWaiting = isWaitingFor(recent, record);
     if (isBusy || (waits && isWaiting && (await this.isBusy(parentID)))) return undefined;
-    // The call may have come back, and the turn have ended, since the conversation was read.
+    // The call may have returned, and the turn ended, since the conversation was read.
     const meanwhile = isWaiting && receivedThrough(await this.server.messages(parentID, TURN_WINDOW), record);
     if (meanwhile) return meanwhile;
     const isStored = await this.send(parentID, {
@@ -242,7 +243,7 @@ export class Notices implements Disposable {
     return (await this.server.statuses()).has(sessionID);
   }
 
-  /** The notice, where the newest messages are too young to show whether it was sent. */
+  /** Reads the notice if the recent messages do not reach back to when it may have been sent. */
   private async earlier(
     recent: readonly Message[],
     { parentSessionID, endedAt = 0 }: TaskRecord,
@@ -253,11 +254,11 @@ export class Notices implements Disposable {
     return isInSight ? undefined : this.server.message(parentSessionID, messageID);
   }
 
-  /** Sends a notice and waits until the server has stored it. False: the connection was lost before. */
+  /** Sends a notice and waits until the server has stored it. False if the connection was lost first. */
   private async send(sessionID: string, prompt: Prompt): Promise<boolean> {
     const { messageID } = prompt;
     let timeout: Disposable | undefined;
-    // Before it is sent: the event can be faster than the answer.
+    // Registered before sending, as the event can arrive before the response.
     const stored = new Promise<"stored" | "lost" | "silent">((resolve) => {
       this.sent.set(messageID, (isStored) => resolve(isStored ? "stored" : "lost"));
       timeout = this.clock.after(STORING_MS, () => resolve("silent"));
@@ -318,14 +319,14 @@ export class Notices implements Disposable {
     const attempts = notice.state === "pending" ? notice.attempts + 1 : 1;
     if (this.connected) this.deliverIn(entry, Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS));
     if (notice.state !== "pending") return;
-    // Kept in memory first: where the server is out of reach, storing it fails as well.
+    // Kept in memory even if storing fails, which it does while the server is unreachable.
     await this.registry
       .showThenStore(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
 }
 
-/** How many of the siblings were launched since none of them last ran, up to and with this one. */
+/** How many siblings were launched since the parent last had none running, up to and including this one. */
 export function countSinceQuiet(record: TaskRecord, siblings: readonly TaskRecord[]): number {
   let since = launchedAt(record);
   for (;;) {
@@ -337,12 +338,12 @@ export function countSinceQuiet(record: TaskRecord, siblings: readonly TaskRecor
   return siblings.filter((other) => launchedAt(other) >= since).length;
 }
 
-/** Whether a task was launched before this time and still ran at it. */
+/** Whether a task was launched before this time and was still running then. */
 function reaches(record: TaskRecord, at: number): boolean {
   return launchedAt(record) < at && (isActive(record) || (record.endedAt ?? 0) >= at);
 }
 
-/** When its present or last turn was asked for; the time it waited for a slot counts. */
+/** When the current or last turn was requested. Waiting for a slot counts. */
 function launchedAt({ resumeCount, createdAt, startedAt }: TaskRecord): number {
   return resumeCount > 0 ? startedAt : createdAt;
 }

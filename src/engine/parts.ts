@@ -24,10 +24,10 @@ import { WorkTime } from "./work-time.ts";
 
 export type EngineParts = ReturnType<typeof createParts>;
 
-/** Makes what an engine consists of, each part with those that it uses. */
+/** Creates the parts of an engine and connects them. */
 export function createParts(ports: EnginePorts) {
   const { server, clock, logger, settings } = ports;
-  // What is known.
+  // State:
   const registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
   const subagents = new Subagents(ports, registry);
   const requests = new Requests(registry, subagents, logger);
@@ -35,13 +35,13 @@ export function createParts(ports: EnginePorts) {
   const collisions = new Collisions(registry, settings);
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
-  // How a turn ends.
+  // The end of turns:
   const notices = new Notices(ports, registry, catalog);
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
   const guard = new BudgetGuard(ports, registry, work, budget, ending);
-  // How one begins.
+  // The start of turns:
   const queue = new LaunchQueue(ports, registry);
   const forks = new ForkBuilder(ports, registry);
   const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
@@ -60,12 +60,12 @@ export function createParts(ports: EnginePorts) {
     }),
     registry.onDidChange(({ before, after }) => {
       if (!before || !isActive(before) || (after && isActive(after))) return;
-      // Every end frees a slot, and the last one lets polling rest.
+      // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
     }),
   ];
-  /** In the order in which they end. */
+  /** In the order of disposal. */
   const disposables: readonly Disposable[] = [
     synchronizer,
     ...subscriptions,

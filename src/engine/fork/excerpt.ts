@@ -1,15 +1,15 @@
 /*
- * Pieces of texts. Lengths are in UTF-16 units, as those of strings are; no piece begins or ends with half of a
- * surrogate pair.
+ * Pieces of texts. Lengths are in UTF-16 units, like string lengths. No piece begins or ends with half of a surrogate
+ * pair.
  */
 
-/** The first `length` units at most. */
+/** At most the first `length` units. */
 export function head(text: string, length: number): string {
   if (text.length <= length) return text;
   return text.slice(0, isHighSurrogate(text.charCodeAt(length - 1)) ? length - 1 : length);
 }
 
-/** The last `length` units at most. */
+/** At most the last `length` units. */
 export function tail(text: string, length: number): string {
   if (text.length <= length) return text;
   const start = text.length - length;
@@ -21,7 +21,7 @@ export function excerpt(text: string, length: number): string {
   return text.length > length ? `${head(text, length)}…` : text;
 }
 
-/** The text without line breaks of any kind. */
+/** The text on one line: each run of whitespace becomes a space. */
 export function oneLine(text: string): string {
   return text.replace(/[\s\u0085]+/g, " ").trim();
 }

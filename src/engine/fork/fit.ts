@@ -2,24 +2,26 @@ import type { Message } from "../server-model.ts";
 import { shortenMessage } from "./shorten-message.ts";
 import { total, type TokenScales } from "./token-scales.ts";
 
-/** How much is counted at once, in bytes: enough that calls cost little, little enough that few old messages are counted. */
+/**
+ * How many bytes are counted per call: enough to save calls, but few enough that only a few old messages are counted.
+ */
 const BATCH_BYTES = 128 * 1024;
-/** The share of the limit that may be kept from the newest messages for an older prompt, or for a part of a summary. */
+/** The share of the limit that may be reserved for an older prompt, and for each part of a summary. */
 const FRAME_SHARE = 1 / 4;
 
 export interface FittedMessages {
   readonly messages: readonly Message[];
   readonly removed: readonly Message[];
-  /** How many of the messages lost their middle. */
+  /** How many messages were shortened in the middle. */
   readonly shortenedMessages: number;
 }
 
 /**
- * The newest of the messages (oldest first) that have at most `maxTokens` together; older ones are removed. Two things
- * stay however old they are: a compaction's summary at the front, without which all that it stands for would be lost, and
- * the prompt that the first of the kept answers belongs to, so that no answer stands there without its question. Where
- * they are large, they leave most of the limit to the newest messages, and their own middle is left out. So is that of
- * the newest message, if there is no room for it.
+ * The newest of the messages (oldest first) that have at most `maxTokens` together. Two things stay however old they
+ * are: a compaction's summary at the front, and the prompt of the first kept answer. If they are large, they are
+ * shortened
+ * in the middle, so that most of the limit is left for the newest messages. The newest message is shortened too if it
+ * does not fit.
  */
 export async function fitMessages(
   messages: readonly Message[],
@@ -47,12 +49,12 @@ export async function fitMessages(
   return { ...(await shareOut(kept, frame.length, maxTokens, scales, reserve)), removed };
 }
 
-/** What is kept of the limit for a message that stays whatever comes after it. */
+/** The tokens reserved for a message that always stays. */
 type Reserve = (message: Message | undefined) => number;
 
 interface MessageInTurn {
   readonly message: Message;
-  /** The prompt that an answer belongs to; none for a prompt itself. */
+  /** The prompt that an answer belongs to. Undefined for a prompt itself. */
   readonly prompt: Message | undefined;
 }
 
@@ -65,7 +67,7 @@ function inTurns(messages: readonly Message[]): readonly MessageInTurn[] {
   });
 }
 
-/** A compaction's summary with the request for it, if these messages begin with one. */
+/** A compaction's summary and the request for it, if the messages begin with them. */
 function summaryOf(messages: readonly Message[]): readonly Message[] {
   const [request, summary] = messages;
   return request?.info.role === "user" && summary?.info.role === "assistant" && summary.info.summary
@@ -73,7 +75,7 @@ function summaryOf(messages: readonly Message[]): readonly Message[] {
     : [];
 }
 
-/** From where on the messages fit, the reserve for the prompt of the first of them included; counted from the newest on. */
+/** The index of the first message from which all fit, including the reserve for that message's prompt. */
 async function firstThatFits(
   turns: readonly MessageInTurn[],
   room: number,
@@ -107,8 +109,8 @@ function batchBefore(end: number, turns: readonly MessageInTurn[], scales: Token
 }
 
 /**
- * Shares the limit among messages of which the first `frameLength` have a reserve: the newest take what they need beside
- * it, and what they leave the older ones may take. A message that needs more loses its middle.
+ * Shares the limit among messages of which the first `frameLength` have a reserve. The newest messages are served
+ * first, and what they leave is available to older ones. A message that needs more is shortened in the middle.
  */
 async function shareOut(
   messages: readonly Message[],
@@ -133,7 +135,7 @@ async function shareOut(
   return { messages: kept.reverse(), shortenedMessages };
 }
 
-/** A message is more than its parts: what is said about them has tokens too. */
+/** Repeats with less room if needed, because a message takes more tokens than its parts alone. */
 async function shortenTo(room: number, message: Message, scales: TokenScales): Promise<Message> {
   for (let partsRoom = room; ;) {
     const shortened = await shortenMessage(message, partsRoom, scales);

@@ -12,49 +12,54 @@ import type {
 } from "../server-model.ts";
 import { ATTACHMENT_LENGTH, describeFile } from "./attachment.ts";
 
-/** What a fork is told of a call that had no result yet. */
+/** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
 
-/** Marks that the model reads as words, by their kind. */
+/** Parts that models read as text, by kind. */
 const SPOKEN_MARKS: ReadonlyMap<string, string> = new Map([
   ["compaction", "What did we do so far?"],
   ["subtask", "The following tool was executed by the user"],
 ]);
 
-/** Files whose content stands beside them as text, which is what the model reads. */
+/** Files whose content is also in the message as text, so that models read only the text. */
 const QUOTED_FILES: ReadonlySet<string> = new Set(["text/plain", "application/x-directory"]);
 
-/** What of a conversation is wanted: everything that the model sees now, unless a user chose. */
+/** The requested part of a conversation. By default everything that its model sees now. */
 export interface HistoryRange {
-  /** The first message; one that answers brings the prompt it answers with it. What came before is left out, summaries too. */
+  /**
+   * The first message. If it is an answer, its prompt is included. Earlier messages are left out, including summaries.
+   */
   readonly fromMessageID?: string | undefined;
   /** The last message. */
   readonly upToMessageID?: string | undefined;
 }
 
-/** What a fork inherits of a conversation, before it is cut. */
+/** What a fork inherits of a conversation, before it is cut to the limits. */
 export interface InheritedHistory {
-  /** Oldest first: text, tool and file parts only, and every call has an end. */
+  /** The oldest first. Only text, tool and file parts; every call has ended. */
   readonly messages: readonly Message[];
-  /** Calls that had no result yet. */
+  /** How many calls had no result yet. */
   readonly openCalls: number;
-  /** Files too large to be inherited. */
+  /** How many files were too large to be inherited. */
   readonly leftOutFiles: number;
   /** Whether the server's own copy of the source would show a model the same. */
   readonly isWhole: boolean;
-  /** How many events that copy takes: one for each message and each part, those that the model does not see too. */
+  /** How many events that copy takes: one for each message and each part, including those that models do not see. */
   readonly sourceEvents: number;
 }
 
 /**
- * What a fork inherits of a conversation (oldest message first): what its model sees now. Where OpenCode has compacted,
- * that is the summary, the messages that it kept beside it, and those that came after. Left out is what no model is sent
- * (ignored texts, step marks, patches, snapshots, answers that broke off in an error), and reasoning: a model cannot take
- * up what was reasoned in another session. A call without result ends as {@link IN_PROGRESS}; the message that is still
- * being written keeps what it has. Large files are replaced by a text that names them. The call that hands the fork its
- * prompt is left without it, as the prompt comes last, and without its result.
+ * What a fork inherits of a conversation (oldest message first): what its model sees now. After a compaction, that is
+ * the summary, the messages that OpenCode kept beside it, and later messages.
  *
- * Throws a {@link Refusal} if a message of the range is not there, or the first comes after the last.
+ * Left out are parts that models are not sent (ignored texts, step marks, patches, snapshots, answers that ended in an
+ * error) and reasoning, which cannot be continued in another session. A call without result ends as {@link
+ * IN_PROGRESS}.
+ * A message that is still being written keeps its present content. A large file is replaced by a text that names it.
+ * The
+ * call that launched the fork loses its result and its prompt, as the prompt comes last anyway.
+ *
+ * Throws a {@link Refusal} if a message of the range does not exist, or the first comes after the last.
  */
 export function inheritedHistory(
   source: readonly Message[],
@@ -75,7 +80,7 @@ export function inheritedHistory(
         return part.ignored || part.text === "" ? undefined : part;
       case "tool": {
         const isOwnCall = forkPrompt !== undefined && part.state.input["prompt"] === forkPrompt;
-        // It was open when it launched the fork, which reads the conversation later.
+        // The call was running when it launched the fork, but may have ended before the conversation was read.
         const isOpen = isOwnCall || !isEnded(part);
         if (isOpen) openCalls++;
         const call = isOpen ? closed(part, info) : part;
@@ -135,7 +140,7 @@ function startingAt(messages: readonly Message[], id: string): readonly Message[
   return messages.slice(prompt === -1 ? position : prompt);
 }
 
-/** What the model sees of a conversation that was compacted: the last summary first, whatever its time. */
+/** The conversation as the model sees it after a compaction: the last summary first, whatever its time. */
 function afterCompaction(messages: readonly Message[]): readonly Message[] {
   const summaryAt = messages.findLastIndex(
     (message) => isFinishedSummary(message) && compactionOf(messages, message) !== undefined,
@@ -154,7 +159,7 @@ function afterCompaction(messages: readonly Message[]): readonly Message[] {
   return [...datedBefore(rest[0], [request, summary]), ...rest];
 }
 
-/** A server orders messages by their time, so those put before an older one take a time before it. */
+/** Servers sort messages by time, so messages moved before an older one must be dated before it. */
 function datedBefore(next: Message | undefined, messages: readonly Message[]): readonly Message[] {
   const limit = next?.info.created ?? Infinity;
   if (messages.every(({ info }) => info.created < limit)) return messages;
@@ -171,7 +176,7 @@ function isFinishedSummary(message: Message): message is Answer {
   return info.role === "assistant" && info.summary && info.finish !== undefined && !info.error;
 }
 
-/** The message that asked for this summary. */
+/** The message that requested this summary. */
 function compactionOf(messages: readonly Message[], { info }: Message): Message | undefined {
   if (info.role === "user") return undefined;
   return messages.find((message) => message.info.id === info.parentID && message.parts.some(isCompaction));
@@ -181,7 +186,7 @@ function isCompaction(part: Part): part is OtherPart {
   return part.type === "other" && part.kind === "compaction";
 }
 
-/** Whether models are sent this message: of answers that ended in an error only those are that somebody aborted. */
+/** Whether models are sent this message. Answers that ended in an error are not sent, unless they were aborted. */
 function isSent({ info }: Message): boolean {
   return info.role === "user" || !info.error || info.error.name === "MessageAbortedError";
 }
@@ -209,7 +214,7 @@ function withoutPrompt(part: ToolPart): ToolPart {
   return { ...part, state: { ...part.state, input } };
 }
 
-/** A text in the place of a part. */
+/** A text that replaces a part. */
 function spoken({ id, sessionID, messageID }: FilePart | OtherPart, text: string): TextPart {
   return { id, sessionID, messageID, type: "text", text, synthetic: true };
 }

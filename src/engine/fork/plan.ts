@@ -1,17 +1,17 @@
 import type { Message } from "../server-model.ts";
 import { isCut, type CutHistory } from "./cut.ts";
 
-/** Replayed events that a fork may take: the server needs about 3 ms for each, whatever its size. */
+/** How many events a fork may take. The server needs about 3 ms for each, whatever its size. */
 const MAX_EVENTS = 150;
-/** What the older messages take: one message with one part, their text. */
+/** The events for the older messages: one message with one text part. */
 const OPENING_EVENTS = 2;
 
 /**
- * How a fork gets its history.
+ * How a fork gets its history:
  *
- * - `copy`: the server copies the source's conversation as it is.
- * - `replay`: into a new session are written, as one text, the older messages, and natively the recent ones.
- * - `text`: all messages become one text, in a prompt that is only stored.
+ * - `copy`: the server copies the source's conversation.
+ * - `replay`: older messages are written as one text, and recent ones as messages, into a new session.
+ * - `text`: all messages become one text, in a prompt that is stored without starting a turn.
  */
 export type ForkPlan =
   | { readonly kind: "copy" }
@@ -20,24 +20,27 @@ export type ForkPlan =
 
 export interface ForkOptions {
   /**
-   * `auto`: a replay, which is the quickest; where the server has none, a copy of what is short, if one shows the child
-   * the same.
-   * `fork`: a copy wherever one shows the child the same, however long it takes, and never a replay.
-   * `replay`: never a copy.
+   * - `auto`: a replay, which is fastest. If the server cannot replay, a copy if it is short and shows the child the
+   *   same.
+   * - `fork`: a copy whenever it shows the child the same, however long it takes; never a replay.
+   * - `replay`: never a copy.
    */
   readonly strategy: "auto" | "fork" | "replay";
-  /** Whether the server can replay; where it cannot, a text takes the place. */
+  /** Whether the server can replay. If not, the history is written as text. */
   readonly hasReplay: boolean;
-  /** Most events that a copy or a replay may take. */
+  /** The maximum number of events of a copy or a replay. */
   readonly maxEvents?: number | undefined;
 }
 
 /**
- * Chooses how a cut history is handed over. A copy is right only where nothing was cut and nothing was in flight, as it
- * would show the child what the limits leave out, or a call that never ends. It takes the server more time than a replay,
- * of however few messages, and that for everything that was ever said, even before a compaction. A replay keeps as many of the recent messages native as the events allow: one for
- * a message, and one for each of its parts. They begin with a prompt where the events allow that; of a turn too long for
- * them the end is native, and the text before it stands in for its prompt.
+ * Chooses how a cut history is handed over. A copy is only right if nothing was cut and no call was running:
+ * otherwise it would show the child what the limits leave out, or a call that never ends. The server is slower at
+ * copying
+ * than at replaying, and also copies everything before a compaction.
+ *
+ * A replay writes as many recent messages natively as the events allow (one per message and one per part), beginning
+ * with
+ * a prompt if possible. If a single turn is too long, its end is native, and the text before it replaces its prompt.
  */
 export function planFork(
   cut: CutHistory,

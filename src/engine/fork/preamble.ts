@@ -3,21 +3,20 @@ import { isCut, type CutHistory, type ShortenedResult } from "./cut.ts";
 import { excerpt, head, oneLine } from "./excerpt.ts";
 import { callLine } from "./transcript-text.ts";
 
-/** Longest preamble, in characters; where a fork inherits fewer tokens, the lists in it have fewer characters than those. */
+/** The maximum length of a preamble, in characters. Its lists also have at most one character per inherited token. */
 export const PREAMBLE_LENGTH = 6_000;
 const TITLE_LENGTH = 100;
 const OUTLINE_LENGTH = 120;
 
-/** What a preamble tells beside what was cut. */
+/** What a preamble mentions besides the cut. */
 export interface ForkFacts {
-  /** Title of the conversation that is forked. */
+  /** The title of the forked conversation. */
   readonly sourceTitle?: string | undefined;
 }
 
 /**
- * What a fork is told before anything else: that what it inherits is background, and what of it is missing, so that it
- * can look again at what it needs. Wherever it stands in the session and however the messages are handed over, it is the
- * same.
+ * The first text that a fork reads: that the inherited messages are background, and what is missing, so that the fork
+ * can look it up if needed. The preamble does not depend on how the messages are handed over.
  */
 export function forkPreamble(cut: CutHistory, facts: ForkFacts = {}): string {
   const sections = [framing(cut, facts), ...(isCut(cut) ? [numbers(cut)] : [])];
@@ -85,7 +84,7 @@ function shortenedLine({ tool, input, callID, originalChars }: ShortenedResult):
   return `- ${callLine(tool, input)} (${oneLine(callID)}: ${originalChars} characters)`;
 }
 
-/** A message in one line: who, how it begins, which tools it used. */
+/** Outlines a message in one line: the author, the beginning, and the tools used. */
 function outlineLine({ info, parts }: Message): string {
   const text = parts.find((part) => part.type === "text" && part.text.trim() !== "");
   const beginning =
@@ -108,7 +107,7 @@ function toolCounts(parts: readonly Part[]): string {
 interface List {
   readonly title: string;
   readonly count: number;
-  /** Made one by one, as most have no room. */
+  /** Generated lazily, as most lines do not fit. */
   readonly lines: Iterable<string>;
 }
 
@@ -120,7 +119,7 @@ function list<T>(title: string, items: readonly T[], lineOf: (item: T) => string
   return { title, count: items.length, lines: lines() };
 }
 
-/** As many lines as fit, and how many there are more. Undefined: none fits. */
+/** As many lines as fit, followed by the number of remaining ones. Undefined if no line fits. */
 function listed({ title, count, lines }: List, room: number): string | undefined {
   const rest = (count: number): string => `… and ${count} more`;
   const shown = [title];

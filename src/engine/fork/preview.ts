@@ -4,12 +4,12 @@ import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import type { TokenSum } from "./token-scales.ts";
 import { transcriptText } from "./transcript-text.ts";
 
-/** What a user may know of a fork before launching it. */
+/** What users see about a fork before launching it. */
 export interface ForkPreview {
   readonly kind: ForkPlan["kind"];
   readonly messagesBefore: number;
   readonly messagesAfter: number;
-  /** Of the messages that stay, how many the child gets as text. */
+  /** How many of the remaining messages the child gets as text. */
   readonly messagesAsText: number;
   readonly tokensBefore: TokenSum;
   readonly tokensAfter: TokenSum;
@@ -17,7 +17,7 @@ export interface ForkPreview {
   readonly shortenedMessages: number;
   readonly leftOutFiles: number;
   readonly limits: CutLimits;
-  /** All that the child will see, as text. */
+  /** Everything that the child will see, as text. */
   readonly text: string;
 }
 

@@ -2,14 +2,14 @@ import type { Message, Part, TextPart } from "../server-model.ts";
 import { head, tail } from "./excerpt.ts";
 import type { TokenScales } from "./token-scales.ts";
 
-/** What the note takes at most, in tokens: it has no more characters. */
+/** The maximum tokens of the note, which never has more characters than this. */
 const NOTE_TOKENS = 90;
-/** How often a piece of text is tried before it is made so short that it is sure to fit. */
+/** How often a length is tried before the piece is cut to a length that always fits. */
 const ATTEMPTS = 4;
 
 /**
- * The message with its middle left out, so that it has at most `maxTokens`: beginning and end stay, about half each, and
- * a note says what is missing (unless there is no room even for that). Texts are cut; a call stays whole or goes whole.
+ * Leaves out the middle of a message so that it has at most `maxTokens`. The beginning and the end keep about half
+ * each, and a note says what is missing, if there is room for it. Texts are cut; a call is kept whole or removed.
  */
 export async function shortenMessage(
   message: Message,
@@ -45,7 +45,7 @@ export async function shortenMessage(
   };
 }
 
-/** The longest beginning or end, about, of a part's text that has at most `room` tokens; a part that is no text has none. */
+/** Approximately the longest beginning or end of a text part that has at most `room` tokens. Empty for other parts. */
 async function fittingPiece(
   part: Part | undefined,
   tokens: number,
@@ -60,7 +60,7 @@ async function fittingPiece(
     length = Math.floor((length * room) / (attempt === 0 ? counted : counted * 1.1));
     [counted = 0] = await scales.countTexts([end(part.text, length)]);
   }
-  // A token is at least one byte, and one UTF-16 unit at most three.
+  // A token has at least one byte, and a UTF-16 unit at most three bytes.
   return end(part.text, counted > room ? Math.floor(room / 3) : length);
 }
 
@@ -77,7 +77,7 @@ function describeMissing(parts: readonly Part[], keptChars: number): string {
   return `[… left out here: ${listed.join(", ")} …]`;
 }
 
-/** One text in the place of the parts that it stands for. */
+/** One text that replaces the given parts. */
 function asText(first: Part | undefined, text: string): readonly TextPart[] {
   if (!first || text === "") return [];
   if (first.type === "text") return [{ ...first, text }];

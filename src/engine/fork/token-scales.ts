@@ -5,21 +5,23 @@ import { utf8Length } from "../utf8.ts";
 import { resultOf } from "./tool-result.ts";
 import { messageText, partText } from "./transcript-text.ts";
 
-/** What an image takes of a model's context, about, and what any other file takes at least, in tokens. */
+/** About how many tokens an image takes of a model's context. Other files take at least as many. */
 const IMAGE_TOKENS = 1_600;
-/** Bytes that a token has on average: an estimate, for what is not counted. */
+/** The average bytes per token, used to estimate what is not counted. */
 const BYTES_PER_TOKEN = 4;
-/** What a message takes beside its parts, about. */
+/** About how many bytes a message takes besides its parts. */
 const LABEL_BYTES = 8;
 
 /** A number of tokens. */
 export interface TokenSum {
   readonly tokens: number;
-  /** Not all of it was counted: for the rest, a token was taken to be four bytes. */
+  /** Whether some of the tokens were estimated, at four bytes per token. */
   readonly isEstimate: boolean;
 }
 
-/** Knows what messages weigh, and counts as little as it can for that: counting takes far longer than measuring. */
+/**
+ * Determines the tokens of messages with as little counting as possible, since counting is much slower than estimating.
+ */
 export class TokenScales {
   private readonly estimates = new Map<Message, number>();
   private readonly upperBounds = new Map<Message, number>();
@@ -31,18 +33,18 @@ export class TokenScales {
     private readonly signal?: CancelSignal,
   ) {}
 
-  /** The tokens that a message has at most, without counting: a token is at least one byte. */
+  /** The maximum tokens of a message, without counting: a token has at least one byte. */
   atMost(message: Message): number {
     return cached(this.upperBounds, message, () => utf8Length(sentText(message)) + filesTokens(message));
   }
 
-  /** Whether the messages have at most so many tokens; false if that takes counting. */
+  /** Whether the messages certainly have at most this many tokens. False if that would take counting. */
   areSureToFit(messages: readonly Message[], maxTokens: number): boolean {
     let room = maxTokens;
     return messages.every((message) => (room -= this.atMost(message)) >= 0);
   }
 
-  /** Counts those messages that were not counted yet. */
+  /** Counts the messages that have not been counted yet. */
   async count(messages: readonly Message[]): Promise<void> {
     const fresh = [...new Set(messages)].filter((message) => !this.counted.has(message));
     const tokens = await this.countTexts(fresh.map(sentText));
@@ -62,7 +64,7 @@ export class TokenScales {
     return texts.length === 0 ? [] : this.counter.count(texts, this.signal);
   }
 
-  /** What a message weighs: counted, if it was. */
+  /** The tokens of a message: the exact number if it was counted, otherwise an estimate. */
   tokens(message: Message): number {
     return this.counted.get(message) ?? cached(this.estimates, message, () => estimate(message));
   }
@@ -75,12 +77,12 @@ export class TokenScales {
   }
 }
 
-/** What a text takes that is not counted, in tokens. */
+/** Estimates the tokens of a text that is not counted. */
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** Quick, as most messages of a long conversation are only estimated. */
+/** Fast, as most messages of a long conversation are only estimated. */
 function estimate(message: Message): number {
   return estimateTokens(total(message.parts.map(bytesOf)) + LABEL_BYTES) + filesTokens(message);
 }
@@ -97,8 +99,8 @@ function bytesOf(part: Part): number {
 }
 
 /**
- * What is counted of a message: its paragraph in a transcript, up to the next one, with the whole of all arguments, as a
- * message that is handed over as such has them.
+ * The counted text of a message: its paragraph in a transcript including the separator, with complete arguments, as
+ * messages that are handed over natively have them.
  */
 function sentText(message: Message): string {
   const text = messageText(message, Infinity);

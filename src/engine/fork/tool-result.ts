@@ -4,7 +4,7 @@ import { head } from "./excerpt.ts";
 const NOTE = /\n\[Shortened: the first \d{1,15} of (\d{1,15}) characters\]$/;
 const LONGEST_NOTE = 90;
 
-/** What a call gave back: its output, or its error. Undefined: nothing yet. */
+/** What a call returned: its output or its error. Undefined if it has not ended. */
 export function resultOf(state: ToolState): string | undefined {
   switch (state.status) {
     case "completed":
@@ -18,14 +18,15 @@ export function resultOf(state: ToolState): string | undefined {
 
 export interface ShortenedCall {
   readonly part: ToolPart;
-  /** UTF-16 units. */
+  /** In UTF-16 units. */
   readonly originalChars: number;
 }
 
 /**
- * The call with the first `maxChars` characters (UTF-16 units) of its result, and a line that says how many it had; all
- * else stays. Undefined: the result is not longer, or was shortened so before. One that was shortened less is shortened
- * again, and the line goes on naming the length it had at first.
+ * Shortens the result of a call to its first `maxChars` characters (UTF-16 units), followed by a line with its
+ * original length. Undefined if the result is short enough or was already shortened to `maxChars`. A result shortened
+ * less
+ * is shortened again, and the line keeps the first length.
  */
 export function shortenResult(part: ToolPart, maxChars: number): ShortenedCall | undefined {
   const result = resultOf(part.state);
