@@ -1,9 +1,9 @@
 import type { PermissionRule } from "./server-model.ts";
 
 /*
- * Permission rules as OpenCode reads them: of those whose permission and pattern match what a tool is about to do, the
- * last one counts, and where none does the user is asked. An agent's rules come first, its session's after them. In
- * names and patterns `*` stands for any text, `?` for one character, and a final ` *` for nothing as well.
+ * Permission rules as OpenCode evaluates them: the last rule whose permission and pattern match a tool's action counts,
+ * and if none matches, the user is asked. The agent's rules come first, followed by the session's. In permissions and
+ * patterns, `*` stands for any text, `?` for one character, and a final ` *` also for nothing.
  */
 
 type Rules = readonly PermissionRule[];
@@ -20,7 +20,10 @@ export function evaluate(rules: Rules, permission: string, pattern: string): Act
   return (counts ?? ASK).action;
 }
 
-/** Whether nothing is allowed by `rules` that `limit` asks for or denies, nor asked for that it denies. May say no where it is. */
+/**
+ * Whether `rules` allow nothing that `limit` asks for or denies, and ask for nothing that `limit` denies. Conservative:
+ * may return false although that is the case.
+ */
 export function isWithin(limit: Rules, rules: Rules): boolean {
   const [limits, given] = [effective(limit), effective(rules)];
   return limits.every((rule, i) =>
@@ -33,17 +36,19 @@ export function isWithin(limit: Rules, rules: Rules): boolean {
   );
 }
 
-/** What follows `rules` so that together they are within `limit`, and otherwise stay as they are where that can be said in rules. */
+/**
+ * The rules to append to `rules` to keep them within `limit`. As far as rules can express it, they change nothing else.
+ */
 export function restrict(limit: Rules, rules: Rules): Rules {
   if (isWithin(limit, rules)) return [];
   const given = effective(rules);
   const added = effective(limit)
-    // The rules in force themselves.
+    // The default that allows everything adds no limit.
     .filter(({ permission, pattern, action }) => permission + pattern !== "**" || action !== "allow")
     .flatMap((rule) => {
       const others = given.filter((other) => overlap(rule, other));
       const regions = others.map((other) => ({ region: meet(rule, other), action: other.action }));
-      // Where two patterns overlap and neither includes the other, all of the limit's gets the lower action.
+      // If patterns overlap without one including the other, the limit's whole pattern gets the lower action.
       const most = regions.reduce(
         (least, { region, action }) => (region ? least : lower(least, action)),
         rule.action,
@@ -55,7 +60,7 @@ export function restrict(limit: Rules, rules: Rules): Rules {
   return withoutSurplus(given, added);
 }
 
-/** What the limit denies and the rules deny too, each as the limit says it. */
+/** The denials of the limit that the rules share, as the limit states them. */
 export function sharedDenials(limit: Rules, rules: Rules): Rules {
   return effective(limit).filter(
     (rule, index, all) =>
@@ -65,13 +70,13 @@ export function sharedDenials(limit: Rules, rules: Rules): Rules {
   );
 }
 
-/** Without those that never count: all before the last one that matches everything. */
+/** Drops rules without effect: all before the last one that matches everything. */
 function effective(rules: Rules): Rules {
   const all = [ASK, ...rules];
   return all.slice(all.findLastIndex(({ permission, pattern }) => permission === "*" && pattern === "*"));
 }
 
-/** Without rules that a later one makes void, and those that say again what counts already. */
+/** Drops rules that a later rule overrides, and rules that repeat what already applies. */
 function withoutSurplus(before: Rules, added: Rules): Rules {
   const kept: PermissionRule[] = [];
   for (const [index, rule] of added.entries()) {
@@ -96,7 +101,7 @@ function overlap(one: Region, other: Region): boolean {
   return overlaps(one.permission, other.permission) && overlaps(one.pattern, other.pattern);
 }
 
-/** What both match. Undefined: nothing, or no single rule says it. */
+/** The intersection of both. Undefined if it is empty or no single rule expresses it. */
 function meet(one: Region, other: Region): Region | undefined {
   const permission = narrower(one.permission, other.permission);
   const pattern = narrower(one.pattern, other.pattern);
@@ -108,7 +113,10 @@ function narrower(one: string, other: string): string | undefined {
   return covers(other, one) ? one : undefined;
 }
 
-/** Whether all that `inner`, a pattern or a plain text, matches is matched by `outer`. May say no where it is. */
+/**
+ * Whether `outer` matches everything that `inner` (a pattern or plain text) matches. Conservative: may return false
+ * although that is the case.
+ */
 function covers(outer: string, inner: string): boolean {
   return forms(inner).every((text) => forms(outer).some((pattern) => coversForm(pattern, text)));
 }
@@ -129,13 +137,13 @@ function coversForm(pattern: string, text: string): boolean {
   return /^\**$/.test(pattern.slice(at));
 }
 
-/** Whether there is a text that both match; on Windows upper and lower case are the same to OpenCode. */
+/** Whether some text matches both. Ignores case, as OpenCode does on Windows. */
 function overlaps(one: string, other: string): boolean {
   return forms(one.toLowerCase()).some((a) => forms(other.toLowerCase()).some((b) => formsOverlap(a, b)));
 }
 
 function formsOverlap(one: string, other: string): boolean {
-  // `row[j]`: whether the rest of `one` from here and that of `other` from j on have a text in common.
+  // `row[j]`: whether `one` from `i` on and `other` from `j` on have a match in common.
   let row: boolean[] = [];
   for (let i = one.length; i >= 0; i--) {
     const below = row;
@@ -153,7 +161,7 @@ function formsOverlap(one: string, other: string): boolean {
   return row[0] ?? false;
 }
 
-/** A pattern as one or two in which `*` and `?` have no other meaning than their own. */
+/** Expands a pattern into one or two in which `*` and `?` have only their usual meaning. */
 function forms(pattern: string): readonly string[] {
   const plain = pattern.replaceAll("\\", "/");
   return plain.endsWith(" *") ? [plain.slice(0, -2), plain] : [plain];

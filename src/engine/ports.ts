@@ -20,7 +20,7 @@ import type { EngineSettings } from "./settings.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft } from "./task.ts";
 import type { TokenCounter } from "./token-counter.ts";
 
-/** All that the engine needs of the world. */
+/** Everything that the engine needs from outside. */
 export interface EnginePorts {
   readonly server: AgentServer;
   readonly clock: Clock;
@@ -28,75 +28,81 @@ export interface EnginePorts {
   readonly random: Random;
   readonly tombstones: TaskMemoryStore;
   readonly tokens: TokenCounter;
-  /** Read at each use, so that a change takes effect at once. */
+  /** Read at each use, so that changes take effect immediately. */
   readonly settings: () => EngineSettings;
 }
 
-/** What the engine asks of a new session. */
+/** The properties of a session to be created. */
 export interface NewSession {
   readonly title: string;
   readonly parentID?: string | undefined;
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
   readonly permission?: readonly PermissionRule[] | undefined;
-  /** The task that this session is to be; its ID becomes the session's. */
+  /** The record of the task that the session will be. The session's ID becomes the task's ID. */
   readonly task?: TaskRecordDraft | undefined;
 }
 
 /**
- * A server that runs agents, seen through one folder. Every call rejects with a {@link ServerFailure} that names
- * the call when the server cannot be reached, refuses, or answers with something that does not fit.
+ * A server that runs agents, as seen from one folder. All calls reject with a {@link ServerFailure} if the server is
+ * unreachable, refuses, or returns an unexpected response.
  */
 export interface AgentServer {
-  /** What happens on the server, in the order in which it was told. What was missed while disconnected is not repeated: the engine reads it when it connects. */
+  /**
+   * The server's events in order. Events missed while disconnected are not repeated; the engine reads the state when it
+   * connects.
+   */
   readonly onEvent: Event<ServerEvent>;
 
   createSession(session: NewSession): Promise<Session>;
-  /** Undefined: no such session (any more). */
+  /** Undefined if there is no such session (any more). */
   session(sessionID: string): Promise<Session | undefined>;
-  /** The rules that a session has beside those of the agent that works in it; none if it is gone. */
+  /** The session's own permission rules, without those of its agent. Empty if the session is gone. */
   permissions(sessionID: string): Promise<readonly PermissionRule[]>;
-  /** Adds rules to a session's, after those it has. */
+  /** Appends permission rules to those of a session. */
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void>;
-  /** Every session of the folder, roots and children, archived ones too. */
+  /** All sessions of the folder, including child sessions and archived ones. */
   sessions(): Promise<readonly Session[]>;
   deleteSession(sessionID: string): Promise<void>;
   /**
-   * A new session with an exact copy of another one's conversation. Where the server allows it, it is linked to its
-   * parent and starts without what the copied messages took; otherwise both are to be read from its record.
+   * Creates a session with an exact copy of another one's conversation. If the server allows it, the copy is linked to
+   * its parent, and the usage of the copied messages is not counted. Otherwise the task record holds both.
    */
   copySession(sourceID: string, session: NewSession): Promise<Session>;
   /** Whether conversations can be written into sessions. */
   canWriteHistory(): Promise<boolean>;
-  /** Writes a conversation into a session that was just created; no model is asked. What it took is not the session's. */
+  /** Writes a conversation into a new session without asking a model. Its usage does not count toward the session. */
   writeHistory(sessionID: string, messages: readonly Message[]): Promise<void>;
-  /** Removes every message of a session that is idle. */
+  /** Removes all messages of an idle session. */
   removeMessages(sessionID: string): Promise<void>;
-  /** Replaces the task record kept in the session and leaves what others keep beside it. Undefined: the session is gone. */
+  /**
+   * Replaces the task record in the session's metadata, without changing other metadata. Undefined if the session is
+   * gone.
+   */
   saveRecord(record: TaskRecord): Promise<Session | undefined>;
 
-  /** The newest `limit` messages (all without it), oldest first. */
+  /** The newest `limit` messages (all if undefined), the oldest first. */
   messages(sessionID: string, limit?: number): Promise<readonly Message[]>;
-  /** Undefined: no such message. */
+  /** Undefined if there is no such message. */
   message(sessionID: string, messageID: string): Promise<Message | undefined>;
-  /** The files that a session changed in its turns since then (milliseconds since 1970), sorted by path. */
+  /** The files that a session changed in turns since this time (milliseconds since 1970), sorted by path. */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
-  /** Hands a prompt over and returns once the server took it, before any answer. */
+  /** Sends a prompt. Resolves once the server has accepted it, before any answer. */
   prompt(sessionID: string, prompt: Prompt): Promise<void>;
-  /** Ends the turn that runs in the session, if one does. */
+  /** Aborts the running turn of the session, if there is one. */
   abort(sessionID: string): Promise<void>;
-  /** The sessions that are not idle. A session that is missing is idle, which says nothing of how its turn ended. */
+  /** The sessions that are not idle. That a session is missing does not say how its turn ended. */
   statuses(): Promise<ReadonlyMap<string, SessionStatus>>;
 
   agents(): Promise<readonly AgentInfo[]>;
   models(): Promise<readonly ModelInfo[]>;
 
-  /** Permissions and questions that wait for a user now, the oldest first. */
+  /** The permissions and questions that wait for a user, the oldest first. */
   pendingRequests(): Promise<readonly PendingRequest[]>;
   answer(request: PendingRequest, answer: RequestAnswer): Promise<void>;
 }
 
-/** Time, and later. */
+/** The source of time. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -104,7 +110,7 @@ export interface Clock {
   after(ms: number, callback: () => void): Disposable;
 }
 
-/** Where the engine tells what it does; the caller decides what is shown. */
+/** Receives log messages. The implementation decides which levels are shown. */
 export interface Logger {
   debug(message: string): void;
   info(message: string): void;
@@ -112,25 +118,28 @@ export interface Logger {
   error(message: string, error?: unknown): void;
 }
 
-/** Where what the server does not tell of tasks any more outlives the process. */
+/** Stores what is known about tasks but no longer available from the server. */
 export interface TaskMemoryStore {
   load(): readonly Tombstone[];
   save(tombstones: readonly Tombstone[]): void;
-  /** Tasks that are queued or at work, or whose parent has not been notified yet, as last seen: their session may be deleted while nobody watches. */
+  /**
+   * Tasks that are queued or running, or whose parent has not been notified yet, as last seen. Their sessions may be
+   * deleted while no process is watching.
+   */
   loadUnsettled(): readonly TaskRecord[];
   saveUnsettled(records: readonly TaskRecord[]): void;
 }
 
-/** A call that the server did not carry out. */
+/** A server call that failed. */
 export class ServerFailure extends UserFacingError {
   override readonly name = "ServerFailure";
 
   constructor(
-    /** The call, as a user can read it: `POST /session`. */
+    /** The call in readable form: `POST /session`. */
     readonly call: string,
     readonly reason: "unreachable" | "refused" | "unexpected-answer" | "unauthorized" | "not-found",
     text: Text,
-    /** HTTP status where there was an answer. */
+    /** The HTTP status, if there was a response. */
     readonly status?: number,
   ) {
     super(text);

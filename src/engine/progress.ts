@@ -4,8 +4,8 @@ import type { Phase, Progress, ToolUse } from "./task.ts";
 const RECENT_TOOLS = 5;
 
 /**
- * Follows what one turn is doing. `accept` and each `on…` return whether anything changed that a user would see;
- * a sign of life alone moves only `lastUpdate`.
+ * Tracks the progress of one turn. `accept` and each `on…` return whether anything visible to users changed.
+ * Activity without visible change only updates `lastUpdate`.
  */
 export class ProgressTracker {
   private activity: "queued" | "starting" | "thinking" | "streaming";
@@ -55,7 +55,7 @@ export class ProgressTracker {
     const woke = this.alive(now);
     if (part.type === "tool") {
       const before = this.tools.get(part.id);
-      // What was read may be older than what was told meanwhile.
+      // A part that was read may be older than a part received as an event in the meantime.
       if (before?.status === "completed" || before?.status === "error") return woke;
       const title = "title" in part.state && part.state.title ? part.state.title : before?.title;
       const { status } = part.state;
@@ -67,7 +67,7 @@ export class ProgressTracker {
       this.reasoningPartID = part.id;
       return this.step("thinking") || woke;
     }
-    // What users wrote has no start: only the model's own text is progress.
+    // Text by users has no start. Only the model's own text is progress.
     if (part.type === "text" && part.start !== undefined)
       return this.step(part.end === undefined ? "streaming" : "thinking") || woke;
     return woke;
@@ -90,14 +90,17 @@ export class ProgressTracker {
     return this.requests.delete(requestID);
   }
 
-  /** Requests of which `open` no longer knows were answered while no one listened. */
+  /** Drops requests that are not in `open` any more: they were answered while disconnected. */
   keepRequests(open: ReadonlySet<string>): boolean {
     const stale = [...this.requests.keys()].filter((id) => !open.has(id));
     for (const id of stale) this.requests.delete(id);
     return stale.length > 0;
   }
 
-  /** Marks the turn as stalled when it gave no sign of life for `limit` milliseconds and waits neither for a user nor for a retry. */
+  /**
+   * Marks the turn as stalled if there was no activity for `limit` milliseconds and it waits for neither a user nor a
+   * retry.
+   */
   checkStall(now: number, limit: number): boolean {
     const waits = this.requests.size > 0 || (this.retry !== undefined && this.retry.next > now);
     const stalled = limit > 0 && !waits && now - this.lastUpdate >= limit;

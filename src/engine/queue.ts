@@ -5,15 +5,15 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isActive, isQueued, shortID } from "./task.ts";
 
-/** After a start that failed or came too early, in milliseconds. */
+/** The delay after a start that failed or came too early, in milliseconds. */
 const RETRY_MS = 2_000;
 
 /**
- * Lets no more tasks work at once than the setting allows; the others wait in the order of their launch. What waits is
- * stored on the server, prompt included, so the queue survives every process.
+ * Limits how many tasks run at once. The others wait in the order of their launch. Queued tasks are stored on the
+ * server with their prompts, so the queue survives restarts of any process.
  */
 export class LaunchQueue implements Disposable {
-  /** Slots of tasks whose session is being created. */
+  /** How many slots are taken by tasks whose session is being created. */
   private reserved = 0;
   private retry: Disposable | undefined;
 
@@ -24,24 +24,24 @@ export class LaunchQueue implements Disposable {
     private readonly registry: TaskRegistry,
   ) {}
 
-  /** Takes a slot for a task that is about to be launched. False: none is free, the task has to wait. */
+  /** Takes a slot for a task that is about to be launched. False if none is free and the task has to wait. */
   reserve(): boolean {
     if (this.waiting().length > 0 || !this.hasFreeSlot()) return false;
     this.reserved++;
     return true;
   }
 
-  /** Gives a reserved slot back: the task is in the registry now, or came to nothing. */
+  /** Frees a reserved slot: the task is in the registry now, or its launch failed. */
   release(): void {
     this.reserved--;
   }
 
-  /** The connection is (again) there: {@link pump} works from here on. */
+  /** The connection is there: from now on {@link pump} starts tasks. */
   connect(): void {
     this.connected = true;
   }
 
-  /** Starts those that waited longest while there are free slots. */
+  /** Starts the tasks that have waited longest while there are free slots. */
   pump(): void {
     if (!this.connected) return;
     for (const entry of this.waiting()) {
@@ -91,7 +91,7 @@ export class LaunchQueue implements Disposable {
     else this.pumpLater();
   }
 
-  /** One that is not ready keeps its place; asking again at once would only spin. */
+  /** A task that is not ready keeps its place in the queue, and is tried again after a delay. */
   private pumpLater(): void {
     if (!this.connected) return;
     this.retry ??= this.ports.clock.after(RETRY_MS, () => {
@@ -100,14 +100,14 @@ export class LaunchQueue implements Disposable {
     });
   }
 
-  /** False: its prompt is not stored yet. */
+  /** False if the task's prompt is not stored yet. */
   private async startNow(entry: Entry): Promise<boolean> {
     const { record } = entry;
     if (!isActive(record) || !isQueued(record)) return true;
     const { id, agent, model, promptMessageID: messageID } = record;
-    // A task is seen as soon as its session exists, a moment before the server has stored its prompt.
+    // A task appears as soon as its session exists, a moment before the server has stored its prompt.
     if (!hasArrived(await this.ports.server.message(id, messageID))) return false;
-    // The record first: where the start fails now, the turn watcher finds the prompt unanswered and starts it.
+    // Store the record first: if the start then fails, the turn watcher finds the prompt unanswered and starts it.
     await this.registry.storeThenShow(entry, {
       ...record,
       queued: undefined,

@@ -12,7 +12,7 @@ import type { RefusedSubagent } from "./synchronizer.ts";
 import { isActive, type Task } from "./task.ts";
 import { Tree } from "./tree.ts";
 
-/** Before and after; undefined where it was not, or is no more. */
+/** A value before and after a change. Undefined if it did not exist. */
 interface Difference<T> {
   readonly id: string;
   readonly before: T | undefined;
@@ -20,8 +20,8 @@ interface Difference<T> {
 }
 
 /**
- * What is known of a folder's tasks where no engine is: fed with what an engine elsewhere tells, it answers as that one
- * would. Listeners are told of changes once all that came with them is known.
+ * A window's mirror of a folder's engine: applies the engine's changes and answers like the engine. Listeners are
+ * notified once all changes of a batch are applied.
  */
 export class ReadModel extends FolderTasks<MirroredSession> implements Disposable {
   protected sessionTree = sessionTree();
@@ -30,7 +30,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
   private activeIDs = new Set<string>();
   protected requests: readonly PendingRequest[] = [];
   protected tombstones: readonly Tombstone[] = [];
-  /** Sessions from before the last `reset` of which it did not tell, as they were not read anew yet. */
+  /** Sessions missing from the last `reset`, kept because the engine had not read the sessions yet. */
   private readonly unconfirmed = new Set<string>();
   private state: ConnectionState = { kind: "disconnected" };
   private latest: string | undefined;
@@ -44,14 +44,14 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
   private readonly connectionChanges: Emitter<ConnectionState>;
   private readonly latestChanges: Emitter<string | undefined>;
   readonly onDidChange: Event<TaskChange>;
-  /** The ID of a session that is new, changed or gone. */
+  /** The ID of a session that was added, changed or removed. */
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
-  /** What waits for a user is not what it was. */
+  /** The pending requests have changed. */
   readonly onDidChangeRequests: Event<void>;
-  /** A task that comes near a limit (`nearLimit`): once for each limit, of a batch by one of its tasks. */
+  /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
-  /** The server's configuration allows no subagents as deep as those of this task. */
+  /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
   readonly onDidChangeConnection: Event<ConnectionState>;
   readonly onDidChangeLatest: Event<string | undefined>;
@@ -73,7 +73,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     this.onDidChangeLatest = (this.latestChanges = emitter<string | undefined>()).event;
   }
 
-  /** Takes in what the engine told, in its order. */
+  /** Applies changes of the engine, in order. */
   apply(changes: readonly FolderChange[]): void {
     const tell = changes.flatMap((change) => this.take(change));
     for (const each of tell) each();
@@ -83,12 +83,12 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     return this.state;
   }
 
-  /** The session in which a user last wrote; undefined: the folder has none. */
+  /** The session in which a user last wrote. Undefined if the folder has none. */
   get latestSessionID(): string | undefined {
     return this.latest;
   }
 
-  /** Every task that is at work now, of any session, in no order. */
+  /** All active tasks (queued or running), of any session, in no order. */
   active(): readonly Task[] {
     return [...this.activeIDs].flatMap((id) => this.tasks.get(id) ?? []);
   }
@@ -97,7 +97,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     for (const each of this.emitters) each.dispose();
   }
 
-  /** Takes in one change, and returns what tells of it. */
+  /** Applies one change, and returns functions that notify the listeners. */
   private take(change: FolderChange): readonly (() => void)[] {
     switch (change.type) {
       case "connection":
@@ -148,7 +148,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     return before || after ? [() => this.subagentChanges.fire({ id, before, after })] : [];
   }
 
-  /** Of what was known, what the snapshot has not goes; unless the sessions were not read yet: then once they are. */
+  /** Replaces everything. Items missing from the snapshot are removed, once the engine has read the sessions. */
   private reset(next: FolderSnapshot): readonly (() => void)[] {
     const isRead = next.connection.kind === "connected";
     const sessions = difference(this.sessionTree, sessionTree(), next.sessions, isRead);
@@ -212,7 +212,9 @@ function place<T extends { readonly id: string }>(tree: Tree<T>, id: string, val
   else tree.forget(id);
 }
 
-/** Fills a tree with the values, and tells how they differ from those before, which stay where nothing changed. */
+/**
+ * Fills a tree with the values and returns how they differ from the previous ones. Equal values keep their identity.
+ */
 function difference<T extends { readonly id: string }>(
   before: Tree<T>,
   tree: Tree<T>,

@@ -2,12 +2,12 @@ import { english, sentence } from "./sentence.ts";
 import type { Message, Part, ToolPart, ToolState } from "./server-model.ts";
 import { INTERRUPTED_ERROR, type NoticeState, type TaskRecord } from "./task.ts";
 
-/* What a parent's conversation says of its having received, or waiting for, the end of a task. */
+/* How a parent's conversation shows whether it received, or waits for, the end of a task. */
 
-/** The key that marks a tool call as the one through which its caller received how a task ended; see {@link ReceivedResult}. */
+/** The metadata key of a tool call that returned how a task ended. Its value is a {@link ReceivedResult}. */
 export const RESULT_MARK = "asyncagentsResult";
 
-/** The end that a caller received: the task, and when it ended (milliseconds since 1970). */
+/** The end that a caller received: the task's ID, and when it ended (milliseconds since 1970). */
 export interface ReceivedResult {
   readonly taskID: string;
   readonly endedAt: number;
@@ -15,10 +15,10 @@ export interface ReceivedResult {
 
 /** The tool through which an agent waits for a task. */
 const OUTPUT_TOOL = "asyncagents_output";
-/** OpenCode's own tool, which launches a subagent and waits for it: such a one can have been adopted meanwhile. */
+/** OpenCode's own tool, which launches a subagent and waits for it. The subagent may have been adopted meanwhile. */
 const SUBAGENT_TOOL = "task";
 
-/** Whether this is a call through which an agent waited for the end of something, and which has come back. */
+/** Whether this is a call that waited for the end of a task or subagent and has returned. */
 export function endsWait(part: Part): boolean {
   if (part.type !== "tool" || (part.tool !== OUTPUT_TOOL && part.tool !== SUBAGENT_TOOL)) return false;
   return part.state.status === "completed" || part.state.status === "error";
@@ -31,7 +31,7 @@ function calls(messages: readonly Message[], tool: string): readonly ToolPart[] 
     .filter((part) => part.tool === tool);
 }
 
-/** That nobody need tell the parent, if the conversation holds a call that came back with this end of the task. */
+/** If a call in the conversation returned this end of the task, the state of a notice that is not needed. */
 export function receivedThrough(
   conversation: readonly Message[],
   record: TaskRecord,
@@ -59,20 +59,20 @@ function hasResult(state: ToolState, { id, endedAt }: TaskRecord): boolean {
   return received.taskID === id && received.endedAt === endedAt;
 }
 
-/** Whether OpenCode's own tool waited for this turn: it comes back with an answer, or with the error that ended it. */
+/** Whether OpenCode's own tool waited for this turn. It returns an answer, or the error that ended the turn. */
 function hasOutcome(state: ToolState, { id, startedAt, endedAt = 0 }: TaskRecord): boolean {
   if (state.status !== "completed" && state.status !== "error") return false;
   if (state.metadata?.["sessionId"] !== id || startedAt < state.start || startedAt > state.end) return false;
-  // One that only launches is back at once, and knows nothing of the end.
+  // A call that only launches a subagent returns before the end.
   return state.status === "error" || endedAt <= state.end;
 }
 
-/** Whether a call waits that may come back with the end of this task: of one that just begins it is not known yet. */
+/** Whether a call in progress may return the end of this task. A pending call counts, as its input is not known yet. */
 export function isWaitingFor(conversation: readonly Message[], { id }: TaskRecord): boolean {
   const last = conversation.findLast(({ info }) => info.role === "assistant");
   return calls(last ? [last] : [], OUTPUT_TOOL).some(({ state }) => {
     if (state.status === "pending") return true;
-    // Models write an ID as the list shows it, with a mark behind it.
+    // Models copy an ID as the list shows it, followed by punctuation.
     const [reference = ""] = String(state.input["task_id"]).match(/\w+/) ?? [];
     return (
       state.status === "running" && reference !== "" && (id.startsWith(reference) || id.endsWith(reference))
@@ -80,7 +80,11 @@ export function isWaitingFor(conversation: readonly Message[], { id }: TaskRecor
   });
 }
 
-/** Whether the call of OpenCode's own tool still waits that launched this task; those of a server that died stay open for ever. */
+/**
+ * Whether the call of OpenCode's own tool that launched this task is still waiting. If the server died, such a call
+ * stays
+ * open forever.
+ */
 export function isDelegated(conversation: readonly Message[], { id, error }: TaskRecord): boolean {
   if (error?.name === INTERRUPTED_ERROR) return false;
   const last = conversation.findLast(({ info }) => info.role === "assistant");

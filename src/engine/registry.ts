@@ -12,38 +12,38 @@ import { isSettled, TaskMemory } from "./task-memory.ts";
 import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
 
-/** A task as the engine holds it. */
+/** A task in the engine's memory. */
 export interface Entry {
   record: TaskRecord;
-  /** Its session as last told by the server. */
+  /** Its session as last received from the server. */
   session: Session;
-  /** Undefined: it has ended. */
+  /** Undefined if the task has ended. */
   turn: RunningTurn | undefined;
   /** See {@link Task.collisions}. */
   collisions?: readonly Collision[];
-  /** The task as it is now, once it was asked for. */
+  /** The cached snapshot of the task, once requested. */
   snapshot?: Task | undefined;
-  /** The retry of it that is under way. */
+  /** The retry in progress. */
   retrying?: Promise<Entry> | undefined;
-  /** Commands and endings of one task, one at a time. */
+  /** Runs the commands and endings of the task one at a time. */
   readonly serial: Serial;
 }
 
-/** Before and after; undefined where the task was not, or is no more. */
+/** A task before and after a change. Undefined if it did not exist. */
 export interface TaskChange {
   readonly id: string;
   readonly before: Task | undefined;
   readonly after: Task | undefined;
 }
 
-/** Sessions whose task record cannot be used, and why. */
+/** A session whose task record cannot be used, and why. */
 export interface UnreadableTask {
   readonly sessionID: string;
   readonly title: string;
   readonly reason: Text;
 }
 
-/** Every session of the folder and the tasks among them, kept equal to the server's. */
+/** All sessions of the folder and the tasks among them, kept in sync with the server. */
 export class TaskRegistry {
   readonly sessionTree = new Tree<Session>(({ parentID }) => parentID);
   readonly tasks: Family<Task> = {
@@ -56,20 +56,20 @@ export class TaskRegistry {
   private readonly byParent = new MultiMap<string, Entry>();
   private readonly activeEntries = new Set<Entry>();
   readonly memory: TaskMemory;
-  /** Tasks whose session is gone and of which a parent is still to be notified. */
+  /** Tasks whose session is gone but whose parent still has to be notified. */
   private readonly lostEntries = new Map<string, Entry>();
   private readonly changes: Emitter<TaskChange>;
   private readonly losses: Emitter<Entry>;
-  /** The prompts of launches that came to nothing. */
+  /** The prompt IDs of failed launches. */
   private readonly discarded = new Set<string>();
   private readonly discards: Emitter<string>;
   private readonly sessionChanges: Emitter<string>;
   readonly onDidChange: Event<TaskChange>;
-  /** The ID of a session that is new, changed or gone; it may be a task. */
+  /** The ID of a session, task or not, that was added, changed or removed. */
   readonly onDidChangeSession: Event<string>;
-  /** A task whose session is gone while it is running, just before the task is gone as well. */
+  /** Fires just before a running task is removed because its session is gone. */
   readonly onWillLose: Event<Entry>;
-  /** The ID of a session that is left of a launch that came to nothing. */
+  /** Fires with the ID of a session that a failed launch has left. */
   readonly onDidFindDiscarded: Event<string>;
 
   constructor(
@@ -105,23 +105,23 @@ export class TaskRegistry {
     return [...this.entries.values()];
   }
 
-  /** The tasks whose session is gone and of which a parent is still to be notified. */
+  /** The tasks whose session is gone but whose parent still has to be notified. */
   lost(): readonly Entry[] {
     return [...this.lostEntries.values()];
   }
 
-  /** Whether a task is in the list or among the {@link lost} ones. */
+  /** Whether the task is still known, either in the list or as a {@link lost} one. */
   holds(entry: Entry): boolean {
     const { id } = entry.record;
     return this.entries.get(id) === entry || this.lostEntries.get(id) === entry;
   }
 
-  /** Tasks that an earlier process left unsettled and that the server did not tell of. */
+  /** Tasks that an earlier process left unsettled and that the server did not list. */
   missing(): readonly TaskRecord[] {
     return this.memory.unsettled().filter(({ id }) => !this.knows(id));
   }
 
-  /** Whether no task that is known is queued or at work, nor has a parent that is still to be notified. */
+  /** Whether no known task is queued or running, and no parent still has to be notified. */
   isSettled(): boolean {
     return !this.memory.unsettled().some(({ id }) => this.knows(id));
   }
@@ -130,12 +130,12 @@ export class TaskRegistry {
     return [...this.activeEntries];
   }
 
-  /** The tasks whose records name this parent, cleared ones too. */
+  /** All tasks whose records name this parent, including cleared ones. */
   tasksOf(parentID: string): readonly Entry[] {
     return [...this.byParent.of(parentID)];
   }
 
-  /** The task of a parent whose present or last turn this call asked for. */
+  /** The task of a parent whose current or last turn was requested by this call. */
   calledBy(callID: string, parentSessionID: string): Entry | undefined {
     return this.all().find(
       ({ record }) => record.callID === callID && record.parentSessionID === parentSessionID,
@@ -143,11 +143,11 @@ export class TaskRegistry {
   }
 
   parentOf(sessionID: string): string | undefined {
-    // A fork that the server could not link is below the parent in its record alone.
+    // Some forks are linked to their parent only by their task record.
     return this.sessionTree.get(sessionID)?.parentID ?? this.entries.get(sessionID)?.record.parentSessionID;
   }
 
-  /** The IDs of the sessions above this one, nearest first. */
+  /** The IDs of the ancestors of a session, nearest first. */
   above(sessionID: string): ReadonlySet<string> {
     // A set, as broken metadata can make a session its own ancestor.
     const above = new Set<string>();
@@ -161,25 +161,29 @@ export class TaskRegistry {
     return this.sessionTree.childrenOf(parentID);
   }
 
-  /** Every session below another one, nearest first. */
+  /** All descendants of a session, nearest first. */
   descendantsOf(sessionID: string): readonly Session[] {
     return descendants(sessionID, (id) => this.childSessions(id));
   }
 
-  /** Finds a task by its ID or by any prefix or suffix of it that is unique among the tasks of `parentSessionID` (of all, without one). */
+  /**
+   * Finds a task by its ID, or by a prefix or suffix of it that is unique among the tasks of `parentSessionID`, or
+   * among
+   * all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
+   */
   find(reference: string, parentSessionID?: string): Entry {
     const records = this.all().map(({ record }) => record);
     const { id } = findTask(records, this.memory.tombstones, reference, parentSessionID);
     return this.entries.get(id) as Entry;
   }
 
-  /** Undefined: no such task. */
+  /** Undefined if there is no such task. */
   get(id: string): Task | undefined {
     const entry = this.entries.get(id);
     return entry && this.snapshot(entry);
   }
 
-  /** The task as it is now; the same object until something changes. */
+  /** The current state of the task. The same object until something changes. */
   snapshot(entry: Entry): Task {
     entry.snapshot ??= {
       ...entry.record,
@@ -191,7 +195,10 @@ export class TaskRegistry {
     return entry.snapshot;
   }
 
-  /** Takes over what the server says of a session, and returns its entry if it is a task. Of two records the one with the higher revision wins. */
+  /**
+   * Applies a session received from the server, and returns its entry if it is a task. Of two records, the one with the
+   * higher revision wins.
+   */
   applySession(session: Session): Entry | undefined {
     this.sessionTree.keep(session);
     const entry = this.adoptTask(session);
@@ -241,7 +248,9 @@ export class TaskRegistry {
     return entry;
   }
 
-  /** The session is gone: so is the task, apart from what its parent is still to be notified of. */
+  /**
+   * Removes a deleted session and its task. A task whose parent still has to be notified is kept among the lost ones.
+   */
   forget(sessionID: string): Entry | undefined {
     const entry = this.entries.get(sessionID);
     if (entry && isActive(entry.record)) this.losses.fire(entry);
@@ -255,10 +264,7 @@ export class TaskRegistry {
     return entry;
   }
 
-  /**
-   * Takes back the task of a launch that came to nothing: nobody is notified of it. Its session may be told of later, or
-   * be there already; it is no task in either case.
-   */
+  /** Removes the task of a failed launch without a notice. If its session exists or appears later, it is not a task. */
   discard(promptMessageID: string): void {
     this.discarded.add(promptMessageID);
     const entry = this.all().find(({ record }) => record.promptMessageID === promptMessageID);
@@ -268,7 +274,7 @@ export class TaskRegistry {
     this.discards.fire(entry.record.id);
   }
 
-  /** A task that an earlier process left unsettled, and whose session is gone. */
+  /** Registers a task that an earlier process left unsettled and whose session is gone. */
   lose(record: TaskRecord): void {
     const { id, description, parentSessionID, agent, model, createdAt } = record;
     this.applySession({
@@ -287,21 +293,21 @@ export class TaskRegistry {
     this.forget(id);
   }
 
-  /** Stores a changed record, and shows it then. Where that fails nothing is changed. */
+  /** Stores a changed record, then shows it. If storing fails, nothing changes. */
   async storeThenShow(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
     await this.store(entry, { ...next, revision: entry.record.revision + 1 });
   }
 
   /**
-   * Shows a fact at once, and stores it. Where that fails the record stays in memory as the newer one, and {@link flush}
-   * stores it later.
+   * Shows a changed record immediately and stores it. If storing fails, the newer record stays in memory and
+   * {@link flush} stores it later.
    */
   async showThenStore(entry: Entry, next: Omit<TaskRecord, "revision">): Promise<void> {
     this.show(entry, next);
     await this.flush(entry);
   }
 
-  /** Shows a fact, which {@link flush} or the next {@link storeThenShow} stores. */
+  /** Shows a changed record. The next {@link flush} or {@link storeThenShow} stores it. */
   show(entry: Entry, next: Omit<TaskRecord, "revision">): void {
     const record = { ...next, revision: entry.record.revision + 1 };
     this.change(entry, () => this.replace(entry, record));
@@ -314,12 +320,12 @@ export class TaskRegistry {
     return isThere && task.kind === "task" && task.record.revision < entry.record.revision;
   }
 
-  /** Stores the record where the server's copy is older. */
+  /** Stores the record if the server's copy is older. */
   async flush(entry: Entry): Promise<void> {
     if (this.isUnstored(entry)) await this.store(entry, entry.record);
   }
 
-  /** Tells that the progress of a task changed visibly, or changes what else is shown of it. */
+  /** Notifies listeners that the progress of a task changed, or applies another visible change. */
   progressed(entry: Entry, apply: () => void = () => undefined): void {
     this.change(entry, apply);
   }
@@ -331,12 +337,12 @@ export class TaskRegistry {
     this.sessionChanges.dispose();
   }
 
-  /** Why there is no task of this ID. */
+  /** The refusal for an unknown task ID. */
   unknown(wanted: string): Refusal {
     return noSuchTask(this.memory.tombstones, wanted);
   }
 
-  /** Those directly below. A fork that the server could not link is below its parent in its record alone. */
+  /** The child sessions. Some forks are linked to their parent only by their task record. */
   private childSessions(parentID: string): readonly Session[] {
     return [...this.linkedTo(parentID), ...this.tasksOf(parentID).map(({ session }) => session)];
   }
@@ -360,12 +366,12 @@ export class TaskRegistry {
     }
   }
 
-  /** The session with this record. Undefined: it is gone. */
+  /** Stores the record and returns its session. Undefined if the session is gone. */
   private async stored(record: TaskRecord): Promise<Session | undefined> {
     try {
       return await this.server.saveRecord(record);
     } catch (error) {
-      // That there was no answer does not say that nothing was stored.
+      // Without a response the record may still have been stored.
       const session = await this.server.session(record.id).catch(() => undefined);
       if (session?.task.kind === "task" && session.task.record.revision === record.revision) return session;
       throw error;

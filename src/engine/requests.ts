@@ -5,13 +5,13 @@ import type { PendingRequest, ServerEvent } from "./server-model.ts";
 import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 
-/** A permission or a question that waits for a user, and who asks. */
+/** A permission or question that waits for a user, and the task or subagent that asks. */
 export interface OpenRequest {
   readonly request: PendingRequest;
   readonly child: Child;
 }
 
-/** The permissions and questions that the server waits for, the oldest first. */
+/** The open permissions and questions, the oldest first. */
 export class Requests implements Disposable {
   private readonly open = new Map<string, PendingRequest>();
   private readonly changes: Emitter<void>;
@@ -35,7 +35,7 @@ export class Requests implements Disposable {
     return [...this.open.values()];
   }
 
-  /** Those of tasks and subagents at work: what others asked for is of no use. */
+  /** The requests of running tasks and subagents. Requests of other sessions no longer have an effect. */
   ofWorking(): readonly PendingRequest[] {
     return this.all().filter(({ sessionID }) => this.isWorking(sessionID));
   }
@@ -46,14 +46,16 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
-  /** Only these count from here on. In one step: those that stay open must not look answered for a moment. */
+  /** Replaces all requests in one step, so that requests that stay open do not appear answered for a moment. */
   replace(requests: readonly PendingRequest[]): void {
     this.open.clear();
     for (const request of requests) this.open.set(request.id, request);
     this.changes.fire();
   }
 
-  /** No request outlives the turn that asked; those of an aborted one stay on the server's list for good. */
+  /**
+   * Removes a session's requests. The server keeps listing the requests of an aborted turn, but they have no effect.
+   */
   forget(sessionID: string): void {
     const stale = this.all().filter((request) => request.sessionID === sessionID);
     for (const { id } of stale) this.open.delete(id);
@@ -65,7 +67,7 @@ export class Requests implements Disposable {
     this.changes.dispose();
   }
 
-  /** What a turn asked for has no use once it has ended, nor for the next one. A subagent that is adopted works on. */
+  /** Requests become void when a turn ends or begins. An adopted subagent keeps running, and keeps its requests. */
   private follow({ id, before }: TaskChange | SubagentChange): void {
     if (before && isRunning(before) !== this.isWorking(id)) this.forget(id);
   }

@@ -33,9 +33,9 @@ export class Resume {
   constructor(private readonly parts: ResumeParts) {}
 
   /**
-   * Sends a follow-up to a completed task, and returns as soon as the server took it. A subagent of others that is at
-   * rest is adopted first.
-   * @param call the agent's call that asks for it: made again, it changes nothing
+   * Sends a follow-up to a completed task, and resolves as soon as the server has accepted it. An idle subagent that is
+   * not a task is adopted first.
+   * @param call the agent's call that asks for this. Repeating the call changes nothing.
    */
   async run(taskID: string, prompt: string, call?: AgentCall): Promise<Task> {
     const { registry, subagents, adoption } = this.parts;
@@ -58,12 +58,12 @@ export class Resume {
     });
   }
 
-  /** Called with the task's queue held, as everything below. */
+  /** Must be called from within the task's queue, like the methods below. */
   private async begin(entry: Entry, prompt: string, call: AgentCall | undefined): Promise<void> {
     const { server, clock, random, registry, budget, notices, prompts, turns } = this.parts;
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
-    // Refuses before anything is done.
+    // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
     if (!(await server.session(entry.record.id))) {
@@ -72,7 +72,7 @@ export class Resume {
       throw registry.unknown(id);
     }
     if (call) await this.limit(entry.record, call);
-    // The notice of the end before would otherwise be lost with it.
+    // Resuming discards the previous end, so its notice must be delivered first.
     await notices.deliverNow(entry);
     const before = entry.record;
     const resumed = { ...transition(before, event), callID: call?.callID };
@@ -86,7 +86,7 @@ export class Resume {
     turns.watch();
   }
 
-  /** Whatever a task was allowed so far, an agent that resumes it gets no more than it is allowed itself. */
+  /** Restricts the task to what the agent that resumes it is allowed, whatever the task was allowed before. */
   private async limit({ id, agent }: TaskRecord, call: AgentCall): Promise<void> {
     const { server, catalog } = this.parts;
     const caller = await readCallingAgent(call, server, catalog);
@@ -95,7 +95,7 @@ export class Resume {
     if (limits.length > 0) await server.restrict(id, limits);
   }
 
-  /** The call was made before, and its answer lost: the prompt is there, or is handed over now. */
+  /** Repeats a call whose answer was lost: sends the prompt unless it has arrived. */
   private async deliverAgain(entry: Entry, text: string): Promise<void> {
     const { server, prompts, turns } = this.parts;
     const mayBeLost = entry.record.status === "resumed" && !sentPrompt(entry);

@@ -1,11 +1,11 @@
 import type { Session } from "./server-model.ts";
 
-/** What of a session says whether users work in it. */
+/** The properties that decide whether users work in a session. */
 export type MaybeRoot = Pick<Session, "id" | "parentID" | "archived" | "updated"> & {
   readonly task: { readonly kind: Session["task"]["kind"] };
 };
 
-/** Whether a user can work in it: it is below no other, no task, and not archived. */
+/** Whether users can work in a session: it is no child session, not a task, and not archived. */
 export function isRoot<S extends MaybeRoot>(session: S | undefined): session is S {
   return (
     !!session &&
@@ -15,12 +15,14 @@ export function isRoot<S extends MaybeRoot>(session: S | undefined): session is 
   );
 }
 
-/** Those in which a user can work, the one touched last first. */
+/** The sessions in which users can work, the most recently updated first. */
 export function rootsOf<S extends MaybeRoot>(sessions: readonly S[]): readonly S[] {
   return sessions.filter((session) => isRoot(session)).sort((a, b) => b.updated - a.updated);
 }
 
-/** The first of the candidates in which a user can work, else the one touched last; undefined: there is none. */
+/**
+ * The first candidate in which users can work, otherwise the most recently updated session. Undefined if there is none.
+ */
 export function firstRoot<S extends MaybeRoot>(
   candidates: readonly (string | undefined)[],
   session: (id: string) => S | undefined,

@@ -5,31 +5,31 @@ import type { AgentError, Prompt } from "./server-model.ts";
 import { isActive, isQueued, type TaskRecord } from "./task.ts";
 
 /**
- * A prompt that this process handed over and has not seen stored: the server takes a prompt first, then stores its
- * message, and then its parts one by one, and may stop at any moment of that.
+ * A prompt that this process sent and has not seen stored. The server accepts a prompt, then stores its message, then
+ * its parts one by one, and may die in between.
  */
 export interface SentPrompt {
   readonly kind: "sent";
   readonly prompt: Prompt;
-  /** When it was last handed over, in milliseconds since 1970. */
+  /** When it was last sent, in milliseconds since 1970. */
   readonly at: number;
-  /** The call failed without an answer, or the connection was lost since: it may have to be handed over again. */
+  /** The call failed without a response, or the connection was lost since: the prompt may have to be sent again. */
   readonly isDoubtful: boolean;
 }
 
-/** Where the prompt of a turn is, as far as this process knows. */
+/** The state of a turn's prompt, as far as this process knows. */
 type PromptState =
-  /** Nobody handed it over yet, or an earlier process did. */
+  /** Not sent yet, or sent by an earlier process. */
   | { readonly kind: "unknown" }
-  /** The conversation of a fork is made ready first: nothing runs in its session yet. */
+  /** The conversation of a fork is being prepared. Nothing runs in its session yet. */
   | { readonly kind: "building"; readonly cancellation: Cancellation }
   | SentPrompt
   | { readonly kind: "stored" };
 
-/** What was seen of a turn that looks dead. Seen twice, a poll apart, without any change, it is. */
+/** Evidence that a turn may be dead. It counts as dead if two successive polls find the same evidence. */
 interface Suspicion {
   readonly mark: string;
-  /** When it was seen first, in milliseconds since 1970. */
+  /** When it was first seen, in milliseconds since 1970. */
   readonly since: number;
   readonly restarted: boolean;
 }
@@ -37,18 +37,18 @@ interface Suspicion {
 interface Turn {
   progress: ProgressTracker;
   prompt: PromptState;
-  /** The server's last word on an error in the session since the turn began. */
+  /** The last error that the server reported for the session since the turn began. */
   lastError: AgentError | undefined;
   suspicion: Suspicion | undefined;
-  /** Its messages are about to be read. */
+  /** Whether its messages are about to be read. */
   isBeingRead: boolean;
-  /** It is being ended as a limit was reached. */
+  /** Whether it is being stopped at a limit. */
   isBeingStopped: boolean;
   /** The limit that is nearly used. */
   nearLimit: LimitUse | undefined;
 }
 
-/** The task waits for a slot. */
+/** The turn of a task that waits for a slot. */
 interface QueuedTurn extends Turn {
   readonly kind: "queued";
   /** It has a slot, and its prompt is being started. */
@@ -57,16 +57,16 @@ interface QueuedTurn extends Turn {
 
 export interface WorkingTurn extends Turn {
   readonly kind: "working";
-  /** When the stream last told that the session is at work, in milliseconds since 1970; 0: not known. */
+  /** When an event last showed that the session is running, in milliseconds since 1970. 0 if unknown. */
   seenAtWork: number;
-  /** How long it waited for a user, or for a machine that slept, in milliseconds; and when the wait began that goes on. */
+  /** How long it waited for a user or while the machine slept, and when the current wait began, in milliseconds. */
   waiting: { readonly total: number; readonly since: number | undefined };
 }
 
-/** What this process knows of the turn that a task is to do, or works on. */
+/** What this process knows about the queued or running turn of a task. */
 export type RunningTurn = QueuedTurn | WorkingTurn;
 
-/** The turn of a task with this record, of which nothing else is known. Undefined: it has ended. */
+/** A new turn for a task with this record. Undefined if the task has ended. */
 export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined {
   if (!isActive(record)) return undefined;
   const turn: Turn = {
@@ -83,7 +83,7 @@ export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined
     : { ...turn, kind: "working", seenAtWork: 0, waiting: { total: record.waited ?? 0, since: undefined } };
 }
 
-/** The turn of a task whose record becomes another one. */
+/** The turn of a task after its record was replaced. */
 export function turnAfter(
   turn: RunningTurn | undefined,
   before: TaskRecord,
@@ -93,11 +93,11 @@ export function turnAfter(
   const next = turnOf(record, now);
   if (!next || !turn || record.promptMessageID !== before.promptMessageID) return next;
   if (next.kind === turn.kind) return turn;
-  // It got a slot: its prompt is where it was.
+  // The task left the queue; its prompt is unchanged.
   return { ...next, prompt: turn.prompt, nearLimit: turn.nearLimit };
 }
 
-/** The prompt of a task as it was handed over, until it is seen stored. */
+/** The prompt of a task, if it was sent but not seen stored yet. */
 export function sentPrompt({ turn }: { readonly turn: RunningTurn | undefined }): SentPrompt | undefined {
   return turn?.prompt.kind === "sent" ? turn.prompt : undefined;
 }

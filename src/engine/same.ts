@@ -1,4 +1,4 @@
-/** Whether two values say the same as JSON; what is undefined counts as missing. */
+/** Whether two JSON values are equal. Undefined properties count as missing. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -1,16 +1,16 @@
 /**
- * A text of ours that users may read in their own language: English, with `{0}`, `{1}`, … where the values go. What
- * users read is translated where it is shown; programs, agents and logs get {@link english}.
+ * A translatable text: English, with `{0}`, `{1}`, … in place of values. The UI translates it where it is shown;
+ * programs, agents and logs get {@link english}.
  */
 export interface Sentence {
   readonly template: string;
   readonly values: readonly (Text | number)[];
 }
 
-/** A sentence of ours, or words that are shown as they came: those of the server, of a model, or in English for a program. */
+/** A translatable sentence, or a text shown as it is: from the server, from a model, or English for a program. */
 export type Text = string | Sentence;
 
-/** @param template a literal, as it is what translations are found by */
+/** @param template a literal, which is the key of its translations */
 export function sentence(template: string, ...values: readonly (Text | number)[]): Sentence {
   return { template, values };
 }
@@ -24,7 +24,7 @@ export function english(text: Text): string {
   });
 }
 
-/** Whether a value is a text; of use where it came from another process. */
+/** Whether a value is a text. For values from another process. */
 export function isText(value: unknown): value is Text {
   return typeof value === "string" || isSentence(value);
 }

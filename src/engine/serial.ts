@@ -1,4 +1,4 @@
-/** Runs what it is given one after the other, in the order of the calls. */
+/** Runs jobs one at a time, in the order of the calls. */
 export class Serial {
   private tail: Promise<unknown> = Promise.resolve();
 

@@ -1,6 +1,6 @@
 import type { ModelRef, RecordReading, TokenUsage } from "./task.ts";
 
-/** A conversation on the server. Times are milliseconds since 1970. */
+/** A session on the server. Times are in milliseconds since 1970. */
 export interface Session {
   readonly id: string;
   readonly title: string;
@@ -11,17 +11,17 @@ export interface Session {
   readonly created: number;
   readonly updated: number;
   readonly archived?: number | undefined;
-  /** US dollars. */
+  /** In US dollars. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** The task that this session is, if it is one. */
+  /** The task record of this session, if it is a task. */
   readonly task: RecordReading;
 }
 
 export type SessionStatus =
   | { readonly type: "busy" }
   | { readonly type: "idle" }
-  /** The model refused for now; `next` is when it is asked again (milliseconds since 1970). */
+  /** The model is unavailable. `next` is the time of the next attempt (milliseconds since 1970). */
   | { readonly type: "retry"; readonly attempt: number; readonly message: string; readonly next: number };
 
 /** An error as the server reports it: `name` is its type (`APIError`, `MessageAbortedError`, …). */
@@ -43,10 +43,10 @@ export interface AssistantMessageInfo {
   readonly role: "assistant";
   readonly id: string;
   readonly sessionID: string;
-  /** The user message that it answers. */
+  /** The ID of the user message that this message answers. */
   readonly parentID: string;
   readonly created: number;
-  /** Missing while the model still works on this message. */
+  /** Missing while the model is still writing this message. */
   readonly completed?: number | undefined;
   readonly agent: string;
   readonly model: ModelRef;
@@ -70,11 +70,11 @@ interface PartBase {
 export interface TextPart extends PartBase {
   readonly type: "text";
   readonly text: string;
-  /** Reaches the model, hidden from users. */
+  /** Sent to the model, but hidden from users. */
   readonly synthetic: boolean;
-  /** Shown to users and kept from the model. */
+  /** Shown to users, but not sent to the model. */
   readonly ignored?: boolean | undefined;
-  /** When the model finished writing it; missing while it streams (and for text that users wrote). */
+  /** When the model finished writing it. Missing while it streams, and for text by users. */
   readonly end?: number | undefined;
   readonly start?: number | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
@@ -109,7 +109,7 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
-      /** A subagent was refused because the server's configuration allows none so deep. */
+      /** Whether a subagent was refused because the server's configuration does not allow subagents that deep. */
       readonly isTooDeep?: boolean | undefined;
       readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
@@ -121,14 +121,14 @@ export interface ToolPart extends PartBase {
   readonly tool: string;
   readonly callID: string;
   readonly state: ToolState;
-  /** Of an event: what the call reads, or has written; undefined: nothing that it names. */
+  /** In events only: the files that the call reads or has written. Undefined if it names none. */
   readonly files?: FileUse | undefined;
 }
 
-/** Files that a tool call names. */
+/** The files that a tool call names. */
 export interface FileUse {
   readonly access: "read" | "write";
-  /** Absolute ones. */
+  /** Absolute paths. */
   readonly paths: readonly string[];
 }
 
@@ -139,11 +139,11 @@ export interface FilePart extends PartBase {
   readonly url: string;
 }
 
-/** A part that the engine has no use for: step marks, patches, snapshots, compaction marks, … */
+/** A part that the engine does not use: step marks, patches, snapshots, compaction marks, … */
 export interface OtherPart extends PartBase {
   readonly type: "other";
   readonly kind: string;
-  /** Of a compaction mark: the first message before it that is kept as it was, beside the summary of what came earlier. */
+  /** For a compaction mark: the first earlier message that is kept beside the summary. */
   readonly tailStartID?: string | undefined;
 }
 
@@ -154,43 +154,42 @@ export interface Message {
   readonly parts: readonly Part[];
 }
 
-/** What a file held at some time, as far as the server can tell. */
+/** The content of a file at some time, as far as the server knows. */
 export type FileContent =
   | { readonly kind: "text"; readonly text: string }
-  /** The changed places only, with a few lines around each. */
+  /** Only the changed places, with a few lines around each. */
   | { readonly kind: "excerpt"; readonly text: string }
-  /** There was no such file. */
+  /** The file did not exist. */
   | { readonly kind: "absent" }
   | { readonly kind: "binary" }
   | { readonly kind: "unknown" };
 
-/** A file as it was before a session changed it for the first time, and as it left it. */
+/** A file before a session first changed it, and after its last change. */
 export interface FileChange {
   /** Absolute. */
   readonly path: string;
   readonly before: FileContent;
   readonly after: FileContent;
   /**
-   * The file changed while the session ran a command, and another session ran one as well: which of them changed it
-   * cannot be told.
+   * The file changed while this session and another one both ran commands, so it is unknown which of them changed it.
    */
   readonly isDoubtful: boolean;
-  /** Somebody else, a user or another session, changed the file as well between `before` and `after`. */
+  /** Whether a user or another session also changed the file between `before` and `after`. */
   readonly isMixed: boolean;
-  /** The sessions among those; none where only others did. */
+  /** The other sessions that changed it. Empty if only others, such as users, did. */
   readonly mixedWith: readonly string[];
-  /** Other sessions that are at work now and have changed the file, or may have. */
+  /** Other running sessions that have changed the file, or may have. */
   readonly workedOnBy: readonly string[];
 }
 
 export interface SessionChanges {
   readonly files: readonly FileChange[];
-  /** False: the server keeps no snapshots of the folder, so what commands changed is not among the files. */
+  /** False if the server keeps no snapshots of the folder, so that changes by commands are missing. */
   readonly hasSnapshots: boolean;
 }
 
 export interface PromptPart {
-  /** Given where sending twice must not add a second part. */
+  /** Set if sending twice must not add a second part. */
   readonly id?: string | undefined;
   readonly text: string;
   /** Hidden from users. */
@@ -199,26 +198,26 @@ export interface PromptPart {
 }
 
 /**
- * A file that goes with a prompt. The server reads a text file, the names in a folder or a picture when it takes the
- * prompt, and tells the model what it could not read.
+ * A file attached to a prompt. When the server accepts the prompt, it reads text files, the names in folders, and
+ * images. It tells the model about files that it could not read.
  */
 export interface PromptFile {
-  /** A `file:` address, `?start=3&end=9` for some of its lines (from 1, both included), or a `data:` one. */
+  /** A `file:` URL, with `?start=3&end=9` for a range of lines (from 1, inclusive), or a `data:` URL. */
   readonly url: string;
-  /** `text/plain`, `application/x-directory`, or what a picture is. */
+  /** `text/plain`, `application/x-directory`, or the type of an image. */
   readonly mime: string;
-  /** What users read. */
+  /** The name that users see. */
   readonly filename?: string | undefined;
 }
 
 export interface Prompt {
   readonly messageID: string;
-  /** Always sent: left out, the server would overwrite the session's agent with its default one. */
+  /** Required, because without it the server would overwrite the session's agent with its default one. */
   readonly agent: string;
   readonly model?: ModelRef | undefined;
   readonly parts: readonly PromptPart[];
   readonly files?: readonly PromptFile[] | undefined;
-  /** Store only; nothing runs. */
+  /** Stores the prompt without starting a turn. */
   readonly noReply?: boolean | undefined;
 }
 
@@ -232,10 +231,10 @@ export interface AgentInfo {
   readonly name: string;
   readonly description?: string | undefined;
   readonly mode: "primary" | "subagent" | "all";
-  /** Meant for the server's own use. */
+  /** Whether it is for internal use by the server. */
   readonly hidden: boolean;
   readonly model?: ModelRef | undefined;
-  /** Those of its rules that a session's follow; see `permissions.ts`. */
+  /** The agent's rules, which precede those of a session; see `permissions.ts`. */
   readonly permission: readonly PermissionRule[];
 }
 
@@ -243,7 +242,7 @@ export interface ModelInfo {
   readonly ref: ModelRef;
   readonly name: string;
   readonly provider: string;
-  /** Tokens. */
+  /** In tokens. */
   readonly contextLimit?: number | undefined;
 }
 
@@ -251,13 +250,13 @@ export interface PermissionRequest {
   readonly type: "permission";
   readonly id: string;
   readonly sessionID: string;
-  /** What is asked for: `bash`, `edit`, `external_directory`, … */
+  /** The requested permission: `bash`, `edit`, `external_directory`, … */
   readonly permission: string;
   readonly patterns: readonly string[];
-  /** The patterns that the answer "always" would allow from now on. */
+  /** The patterns that would be allowed from now on by the answer "always". */
   readonly always: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** The tool call that asks. */
+  /** The tool call that makes the request. */
   readonly call?: { readonly messageID: string; readonly callID: string } | undefined;
 }
 
@@ -266,7 +265,7 @@ export interface Question {
   readonly header: string;
   readonly options: readonly { readonly label: string; readonly description: string }[];
   readonly multiple: boolean;
-  /** An own answer, not among the options, is welcome. */
+  /** Whether the user may also enter an answer that is not among the options. */
   readonly custom: boolean;
 }
 
@@ -289,13 +288,13 @@ export type RequestAnswer =
   | { readonly type: "question"; readonly answers: readonly (readonly string[])[] }
   | { readonly type: "dismiss" };
 
-/** What the server tells while it runs. */
+/** An event from the server. */
 export type ServerEvent =
   | SessionEvent
-  /** Nothing happened for a while, and the server is there. */
+  /** Sent when nothing has happened for a while, to show that the server is alive. */
   | { readonly type: "heartbeat" };
 
-/** What happens in one session. */
+/** An event in one session. */
 export type SessionEvent =
   | { readonly type: "session-changed"; readonly session: Session }
   | { readonly type: "session-deleted"; readonly sessionID: string }
@@ -321,7 +320,7 @@ export type SessionEvent =
   | { readonly type: "request-asked"; readonly request: PendingRequest }
   | { readonly type: "request-closed"; readonly sessionID: string; readonly requestID: string };
 
-/** The session that an event is about. */
+/** The ID of the session that an event is about. */
 export function sessionOf(event: SessionEvent): string {
   switch (event.type) {
     case "session-changed":

@@ -10,19 +10,25 @@ export interface ForkSettings extends CutLimits {
 export interface EngineSettings {
   /** Milliseconds between polls while a task is active. */
   readonly pollInterval: number;
-  /** Milliseconds without a sign of life after which a task counts as stalled; 0: never. */
+  /** After how many milliseconds without activity a task counts as stalled. 0 means never. */
   readonly stallWarning: number;
   readonly fork: ForkSettings;
   readonly defaultAgent?: string | undefined;
   readonly defaultModel?: ModelRef | undefined;
-  /** How many tasks may work at once; 0: any number. */
+  /** How many tasks may run at once. 0 means no limit. */
   readonly maxConcurrentTasks: number;
-  /** How deep agents may launch: 0 not at all, 1 the agents of a session that has no parent, 2 those below it too. */
+  /**
+   * How deep agents may launch tasks: 0 not at all, 1 only agents of root sessions, 2 also agents of their tasks, and
+   * so on.
+   */
   readonly maxDepth: number;
-  /** Whether a parent learns of the tasks that a user launched. */
+  /** Whether parents are notified of tasks that a user launched. */
   readonly notifyParent: boolean;
-  /** What becomes of a task's write to a file that another session changed since the task read it; `off`: nobody is told either. */
+  /**
+   * How to treat a task's write to a file that another session changed since the task read it. `off` does not even mark
+   * it.
+   */
   readonly collisions: "block" | "warn" | "off";
-  /** What tasks and batches may take. */
+  /** The limits of tasks and batches. */
   readonly budget: Budget;
 }

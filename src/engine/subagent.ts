@@ -1,53 +1,53 @@
 import type { ModelRef, Progress, Task, TaskError, TokenUsage } from "./task.ts";
 
 /**
- * A session below another one that is no task of ours: OpenCode's own `task` tool launched it, or someone in the
- * terminal did. It is followed while it works and can be stopped; nothing is written to it until it is adopted, which
- * makes it a task. Never changes: each change gives a new one. Times are milliseconds since 1970.
+ * A child session that is not a task: launched by OpenCode's own `task` tool, or by a user in the terminal. It can be
+ * followed and stopped. Nothing is written to its session until it is adopted, which makes it a task. Immutable: each
+ * change creates a new object. Times are in milliseconds since 1970.
  */
 export interface Subagent {
   readonly launchedBy: "other";
   /** The session's ID. */
   readonly id: string;
   readonly parentSessionID: string;
-  /** The session's title, without the agent that OpenCode adds to it. */
+  /** The session's title, without the agent name that OpenCode appends. */
   readonly description: string;
-  /** Undefined: the server has not said yet. */
+  /** Undefined if the server has not reported it yet. */
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
-  /** `idle`: nothing works in it. How its last turn ended is known only of turns that were seen to end. */
+  /** `idle`: nothing is running. The outcome of a turn is only known if its end was seen. */
   readonly status: "running" | "idle" | "error" | "cancelled";
   readonly createdAt: number;
-  /** When the present or last turn began, as far as that is known; else when the session was created. */
+  /** When the current or last turn began, if known. Otherwise when the session was created. */
   readonly startedAt: number;
-  /** When the last turn was seen to end; else, of a session idle, when it was last changed. */
+  /** When the last turn was seen to end. For an idle session otherwise when it was last updated. */
   readonly endedAt?: number | undefined;
   readonly error?: TaskError | undefined;
-  /** Tool calls of the turns that were seen to end. */
+  /** The tool calls of the turns whose end was seen. */
   readonly toolCalls: number;
-  /** Only while it works. */
+  /** Only set while it is running. */
   readonly progress?: Progress | undefined;
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
 }
 
-/** What the tree shows below a session, and the panel of it: a task, or somebody else's. */
+/** A child of a session in the tree and the output panel: a task or a subagent. */
 export type Child = Task | Subagent;
 
-/** Before and after; undefined where the subagent was not, or is no more. */
+/** A subagent before and after a change. Undefined if it did not exist. */
 export interface SubagentChange {
   readonly id: string;
   readonly before: Subagent | undefined;
   readonly after: Subagent | undefined;
 }
 
-/** Whether a child is one of ours, with a record of its own. */
+/** Whether a child is a task, with its own record. */
 export function isTask(child: Child): child is Task {
   return child.launchedBy !== "other";
 }
 
-/** Whether a child's session is at work, or about to be. */
+/** Whether a child's session is running or about to run. */
 export function isRunning({ status }: Pick<Child, "status">): boolean {
   return status === "running" || status === "resumed";
 }
