@@ -51,7 +51,7 @@ interface Turn {
 /** The turn of a task that waits for a slot. */
 interface QueuedTurn extends Turn {
   readonly kind: "queued";
-  /** It has a slot, and its prompt is being started. */
+  /** Whether it has a slot and its prompt is being started. */
   isStarting: boolean;
 }
 

@@ -16,7 +16,7 @@ import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
 import type { Family } from "./tree.ts";
 
-/** How often within the time after which silence counts as a stall it is looked for. */
+/** How often to check for a stall within the time after which silence counts as one. */
 const LOOKS_PER_STALL = 4;
 
 type Ending =
@@ -26,28 +26,28 @@ type Ending =
 /** A session that the server links to a parent. */
 type ChildSession = Session & { readonly parentID: string };
 
-/** A subagent as the engine holds it. */
+/** A subagent in the engine's memory. */
 interface TrackedSubagent {
   session: ChildSession;
-  /** Of the present or last turn; undefined: none was seen. */
+  /** When the current or last turn began. Undefined if none was seen. */
   startedAt: number | undefined;
-  /** Present while it works. */
+  /** Only set while it is running. */
   progress: ProgressTracker | undefined;
-  /** The server's last word on an error since the turn began or went on. */
+  /** The last error that the server reported since the turn began or continued. */
   lastError: AgentError | undefined;
-  /** How the last turn was seen to end. */
+  /** How the last turn ended, if its end was seen. */
   ending: Ending | undefined;
-  /** Of the turns that were seen to end. */
+  /** The tool calls of the turns whose end was seen. */
   toolCalls: number;
   snapshot: Subagent;
 }
 
-/** The sessions below others that are no tasks, followed by what the server tells of them; nothing is written to them. */
+/** The child sessions that are not tasks, followed by events. Nothing is written to them. */
 export class Subagents implements Family<Subagent>, Disposable {
   private readonly held = new Map<string, TrackedSubagent>();
   private readonly byParent = new MultiMap<string, TrackedSubagent>();
   private readonly subscription: Disposable;
-  /** Looks for those that fell silent; only while one works. */
+  /** Checks for stalls. Only active while a subagent is running. */
   private silenceTimer: Disposable | undefined;
   private readonly changes: Emitter<SubagentChange>;
   readonly onDidChange: Event<SubagentChange>;
@@ -74,7 +74,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     return [...this.byParent.of(sessionID)].map(({ snapshot }) => snapshot);
   }
 
-  /** Why there is no subagent of this ID. */
+  /** The refusal for an unknown session ID. */
   unknown(sessionID: string): Refusal {
     return noSuchSubagent(sessionID);
   }
@@ -83,7 +83,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     return this.held.size === 0;
   }
 
-  /** Takes in what the server tells of a session; of one that is no subagent it does nothing. */
+  /** Processes an event of a session. Ignores sessions that are not subagents. */
   accept(event: SessionEvent): void {
     const held = this.held.get(sessionOf(event));
     if (!held) return;
@@ -92,7 +92,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     else if (held.progress?.accept(event, this.ports.clock.now())) this.change(held, () => undefined);
   }
 
-  /** Brings what works up to date after a (re)connect: what went on meanwhile was not told. */
+  /** Updates running subagents after each connect, since events may have been missed. */
   resync(statuses: ReadonlyMap<string, SessionStatus>, openRequests: ReadonlySet<string>): void {
     for (const [id, held] of this.held) {
       const status = statuses.get(id);
@@ -102,13 +102,13 @@ export class Subagents implements Family<Subagent>, Disposable {
     }
   }
 
-  /** Reads what those at work did so far, which this process may not have seen. */
+  /** Reads the turns of running subagents, parts of which may have been missed. */
   catchUp(): void {
     for (const held of this.held.values()) if (held.progress) void this.readTurn(held, held.progress);
     this.listenForSilence();
   }
 
-  /** Without a connection silence says nothing. */
+  /** Stops checking for stalls, since silence means nothing without a connection. */
   disconnect(): void {
     this.silenceTimer?.dispose();
     this.silenceTimer = undefined;
@@ -135,7 +135,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     }
   }
 
-  /** What became a task goes on with the turn that was followed here. */
+  /** Passes the progress of the current turn on to the task that the subagent has become. */
   private handToTask({ session, progress, lastError }: TrackedSubagent): void {
     const entry = this.registry.entry(session.id);
     if (!entry?.turn || !progress) return;
@@ -180,11 +180,11 @@ export class Subagents implements Family<Subagent>, Disposable {
     const now = this.ports.clock.now();
     const { progress, lastError } = held;
     if (status.type === "idle") {
-      // It is told twice.
+      // OpenCode sends idle twice at the end of a turn; the second is ignored.
       if (progress) this.change(held, () => end(held, progress, now));
       return;
     }
-    // A turn goes on after some errors: after one that the context is full, with a compaction.
+    // Some errors do not end the turn, such as a full context, which the server compacts.
     if (lastError) held.lastError = undefined;
     if (!progress) {
       this.change(held, () => begin(held, status, now));
@@ -240,7 +240,7 @@ function end(held: TrackedSubagent, progress: ProgressTracker, now: number): voi
   const { toolCalls, retry } = progress.snapshot();
   held.toolCalls += toolCalls;
   held.progress = undefined;
-  // Of an abort while the model is about to be asked again no error tells.
+  // Aborting a turn that waits for a retry causes no error.
   if (held.lastError?.name === "MessageAbortedError" || (!held.lastError && retry))
     held.ending = { status: "cancelled", at: now };
   else if (held.lastError) held.ending = { status: "error", at: now, error: held.lastError };
@@ -248,7 +248,7 @@ function end(held: TrackedSubagent, progress: ProgressTracker, now: number): voi
   held.lastError = undefined;
 }
 
-/** It ended while nobody listened, so nobody knows how. */
+/** Ends a turn whose end was missed, so its outcome is unknown. */
 function endUnseen(held: TrackedSubagent): void {
   held.progress = undefined;
   held.lastError = undefined;
@@ -266,7 +266,7 @@ function snapshotOf({
     launchedBy: "other",
     id,
     parentSessionID: parentID,
-    // OpenCode adds the agent, which is told beside it.
+    // OpenCode appends the agent to the title; it is shown separately.
     description: title.replace(/ \(@\S+ subagent\)$/, ""),
     agent,
     model,
@@ -282,7 +282,7 @@ function snapshotOf({
   };
 }
 
-/** Whether anything that is shown of a session is another. */
+/** Whether anything that is shown of a session differs. */
 function looksDifferent(before: Session, after: Session): boolean {
   return (
     before.title !== after.title ||

@@ -24,10 +24,10 @@ import type { TurnWatcher } from "./turns.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
-/** A task whose agent the server refused a subagent. */
+/** A subagent that the server refused to an agent of this task. */
 export interface RefusedSubagent {
   readonly task: Task;
-  /** How many levels below a session the server would have to allow. */
+  /** How many levels of subagents the server would have to allow. */
   readonly depth: number;
 }
 
@@ -48,20 +48,20 @@ interface SynchronizerParts {
 }
 
 /**
- * Keeps the engine equal to the server: by lists at each connect, and by events in between, each of which goes to the
- * parts that it is about.
+ * Keeps the engine in sync with the server: through lists at each connect, and through events in between, which it
+ * passes on to the parts concerned.
  */
 export class Synchronizer implements Disposable {
   private connected = false;
-  /** Whether this engine knew its tasks before. */
+  /** Whether this engine has connected before. */
   private tookUp = false;
-  /** Counts connects and disconnects: one that was overtaken stops. */
+  /** Counts connects and disconnects, so that an outdated connect stops. */
   private attempt = 0;
-  /** Events that came during a connect; undefined at other times. */
+  /** Events received during a connect. Undefined at other times. */
   private early: ServerEvent[] | undefined;
   private readonly subscription: Disposable;
   private readonly refusals: Emitter<RefusedSubagent>;
-  /** The server's configuration allows no subagents as deep as those of this task. */
+  /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
 
   constructor(private readonly parts: SynchronizerParts) {
@@ -71,13 +71,13 @@ export class Synchronizer implements Disposable {
     this.subscription = server.onEvent((event) => this.accept(event));
   }
 
-  /** Brings everything up to date after a (re)connect, and takes up what was left undone. */
+  /** Updates everything after each connect, and resumes unfinished work such as notices. */
   async connect(): Promise<void> {
     const { server, catalog, registry, subagents, notices, queue, transcripts } = this.parts;
     const attempt = ++this.attempt;
     catalog.forget();
     const knownBefore = registry.sessions().map(({ id }) => id);
-    // What happens while the lists are on their way is newer than they are.
+    // Events received while the lists are being read are newer than the lists.
     this.early ??= [];
     try {
       const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
@@ -96,7 +96,7 @@ export class Synchronizer implements Disposable {
     await Promise.all([this.takeUp(), transcripts.reload()]);
   }
 
-  /** The connection is lost: what needs it rests until the next {@link connect}. */
+  /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
     const { subagents, turns, guard, notices, queue } = this.parts;
     this.connected = false;
@@ -109,14 +109,14 @@ export class Synchronizer implements Disposable {
     notices.disconnect();
   }
 
-  /** What waits may have a slot now, and what works another limit. */
+  /** New settings may free a slot for queued tasks, or change the limits of running ones. */
   settingsChanged(): void {
     if (!this.connected) return;
     this.parts.guard.connect(true);
     this.parts.queue.pump();
   }
 
-  /** Takes in what the server tells, or what is known before it does. */
+  /** Processes an event of the server, or one that the engine knows ahead of it. */
   accept(event: ServerEvent): void {
     this.parts.turns.hear();
     if (this.early) this.early.push(event);
@@ -124,7 +124,7 @@ export class Synchronizer implements Disposable {
   }
 
   dispose(): void {
-    // What is still under way begins nothing any more.
+    // Work in progress must not start anything new.
     this.connected = false;
     this.attempt++;
     this.subscription.dispose();
@@ -146,7 +146,7 @@ export class Synchronizer implements Disposable {
     const open = new Set(pending.map(({ id }) => id));
     for (const entry of registry.active())
       if (entry.turn?.progress.keepRequests(open)) registry.progressed(entry);
-    // Before the requests, as those of a turn that began or ended are forgotten.
+    // Must precede the requests, because requests of turns that began or ended are removed.
     subagents.resync(statuses, open);
     requests.replace(pending);
     for (const request of pending) this.handle({ type: "request-asked", request });
@@ -158,7 +158,7 @@ export class Synchronizer implements Disposable {
     for (const event of early) this.handle(event);
   }
 
-  /** Does what was left undone. */
+  /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
     const { guard, turns, notices, ending, queue } = this.parts;
     guard.connect(this.tookUp);
@@ -169,7 +169,7 @@ export class Synchronizer implements Disposable {
     queue.pump();
   }
 
-  /** Tasks whose session was deleted while no process watched. */
+  /** Registers tasks whose session was deleted while no process was watching. */
   private async loseMissing(): Promise<void> {
     const { server, registry, logger } = this.parts;
     try {
@@ -190,15 +190,15 @@ export class Synchronizer implements Disposable {
     }
     if (event.type === "session-deleted") {
       const entry = registry.entry(event.sessionID);
-      // The server goes on with the turn of a session that it deletes.
+      // The server continues the turn of a deleted session.
       if (entry && isActive(entry.record)) ending.abort(entry);
       registry.forget(event.sessionID);
       requests.forget(event.sessionID);
       return;
     }
     const entry = registry.entry(sessionOf(event));
-    // Of a conversation that was written into a fork no event tells; the prompt that follows it is the first. The server
-    // tells of the prompt again whenever files changed.
+    // Writing a fork's history emits no events; the prompt after it is the first. Such events are repeated whenever
+    // files changed.
     if (event.type === "message-changed" && event.info.id === entry?.record.promptMessageID)
       if (entry.record.isForked) void transcripts.reloadBefore(event.info);
     requests.accept(event);

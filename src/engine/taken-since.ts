@@ -3,25 +3,25 @@ import { isActive, type TokenUsage } from "./task.ts";
 import { addTokens, noTokens, spent } from "./totals.ts";
 import type { WorkTime } from "./work-time.ts";
 
-/** What tasks took that were at work at some time in a period. */
+/** What the tasks that were active in a period used. */
 export interface TakenSince {
   readonly tasks: number;
-  /** Those included that were launched before: what they took until then is in the sums. */
+  /** How many of these tasks were launched before the period. Their earlier usage is included. */
   readonly launchedBefore: number;
-  /** US dollars, with everything below them. */
+  /** In US dollars, including descendants. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** Milliseconds of work, one task's added to the other's. */
+  /** Milliseconds of work, summed over the tasks. */
   readonly worked: number;
 }
 
-/** Sums over the tasks that were at work at some time since `time`, and everything below them: each session is looked at once. */
+/** Sums up the tasks that were active at some time since `time`, and their descendants. Counts each session once. */
 export function takenSince(registry: TaskRegistry, work: WorkTime, time: number, now: number): TakenSince {
   const counted = new Map<string, boolean>();
   const counts = (id: string): boolean => {
     let isCounted = counted.get(id);
     if (isCounted === undefined) {
-      // First, as broken metadata can make a session its own ancestor.
+      // Set first, because broken metadata can make a session its own ancestor.
       counted.set(id, false);
       const entry = registry.entry(id);
       const parentID = registry.parentOf(id);

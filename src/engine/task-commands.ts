@@ -1,6 +1,6 @@
 import type { TaskEngine } from "./engine.ts";
 
-/** What changes tasks, or stops what works below them. */
+/** The engine's commands for changing tasks and stopping subagents. */
 export type TaskCommands = Pick<
   TaskEngine,
   | "launch"

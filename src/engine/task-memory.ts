@@ -2,7 +2,9 @@ import { withTombstone, type Tombstone } from "./find-task.ts";
 import type { TaskMemoryStore } from "./ports.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
-/** What is kept of tasks beyond the process, as the server may forget it: those whose session is gone, and the unsettled. */
+/**
+ * What is remembered about tasks beyond the process and the server: tasks whose session is gone, and unsettled tasks.
+ */
 export class TaskMemory {
   private buried: readonly Tombstone[];
   private readonly records: Map<string, TaskRecord>;
@@ -17,7 +19,7 @@ export class TaskMemory {
     return this.buried;
   }
 
-  /** Tasks that are queued or at work, or of which a parent is still to be notified. */
+  /** Tasks that are queued or running, or whose parent still has to be notified. */
   unsettled(): readonly TaskRecord[] {
     return [...this.records.values()];
   }
@@ -31,7 +33,7 @@ export class TaskMemory {
     this.store.save(this.buried);
   }
 
-  /** Keeps every task that is queued or at work, or whose parent has not been notified yet. */
+  /** Remembers a task until it has ended and its parent has been notified. */
   remember(record: TaskRecord): void {
     if (isSettled(record)) return this.forget(record.id);
     if (this.records.get(record.id)?.revision === record.revision) return;
@@ -39,12 +41,12 @@ export class TaskMemory {
     this.save();
   }
 
-  /** Nobody is to be notified of this task any more. */
+  /** Forgets a task whose parent no longer has to be notified. */
   forget(id: string): void {
     if (this.records.delete(id)) this.save();
   }
 
-  /** Once for all that changes at a time: a connect tells of thousands of tasks. */
+  /** Combines simultaneous changes, as a connect may report thousands of tasks. */
   private save(): void {
     this.saving ??= Promise.resolve().then(() => {
       this.saving = undefined;
@@ -53,7 +55,7 @@ export class TaskMemory {
   }
 }
 
-/** Whether a task has ended, and there is nothing of it to notify its parent of. */
+/** Whether a task has ended and its notice is no longer pending. */
 export function isSettled(record: TaskRecord): boolean {
   return !isActive(record) && record.notice.state !== "pending";
 }

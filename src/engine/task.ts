@@ -1,7 +1,7 @@
 import type { LimitUse } from "./limit.ts";
 import { english, type Sentence, type Text } from "./sentence.ts";
 
-/** A model as the server names it. */
+/** A model, as the server identifies it. */
 export interface ModelRef {
   readonly providerID: string;
   readonly modelID: string;
@@ -18,10 +18,10 @@ export interface TokenUsage {
 
 /** How much of a conversation a fork inherits. */
 export interface ForkRange {
-  /** The first and the last message to inherit; by default all that its model sees now. */
+  /** The first and last message to inherit. Defaults to everything that the source's model sees now. */
   readonly fromMessageID?: string | undefined;
   readonly upToMessageID?: string | undefined;
-  /** Instead of the settings' limits. */
+  /** Override the limits in the settings. */
   readonly maxToolResultChars?: number | undefined;
   readonly maxTokens?: number | undefined;
 }
@@ -31,26 +31,29 @@ export interface Spending extends TokenUsage {
   readonly cost: number;
 }
 
-/** The five states of a task. What a running one is doing is its {@link Phase}. */
+/** The statuses of a task. What a running task is doing is its {@link Phase}. */
 export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/** Why a task ended in `error`: `name` is a stable word for programs, `message` a sentence in English or the server's. */
+/**
+ * Why a task ended in `error`: `name` is a stable code for programs, `message` a sentence in English or the server's
+ * text.
+ */
 export interface TaskError {
   readonly name: string;
   readonly message: string;
-  /** The message, where it is one of ours, to be translated. */
+  /** The message as a translatable sentence, unless it is the server's text. */
   readonly sentence?: Sentence | undefined;
 }
 
-/** The name of the error of a task that was cut off with its server. */
+/** The error name of tasks that were interrupted because their server died. */
 export const INTERRUPTED_ERROR = "Interrupted";
 
 export function taskError(name: string, sentence: Sentence): TaskError {
   return { name, message: english(sentence), sentence };
 }
 
-/** How far the message to the parent is that tells of the last end. */
+/** The state of the notice about a task's last end. */
 export type NoticeState =
   | { readonly state: "none" }
   | {
@@ -61,19 +64,20 @@ export type NoticeState =
     }
   | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
   /**
-   * The reason is one of our sentences, in English and without values. The parent already knows (it received the result, or it asked for the cancel) or exists no
-   * more.
+   * The parent already knows (it received the result, or cancelled the task itself), does not want to be notified, or
+   * is
+   * gone. The reason is one of our sentences in English, without values.
    */
   | { readonly state: "skipped"; readonly reason: string };
 
 /**
- * The facts of a task that outlive every process: kept in its session's metadata, under 4 kB.
- * Times are milliseconds since 1970.
+ * The facts about a task that outlive every process, stored in its session's metadata in less than 4 kB.
+ * Times are in milliseconds since 1970.
  */
 export interface TaskRecord {
-  /** The session's ID: a task is a session. */
+  /** The ID of the task's session. */
   readonly id: string;
-  /** Counts writes; of two readings the higher one is newer. */
+  /** Counts writes: of two records, the one with the higher revision is newer. */
   readonly revision: number;
   readonly description: string;
   readonly agent: string;
@@ -81,34 +85,34 @@ export interface TaskRecord {
   readonly parentSessionID: string;
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: "agent" | "person";
-  /** When a user made a task of what somebody else had launched. */
+  /** When a user adopted it, if it was a subagent before. */
   readonly adoptedAt?: number | undefined;
-  /** Tasks of one parent that belong together. */
+  /** Groups tasks of one parent. */
   readonly batchID: string;
   readonly isForked: boolean;
   /** The session whose conversation it inherited. */
   readonly forkedFrom?: string | undefined;
-  /** Which part of that conversation, and how it was cut, where the settings did not say. */
+  /** Which part of that conversation it inherited, and limits that differ from the settings. */
   readonly forkOptions?: ForkRange | undefined;
-  /** What its session showed as spent before the task began, where that was copied with the conversation. */
+  /** The usage that its session showed before the task began, if it was copied with the conversation. */
   readonly baseline?: Spending | undefined;
   readonly resumeCount: number;
   readonly status: TaskStatus;
-  /** Waits for a slot: its prompt is stored and was not started. */
+  /** Waits for a slot: its prompt is stored, but not started. */
   readonly queued?: boolean | undefined;
-  /** Tool calls of the turns that have ended. */
+  /** The tool calls of the turns that have ended. */
   readonly toolCalls: number;
-  /** The agent's call that asked for the present or last turn: made again, it changes nothing. */
+  /** The agent's call that requested the current or last turn. Repeating the call changes nothing. */
   readonly callID?: string | undefined;
-  /** The user message whose answer the task is working on, or gave last. */
+  /** The user message that the task is answering or answered last. */
   readonly promptMessageID: string;
   readonly createdAt: number;
-  /** When the present or last turn was handed over. */
+  /** When the prompt of the current or last turn was sent. */
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
-  /** Milliseconds of work in the turns that have ended, without those in which it waited for a user. */
+  /** Milliseconds of work in the turns that have ended, without time spent waiting for a user. */
   readonly worked?: number | undefined;
-  /** Milliseconds of the present turn in which it waited for a user; kept only where minutes may matter. */
+  /** How many milliseconds the current turn has waited for a user. Only stored if there are limits. */
   readonly waited?: number | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
@@ -118,14 +122,14 @@ export interface TaskRecord {
   readonly clearedAt?: number | undefined;
 }
 
-/** A record before the server gave its session an ID. */
+/** A record whose session has no ID yet. */
 export type TaskRecordDraft = Omit<TaskRecord, "id">;
 
-/** What a session's metadata says of the task it is. */
+/** The task record in a session's metadata. */
 export type RecordReading =
   | { readonly kind: "none" }
   | { readonly kind: "task"; readonly record: TaskRecord }
-  /** Broken, or written by a future version: shown as such, never overwritten. */
+  /** Broken, or written by a later version. Shown as such, never overwritten. */
   | { readonly kind: "unreadable"; readonly reason: Text };
 
 /** What a running task is doing. */
@@ -142,7 +146,7 @@ export type Phase =
 
 export interface ToolUse {
   readonly tool: string;
-  /** What the call does, in the tool's own words, once known. */
+  /** What the call does, in the tool's own words, if known. */
   readonly title?: string | undefined;
   readonly status: "pending" | "running" | "completed" | "error";
 }
@@ -150,55 +154,57 @@ export interface ToolUse {
 export interface Progress {
   readonly phase: Phase;
   readonly toolCalls: number;
-  /** Calls by tool name. */
+  /** The number of calls by tool name. */
   readonly toolCounts: Readonly<Record<string, number>>;
-  /** The most recent calls, oldest first. */
+  /** The most recent calls, the oldest first. */
   readonly recentTools: readonly ToolUse[];
-  /** The last update, milliseconds since 1970. */
+  /** The time of the last update, in milliseconds since 1970. */
   readonly lastUpdate: number;
   readonly retry?: { readonly attempt: number; readonly message: string; readonly next: number } | undefined;
 }
 
-/** Files that a task changed after another one had, which was at work at the same time. */
+/** Files that a task changed after another task had changed them while both were running. */
 export interface Collision {
-  /** The other one. */
+  /** The ID of the other task. */
   readonly taskID: string;
   readonly description: string;
-  /** Absolute ones. */
+  /** Absolute paths. */
   readonly paths: readonly string[];
-  /** Whether the other task had not changed a file after this one before: users are notified once per pair. */
+  /** Whether the other task has not collided with this one before. Users are notified once per pair. */
   readonly isFirst: boolean;
 }
 
-/** A task as everyone outside the engine sees it. Never changes: each change gives a new one. */
+/** A task as seen outside the engine. Immutable: each change creates a new one. */
 export interface Task extends TaskRecord {
-  /** Only while the task is active. */
+  /** Only set while the task is active. */
   readonly progress?: Progress | undefined;
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** Only while the task is active, and from 80 % on: the limit it is nearest to, its own or that of its batch. */
+  /**
+   * The task's or its batch's limit that is most used. Only set while the task is active and the limit is used to 80%.
+   */
   readonly nearLimit?: LimitUse | undefined;
-  /** Those that were seen; undefined: none. */
+  /** The collisions seen so far. Undefined if there are none. */
   readonly collisions?: readonly Collision[] | undefined;
 }
 
-/** A task whose session is at work, or about to be. */
+/** Whether the task's session is running or about to run. */
 export function isActive(task: Pick<TaskRecord, "status">): boolean {
   return task.status === "running" || task.status === "resumed";
 }
 
-/** A task whose last turn ended before its time: its session is not to work for it any more. */
+/** Whether the task's last turn ended early, so that its session should not work for it any more. */
 export function isStopped({ status }: Pick<TaskRecord, "status">): boolean {
   return status === "cancelled" || status === "error";
 }
 
-/** A task that waits for others to end before it starts. */
+/** Whether the task waits for other tasks to end before it starts. */
 export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;
 }
 
-/** What users read: the end of the ID, because its start is a timestamp that siblings share. */
+/** The ID shown to users: the end of the full ID, as its start is a timestamp that siblings share. */
 export function shortID(taskID: string): string {
   return taskID.slice(-6);
 }

@@ -1,10 +1,10 @@
 import type { Session } from "./server-model.ts";
 import { isActive, type Spending, type Task, type TokenUsage } from "./task.ts";
 
-/** What tasks took together, everything below them included. */
+/** The combined usage of tasks and their descendants. */
 export interface Totals {
   readonly tasks: number;
-  /** US dollars. */
+  /** In US dollars. */
   readonly cost: number;
   readonly tokens: TokenUsage;
   readonly toolCalls: number;
@@ -21,7 +21,7 @@ export interface SpendingSource {
   get(id: string): Task | undefined;
 }
 
-/** Sums over the tasks and their descendants; a session that is reached twice counts once. */
+/** Sums up the tasks and their descendants. Counts each session once. */
 export function totals(source: SpendingSource, taskIDs: readonly string[], now: number): Totals {
   const sessions = new Map<string, Spender>();
   for (const id of taskIDs) {
@@ -34,7 +34,7 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
   const tokens = noTokens();
   for (const session of sessions.values()) {
     const task = source.get(session.id);
-    // What a task took is not all that its session shows: that may have begun with what another one took.
+    // The task's usage, as that of its session may include usage copied from another conversation.
     const taken = task ?? session;
     cost += taken.cost;
     addTokens(tokens, taken.tokens);
@@ -47,7 +47,7 @@ export function totals(source: SpendingSource, taskIDs: readonly string[], now: 
   return { tasks, cost, tokens, toolCalls, duration: tasks === 0 ? 0 : end - start };
 }
 
-/** What a session took itself: it may have begun with what another one took. */
+/** A session's own usage, without usage copied from another conversation. */
 export function spent(
   { cost, tokens }: Pick<Session, "cost" | "tokens">,
   baseline: Spending | undefined,

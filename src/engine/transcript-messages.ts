@@ -1,12 +1,12 @@
 import type { Message, MessageInfo, Part } from "./server-model.ts";
 import type { TranscriptChange } from "./transcript.ts";
 
-/** The messages of a conversation, kept up by its changes. */
+/** The messages of a conversation, updated by changes. */
 export class TranscriptMessages {
   private infos: MessageInfo[] = [];
   private readonly parts = new Map<string, Map<string, Part>>();
 
-  /** Oldest first. */
+  /** The oldest first. */
   all(): readonly Message[] {
     return this.infos.map((info) => ({ info, parts: [...(this.parts.get(info.id)?.values() ?? [])] }));
   }
@@ -15,12 +15,12 @@ export class TranscriptMessages {
     return this.infos.some(({ id }) => id === messageID);
   }
 
-  /** Replaces each part by what `change` makes of it. */
+  /** Replaces each part with the result of `change`. */
   changeParts(change: (part: Part) => Part): void {
     for (const parts of this.parts.values()) for (const [id, part] of parts) parts.set(id, change(part));
   }
 
-  /** False: it is about nothing that is here, and changed nothing. */
+  /** Applies a change. False if it had no effect because its part is unknown. */
   apply(change: TranscriptChange): boolean {
     switch (change.type) {
       case "reset":

@@ -1,23 +1,23 @@
 import type { Disposable, Event } from "./event.ts";
 import type { Message, MessageInfo, Part } from "./server-model.ts";
 
-/** One step by which a conversation grew or changed. */
+/** One change of a conversation. */
 export type TranscriptChange =
-  /** Everything anew, for example after the connection was lost for a while. */
+  /** Replaces everything, such as after a lost connection. */
   | { readonly type: "reset"; readonly messages: readonly Message[] }
-  /** A message is new, or its facts changed; its parts stay. */
+  /** A message was added, or its properties changed. Its parts stay. */
   | { readonly type: "message"; readonly info: MessageInfo }
   | { readonly type: "message-removed"; readonly messageID: string }
-  /** A part is new, or is replaced whole. */
+  /** A part was added or replaced. */
   | { readonly type: "part"; readonly part: Part }
   | { readonly type: "part-removed"; readonly messageID: string; readonly partID: string }
-  /** Text was added to the end of a text or reasoning part. */
+  /** Text was appended to a text or reasoning part. */
   | { readonly type: "text"; readonly messageID: string; readonly partID: string; readonly delta: string };
 
-/** A conversation, followed live. */
+/** A conversation, updated live. */
 export interface Transcript extends Disposable {
   readonly sessionID: string;
-  /** As of now, streamed text included, oldest first. */
+  /** The current messages, including streamed text, the oldest first. */
   readonly messages: readonly Message[];
   readonly onDidChange: Event<TranscriptChange>;
 }

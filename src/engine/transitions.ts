@@ -16,13 +16,13 @@ export type TaskEvent =
       readonly at: number;
       readonly error: TaskError;
       readonly finalMessageID?: string | undefined;
-      /** The prompt was lost on its way: where it was a follow-up, the task was not resumed. */
+      /** The prompt was lost. If it was a follow-up, the task does not count as resumed. */
       readonly neverBegan?: boolean;
     }
   | { readonly type: "cancelled"; readonly at: number; readonly finalMessageID?: string | undefined }
   | { readonly type: "resume"; readonly at: number; readonly promptMessageID: string };
 
-/** The lifecycle, whole: from each status, where each event leads. What is not here is refused. */
+/** The complete lifecycle: for each status, where each event leads. All other events are refused. */
 const TABLE: Readonly<Record<TaskStatus, Partial<Record<TaskEvent["type"], TaskStatus>>>> = {
   running: { "turn-completed": "completed", "turn-failed": "error", cancelled: "cancelled" },
   resumed: { "turn-completed": "completed", "turn-failed": "error", cancelled: "cancelled" },
@@ -40,7 +40,9 @@ export const STATUS_WORDS: Readonly<Record<TaskStatus, Sentence>> = {
   resumed: sentence("resumed"),
 };
 
-/** The record after the event. Throws a {@link Refusal} that names the status and the way on where the table has none. */
+/**
+ * The record after the event. If the table has no entry, throws a {@link Refusal} that names the status and a way out.
+ */
 export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
   const status = TABLE[record.status][event.type];
   if (status === undefined) throw refusal(record, event);
@@ -68,7 +70,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
   }
 }
 
-/** A resume is counted with the write that begins it, before it is known whether its prompt arrives. */
+/** A resume is counted when it begins, before its prompt has arrived. */
 function wasNotResumed({ status }: TaskRecord, event: TaskEvent): boolean {
   return status === "resumed" && event.type === "turn-failed" && event.neverBegan === true;
 }

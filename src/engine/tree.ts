@@ -1,17 +1,17 @@
 import { MultiMap } from "./multi-map.ts";
 
-/** Values by their IDs and by their parents. */
+/** Values with IDs and parents. */
 export interface Family<T> {
   get(id: string): T | undefined;
   all(): readonly T[];
-  /** Those directly below. */
+  /** The direct children. */
   childrenOf(parentID: string): readonly T[];
 }
 
-/** A family that is filled from outside, in the order in which its values came. */
+/** A family whose values are kept and forgotten by its owner, in the order in which they were added. */
 export class Tree<T extends { readonly id: string }> implements Family<T> {
   private readonly values = new Map<string, T>();
-  /** IDs by their parents. */
+  /** The IDs of the children, by parent ID. */
   private readonly children = new MultiMap<string, string>();
 
   /** @param parentOf the ID of a value's parent, if it has one */
@@ -48,12 +48,12 @@ export class Tree<T extends { readonly id: string }> implements Family<T> {
   }
 }
 
-/** Everything below a session, nearest first. `below` tells what is directly below. */
+/** All descendants of a session, nearest first. */
 export function descendants<T extends { readonly id: string }>(
   sessionID: string,
   childrenOf: (id: string) => readonly T[],
 ): readonly T[] {
-  // A map, as broken metadata can make a session its own ancestor.
+  // A map, because broken metadata can make a session its own ancestor.
   const found = new Map(childrenOf(sessionID).map((one) => [one.id, one]));
   for (const id of found.keys())
     for (const one of childrenOf(id)) if (!found.has(one.id)) found.set(one.id, one);

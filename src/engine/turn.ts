@@ -1,36 +1,36 @@
 import { hasArrived } from "./arrival.ts";
 import type { AgentError, AssistantMessageInfo, Message, ToolPart } from "./server-model.ts";
 
-/** How many of a session's newest messages tell how its turn stands: the last answer and what was queued behind it. */
+/** How many of a session's newest messages are read to determine the state of its turn. */
 export const TURN_WINDOW = 20;
 
-/** How the turn that answers a prompt stands, by the session's messages alone. */
+/** The state of the turn that answers a prompt, as far as the session's messages show it. */
 export type Turn =
-  /** The server does not have the prompt, or not all of it. */
+  /** The server does not have the complete prompt. */
   | { readonly kind: "unseen" }
-  /** The prompt is stored and no answer was begun. */
+  /** The prompt is stored, but there is no answer yet. */
   | { readonly kind: "unanswered" }
-  /** The model works on an answer, or was cut off in it: `mark` changes while anything changes. */
+  /** The model is writing an answer, or was interrupted. `mark` changes with every change. */
   | { readonly kind: "open"; readonly mark: string }
-  /** The last step called tools: the turn goes on, unless the session is idle. */
+  /** The last step called tools. The turn continues, unless the session is idle. */
   | {
       readonly kind: "between-steps";
       readonly messageID: string;
       readonly at: number;
       readonly refused?: string | undefined;
     }
-  /** The last message is a summary by compaction: the turn goes on, unless the session is idle. */
+  /** The last message is a compaction summary. The turn continues, unless the session is idle. */
   | { readonly kind: "compacted"; readonly messageID: string; readonly at: number; readonly answer: string }
   | { readonly kind: "completed"; readonly messageID: string; readonly at: number; readonly answer: string }
   | { readonly kind: "failed"; readonly messageID: string; readonly at: number; readonly error: AgentError }
   | { readonly kind: "aborted"; readonly messageID: string; readonly at: number };
 
-/** A turn that is over if its session is idle. */
+/** The state of a turn that has ended if its session is idle. */
 export type EndedTurn = Exclude<Turn, { readonly kind: "unseen" | "unanswered" | "open" }>;
 
 /**
- * Reads how the turn stands from the newest {@link TURN_WINDOW} messages of its session, oldest first.
- * Idle is not asked here: some kinds mean an end only where the session is idle.
+ * Reads the state of a turn from the newest {@link TURN_WINDOW} messages of its session, the oldest first. Some states
+ * mean an end only if the session is idle, which the caller has to check.
  */
 export function readTurn(messages: readonly Message[], promptMessageID: string): Turn {
   const prompt = messages.findIndex((message) => message.info.id === promptMessageID);
@@ -48,7 +48,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
     return info.error.name === "MessageAbortedError"
       ? { kind: "aborted", ...end }
       : { kind: "failed", ...end, error: info.error };
-  // An abort while the model is being asked again leaves neither an error nor a reason.
+  // Aborting a turn that waits for a retry leaves neither an error nor a reason.
   if (info.finish === undefined) return { kind: "aborted", ...end };
   if (info.finish === "tool-calls") return { kind: "between-steps", ...end, refused: refusedCall(last) };
   if (info.summary) {
@@ -64,7 +64,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   return { kind: "completed", ...end, answer: answerText(last) };
 }
 
-/** The text of an answer, as its parts stand. */
+/** The present text of an answer. */
 export function answerText(message: Message): string {
   return message.parts
     .flatMap((part) =>
@@ -73,7 +73,7 @@ export function answerText(message: Message): string {
     .join("\n\n");
 }
 
-/** The newest answer as it stands; undefined: nothing was answered yet. */
+/** The present text of the latest answer. Undefined if there is none. */
 export function lastAnswer(messages: readonly Message[]): string | undefined {
   const message = messages.findLast(({ info }) => info.role === "assistant" && !info.summary);
   return message && answerText(message);
@@ -93,7 +93,7 @@ function lastToolStatus(message: Message): string {
   return tools(message).at(-1)?.state.status ?? "";
 }
 
-/** The tool whose permission or question a user turned down; that ends a turn without an error of its own. */
+/** The tool whose permission or question a user rejected, which ends a turn without an error. */
 function refusedCall(message: Message): string | undefined {
   return tools(message).find(
     ({ state }) =>

@@ -18,20 +18,20 @@ import {
   type TaskRecord,
 } from "./task.ts";
 
-/** After a (re)connect the first poll comes early: what died with the server should not look alive for long. */
+/** The first poll after a connect comes early, so that turns that died with the server are soon detected. */
 const FIRST_POLL_MS = 1_000;
-/** How long the server may take to store a prompt that it took. */
+/** How long the server may take to store a prompt that it has accepted. */
 const STORING_MS = 15_000;
-/** How long it may take where files go with the prompt: it reads them first. */
+/** How long it may take for a prompt with files, which the server reads first. */
 const READING_MS = 60_000;
-/** How long the server may take for what is left of a prompt whose sender is gone: to store it, or to begin the answer. */
+/** How long the server may take to store or answer a prompt whose sender is gone. */
 const LEFT_BEHIND_MS = 10_000;
-/** The server sends a heartbeat every 10 s: on a stream that is silent for longer, events may be missing. */
+/** The server sends a heartbeat every 10 s. If the stream is silent for longer, events may be missing. */
 const HEARTBEAT_MS = 12_000;
-/** A task is asked for at least this often, however sure it seems that it is at work. */
+/** Every running task is polled at least this often, even if events show that it is running. */
 const VOUCHED_MS = 60_000;
 
-/** Why a turn ended that was cut off with its server. */
+/** The error of a turn that was interrupted because its server died. */
 export const INTERRUPTED = taskError(
   INTERRUPTED_ERROR,
   sentence("The server stopped while the task was running. Retry it as a new task."),
@@ -42,7 +42,7 @@ const NEVER_STARTED = taskError(
   sentence("The task was created, but its prompt was never started. Launch it again as a new task."),
 );
 
-/** Why a turn never began whose prompt nobody knows any more. */
+/** The error of a turn whose prompt was lost. */
 function promptLost({ status, isForked }: TaskRecord): TaskError {
   return taskError(
     "PromptLost",
@@ -59,11 +59,11 @@ function promptLost({ status, isForked }: TaskRecord): TaskError {
 }
 
 /**
- * Finds out when the turns of active tasks have ended, and how: at once by events, otherwise by polling. An idle
- * session is only a hint; what counts is how the last message stands.
+ * Detects when and how the turns of active tasks end: immediately through events, otherwise by polling. An idle session
+ * is only a hint; the state of the last message decides.
  */
 export class TurnWatcher implements Disposable {
-  /** When the stream last told anything. */
+  /** When the last event was received. */
   private heardAt = 0;
   private timer: Disposable | undefined;
   private connected = false;
@@ -75,19 +75,19 @@ export class TurnWatcher implements Disposable {
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
     private readonly prompts: PromptSender,
-    /** Carries out what a turn's end means; called with the task's queue held. */
+    /** Ends a task. Called from within the task's queue. */
     private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
   }
 
-  /** The server told something, if only that it is there. */
+  /** Notes that an event was received, even if it was only a heartbeat. */
   hear(): void {
     this.heardAt = this.clock.now();
   }
 
-  /** Takes in what the server tells of the session of a task. */
+  /** Processes an event in the session of a task. */
   accept(entry: Entry, event: ServerEvent): void {
     const { turn } = entry;
     if (!turn) return;
@@ -104,7 +104,7 @@ export class TurnWatcher implements Disposable {
       this.settle(entry, "hint");
     } else if (event.type === "part-changed" && event.part.messageID === entry.record.promptMessageID) {
       if (!isOwnText(event.part)) return;
-      // What went wrong before the prompt was there, such as reading a file that goes with it, ends no turn.
+      // Errors before the prompt was stored, such as for an unreadable file, do not end the turn.
       if (turn.prompt.kind !== "stored") turn.lastError = undefined;
       turn.prompt = { kind: "stored" };
     } else if (
@@ -112,17 +112,17 @@ export class TurnWatcher implements Disposable {
       event.info.role === "assistant" &&
       event.info.completed !== undefined
     ) {
-      // After an abort the session is told idle first and its last message is completed later.
+      // After an abort, the session becomes idle before its last message is completed.
       if (event.info.finish !== "tool-calls") this.settle(entry, "hint");
     }
   }
 
-  /** The connection is (again) there and the registry up to date. */
+  /** Called when the connection is there and the registry up to date. */
   async connect(): Promise<void> {
     this.connected = true;
     const active = this.registry.active();
     if (active.length === 0) return;
-    // The server may have been another one since.
+    // The server may have been replaced, so prompts may have been lost.
     for (const { turn } of active)
       if (turn?.prompt.kind === "sent") turn.prompt = { ...turn.prompt, isDoubtful: true };
     await Promise.all(
@@ -132,7 +132,7 @@ export class TurnWatcher implements Disposable {
     this.schedule(FIRST_POLL_MS);
   }
 
-  /** Follows a turn that was at work before its session was a task: it may have ended meanwhile. */
+  /** Follows a turn that was running before its session became a task, and may have ended since. */
   follow(entry: Entry): void {
     this.settle(entry, "hint");
     this.watch();
@@ -140,7 +140,7 @@ export class TurnWatcher implements Disposable {
 
   disconnect(): void {
     this.connected = false;
-    // What was seen before proves nothing about a server that was away.
+    // Earlier observations prove nothing about a server that was disconnected.
     for (const { turn } of this.registry.active()) {
       if (turn) turn.suspicion = undefined;
       if (turn?.kind === "working") turn.seenAtWork = 0;
@@ -149,7 +149,7 @@ export class TurnWatcher implements Disposable {
     this.timer = undefined;
   }
 
-  /** Sees to it that polling runs while a task is active, and only then. */
+  /** Ensures that polling runs while a task is active, and only then. */
   watch(): void {
     if (this.timer && this.registry.active().length > 0) return;
     this.schedule(this.ports.settings().pollInterval);
@@ -171,12 +171,12 @@ export class TurnWatcher implements Disposable {
     });
   }
 
-  /** Whether polling has to ask for the task. One that waits is asked for only until its prompt is known to be there. */
+  /** Whether the task has to be polled. Queued tasks are only polled until their prompt is stored. */
   private isDue({ turn }: Entry): boolean {
     return turn?.kind === "queued" ? turn.prompt.kind !== "stored" : !this.isVouchedFor(turn);
   }
 
-  /** The stream told that the task is at work, and would have told its end. */
+  /** Whether an event showed recently that the task is running, and the stream would have reported its end. */
   private isVouchedFor(turn: RunningTurn | undefined): boolean {
     const now = this.clock.now();
     const seenAtWork = turn?.kind === "working" ? turn.seenAtWork : 0;
@@ -210,7 +210,9 @@ export class TurnWatcher implements Disposable {
     }
   }
 
-  /** Reads how the turn stands, once however often it is asked before the answer, and ends the task where it has ended. */
+  /**
+   * Reads the state of the turn, and ends the task if the turn has ended. Combines calls made before the read starts.
+   */
   private settle(entry: Entry, source: "hint" | "poll"): void {
     const { turn } = entry;
     if (!this.connected || !turn || turn.isBeingRead) return;
@@ -222,7 +224,7 @@ export class TurnWatcher implements Disposable {
         if (!isActive(record)) return;
         const reading = await currentTurn(this.server, record);
         const event = await this.interpret(entry, reading, source);
-        // It may have been written meanwhile; then that record stands.
+        // If the record has changed in the meantime, it takes precedence.
         if (event && entry.record === record) await this.ending.end(entry, event);
       })
       .catch((error: unknown) => {
@@ -246,7 +248,7 @@ export class TurnWatcher implements Disposable {
     }
   }
 
-  /** The prompt has no answer, not even a begun one. */
+  /** Interprets a turn without any answer. */
   private async interpretUnstarted(
     entry: Entry,
     turn: Extract<Turn, { readonly kind: "unanswered" | "unseen" }>,
@@ -267,7 +269,7 @@ export class TurnWatcher implements Disposable {
     if (lastError) {
       if (!(await this.isOver(entry, turn))) return undefined;
       if (source === "hint" && entry.turn?.prompt.kind !== "stored") {
-        // What went wrong with a file of the prompt is told before the prompt is, and its turn begins all the same.
+        // Errors about a file of the prompt are reported before the prompt, whose turn begins nevertheless.
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
@@ -301,20 +303,20 @@ export class TurnWatcher implements Disposable {
   }
 
   /**
-   * Whether nothing follows in a turn that was read like this. An idle answer is worth something only between two
-   * readings: one from before can be older than the step that was read, and what was read older than an end.
+   * Whether a turn with this reading has ended. Idle is only conclusive if the messages are the same before and after
+   * it is read, since each response may be older than the other.
    */
   private async isOver(entry: Entry, turn: Turn): Promise<boolean> {
     const { id } = entry.record;
     const status = (await this.server.statuses()).get(id);
     if (status && status.type !== "idle") return false;
-    // A complete answer ends the turn, whatever else was written meanwhile.
+    // A complete answer ends the turn, whatever has been written since.
     return (
       turn.kind === "completed" || marksOf(await currentTurn(this.server, entry.record)) === marksOf(turn)
     );
   }
 
-  /** What the turn did so far was not seen by this process. */
+  /** Reads what the turn has done so far, parts of which this process may have missed. */
   private async rebuildProgress(entry: Entry): Promise<void> {
     const { turn, record } = entry;
     const progress = turn?.progress;
@@ -322,7 +324,7 @@ export class TurnWatcher implements Disposable {
       const messages = await this.server.messages(record.id);
       if (!progress || entry.turn?.progress !== progress) return;
       const prompt = messages.findIndex(({ info }) => info.id === record.promptMessageID);
-      // What a fork inherited is not its own work.
+      // Messages before the prompt were inherited by a fork.
       if (prompt === -1) return;
       const now = this.clock.now();
       for (const { parts } of messages.slice(prompt + 1))
@@ -334,34 +336,34 @@ export class TurnWatcher implements Disposable {
   }
 }
 
-/** Whether the server may still be about to store a prompt that it took. */
+/** Whether the server may still store a prompt that it has accepted. */
 function mayBeStoredYet({ prompt, at }: SentPrompt, error: AgentError | undefined, now: number): boolean {
   const hasFiles = (prompt.files ?? []).length > 0;
-  // A file that cannot be read keeps no prompt from being stored; any other error does.
+  // An unreadable file does not prevent a prompt from being stored. Any other error does.
   if (error && !hasFiles) return false;
   return now - at < (hasFiles ? READING_MS : STORING_MS);
 }
 
-/** The same as long as nothing changes in a turn. */
+/** A text that stays the same as long as nothing changes in a turn. */
 function marksOf(turn: Turn): string {
   const mark = "mark" in turn ? turn.mark : "messageID" in turn ? turn.messageID : "";
   return `${turn.kind} ${mark}`;
 }
 
-/** How the turn stands that answers the task's present prompt. */
+/** The state of the turn that answers the task's current prompt. */
 export async function currentTurn(
   server: AgentServer,
   { id, promptMessageID }: Pick<TaskRecord, "id" | "promptMessageID">,
 ): Promise<Turn> {
   const messages = await server.messages(id, TURN_WINDOW);
   const isInSight = messages.some(({ info }) => info.id === promptMessageID);
-  // A long turn moves its prompt out of sight; a prompt that never arrived is not in sight either.
+  // The prompt is not in the window if the turn is long, or if it never arrived.
   if (!isInSight && messages.length >= TURN_WINDOW && !(await server.message(id, promptMessageID)))
     return { kind: "unseen" };
   return readTurn(messages, promptMessageID);
 }
 
-/** What a turn that stands so means where its session is idle. */
+/** The event that this state of a turn means if its session is idle. */
 export function endOf(turn: EndedTurn): TaskEvent {
   switch (turn.kind) {
     case "compacted":
@@ -370,7 +372,7 @@ export function endOf(turn: EndedTurn): TaskEvent {
     case "failed":
       return failed(turn.at, turn.error, turn.messageID);
     case "aborted":
-      // While its session works, an answer that overflowed the context looks the same.
+      // While the session is running, an answer that exceeded the context looks the same.
       return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
     case "between-steps": {
       const error = turn.refused

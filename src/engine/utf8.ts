@@ -1,4 +1,4 @@
-/** The bytes that a text takes in UTF-8. Half of a surrogate pair takes three, as those of the character put in its place. */
+/** The length of a text in UTF-8 bytes. Half of a surrogate pair takes three bytes, like its replacement character. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index++) {

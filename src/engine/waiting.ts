@@ -6,22 +6,22 @@ import { sentence } from "./sentence.ts";
 import { isActive, type Task } from "./task.ts";
 
 export interface WaitOptions {
-  /** Come back when all have ended, or as soon as one has. */
+  /** Whether to wait until all tasks have ended, or any of them. */
   readonly mode?: "all" | "any" | undefined;
-  /** Milliseconds after which to come back anyway; without it there is no limit. */
+  /** How long to wait at most, in milliseconds. Undefined means no limit. */
   readonly timeout?: number | undefined;
   readonly signal?: CancelSignal | undefined;
 }
 
-/** What tells of tasks as they change. */
+/** A source of tasks and their changes. */
 export interface TaskSource {
   get(id: string): Task | undefined;
   readonly onDidChange: Event<TaskChange>;
 }
 
 /**
- * Resolves when the tasks have ended, or the time is up; woken by the change itself. A task that is gone has ended.
- * Rejects at once when the caller cancels.
+ * Resolves when the tasks have ended or the timeout has passed. A task that is gone counts as ended. Rejects
+ * immediately when the caller cancels.
  */
 export function waitForEnd(
   source: TaskSource,
@@ -58,14 +58,14 @@ export function waitForEnd(
   });
 }
 
-/** Seconds that a blocking output waits by default, and at the most. */
+/** The default and maximum time that a blocking output waits, in seconds. */
 const DEFAULT_BLOCKING_SECONDS = 30;
 const LONGEST_BLOCKING_SECONDS = 600;
 
 export interface OutputOptions {
-  /** Wait for the task to end first. */
+  /** Whether to wait until the task has ended. */
   readonly block?: boolean | undefined;
-  /** Seconds after which a blocking output comes back anyway: by default 30, at the most 600. Ignored without `block`. */
+  /** How long a blocking output waits, in seconds: 30 by default, at most 600. Ignored without `block`. */
   readonly timeout?: number | undefined;
   readonly signal?: CancelSignal | undefined;
 }
@@ -77,10 +77,10 @@ export function blockingTime(seconds = DEFAULT_BLOCKING_SECONDS): number {
   return Math.min(seconds, LONGEST_BLOCKING_SECONDS) * 1000;
 }
 
-/** Timers take no longer than this, in milliseconds: about 24 days. */
+/** The maximum time of a timer, in milliseconds: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** A time to wait that a timer can take, in milliseconds; undefined where there is no limit. */
+/** A waiting time within the maximum of timers, in milliseconds. Undefined means no limit. */
 export function waitingTime(ms: number | undefined): number | undefined {
   if (ms === undefined || ms === Infinity) return undefined;
   if (Number.isNaN(ms) || ms < 0)
@@ -91,9 +91,9 @@ export function waitingTime(ms: number | undefined): number | undefined {
   return Math.min(ms, LONGEST_TIMER_MS);
 }
 
-/** What a task has to show. */
+/** The state and result of a task. */
 export interface TaskOutput {
   readonly task: Task;
-  /** The full last answer; undefined before the first one, empty where the model wrote none. */
+  /** The full last answer. Undefined before the first one, empty if the model wrote none. */
   readonly result?: string | undefined;
 }

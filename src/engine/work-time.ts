@@ -6,14 +6,14 @@ import type { Requests } from "./requests.ts";
 import type { WorkingTurn } from "./running-turn.ts";
 
 /**
- * How long tasks were at work: the time of their turns, without that in which something of them waited for a user or
- * the machine slept.
- * Of waits that were over before this process followed the task it knows what the record says.
+ * Measures how long tasks have worked: the time of their turns, except while they or their descendants waited for a
+ * user
+ * or the machine slept. Waits that ended before this process followed the task are taken from its record.
  */
 export class WorkTime implements Disposable {
   private readonly subscription: Disposable;
   private readonly waitEnds: Emitter<{ readonly entry: Entry; readonly waited: number }>;
-  /** A wait is over; with all that the present turn waited, in milliseconds. */
+  /** A wait has ended. `waited` is the total of the current turn, in milliseconds. */
   readonly onDidWait: Event<{ readonly entry: Entry; readonly waited: number }>;
 
   constructor(
@@ -36,12 +36,12 @@ export class WorkTime implements Disposable {
     return (worked ?? 0) + Math.max(0, now - startedAt - total - Math.max(0, now - since));
   }
 
-  /** For so many milliseconds until now nothing could work. */
+  /** Subtracts a period of this many milliseconds until now, in which the machine slept. */
   pause(duration: number): void {
     const now = this.clock.now();
     for (const entry of this.registry.active()) {
       const { turn } = entry;
-      // A wait for a user goes on, and has this time in it.
+      // A wait for a user continues and includes this period.
       if (turn?.kind !== "working" || turn.waiting.since !== undefined) continue;
       this.noteWaited(entry, turn, Math.min(duration, now - entry.record.startedAt));
     }
@@ -65,7 +65,7 @@ export class WorkTime implements Disposable {
       const { total, since } = turn.waiting;
       const began = begun.get(id);
       if (began !== undefined && since === undefined)
-        // A time before the turn was read from an ID that holds none.
+        // A time before the turn comes from an ID that holds no valid time.
         turn.waiting = { total, since: began < startedAt ? now : began };
       else if (began === undefined && since !== undefined) this.noteWaited(entry, turn, now - since);
     }

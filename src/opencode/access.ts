@@ -1,12 +1,12 @@
-/** The user name that OpenCode expects unless it was started with another one. */
+/** The user name that OpenCode expects by default. */
 export const DEFAULT_USERNAME = "opencode";
 
-/** Where a server listens and what it wants to hear. */
+/** The address and credentials of a server. */
 export interface ServerAccess {
-  /** Origin, without credentials and without a slash at the end. */
+  /** The origin, without credentials and trailing slash. */
   readonly url: string;
   readonly username: string;
-  /** Undefined: the server asks for none. */
+  /** Undefined if the server requires no password. */
   readonly password?: string | undefined;
 }
 

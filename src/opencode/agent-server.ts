@@ -30,19 +30,19 @@ import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
 import * as schemas from "./schemas.ts";
 import { ReportedPermissions } from "./reported-permissions.ts";
 
-/** More sessions than any folder holds; without a limit the server gives the newest hundred. */
+/** More sessions than any folder has. Without a limit the server returns only the newest 100. */
 const ALL_SESSIONS = 10_000;
 
-/** The engine's server, over OpenCode's SDK. */
+/** The engine's interface to a server, implemented with OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
   private readonly recordWrites = new KeyedQueue();
   private readonly reportedPermissions: ReportedPermissions;
 
   constructor(
-    /** The client to call through now; undefined while there is no connection. */
+    /** Returns the client of the present connection. Undefined while there is no connection. */
     private readonly client: () => ServerClient | undefined,
     readonly onEvent: Event<ServerEvent>,
-    /** Milliseconds after which a call is given up; a minute if left out. */
+    /** The timeout of calls in milliseconds. Defaults to one minute. */
     private readonly callTimeoutMs?: number,
   ) {
     this.reportedPermissions = new ReportedPermissions(onEvent);
@@ -66,7 +66,7 @@ export class OpenCodeAgentServer implements AgentServer {
     }
   }
 
-  /** Makes of a copy what a new session would be. False: the server did not take that. */
+  /** Gives a copied session the properties of a new one. False if the server refused. */
   private async link(id: string, { task, ...session }: NewSession): Promise<boolean> {
     const [current, messages] = await Promise.all([
       this.getSession(id, z.record(z.string(), z.unknown())),
@@ -85,7 +85,7 @@ export class OpenCodeAgentServer implements AgentServer {
     }
   }
 
-  /** What a copy can become without being linked. */
+  /** Gives a copied session the properties that can be set without linking it to its parent. */
   private async relabel(id: string, { title, permission, task }: NewSession): Promise<Session> {
     const { cost, tokens } = await this.getSession(id, schemas.session);
     const body = newSessionBody(`PATCH /session/${id}`, {
@@ -96,7 +96,7 @@ export class OpenCodeAgentServer implements AgentServer {
     return this.update(id, body, schemas.session);
   }
 
-  /** A server that knows the way complains of a replay without events; another one does not know the address. */
+  /** A server that supports replay rejects one without events with 400. Other servers do not have the endpoint. */
   async canWriteHistory(): Promise<boolean> {
     try {
       await this.call("POST", replayRequest("", []), ignored);
@@ -133,7 +133,7 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
-    // The server appends them.
+    // The server appends the rules.
     return this.update(sessionID, { permission: [...rules] }, ignored);
   }
 
@@ -146,14 +146,14 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
-  /** A session that is gone already counts as deleted. */
+  /** Also succeeds if the session is already gone. */
   async deleteSession(sessionID: string): Promise<void> {
     const request = { url: "/session/{sessionID}", path: { sessionID } } satisfies api.SessionDeleteData;
     await unlessGone(this.call("DELETE", request, ignored));
   }
 
   saveRecord(record: TaskRecord): Promise<Session | undefined> {
-    // The server replaces metadata whole and compares nothing: two writes at once would lose one.
+    // The server replaces the whole metadata without comparing, so concurrent writes would lose one.
     return this.recordWrites.run(record.id, () => unlessGone(this.writeRecord(record)));
   }
 
@@ -234,7 +234,9 @@ export class OpenCodeAgentServer implements AgentServer {
         agent,
         ...(model && promptModel(model)),
         ...(noReply !== undefined && { noReply }),
-        // They are stored in this order, and given in that of their IDs: where the text is, the files are.
+        // Parts are stored in this order, but returned in the order of their IDs. The text comes last, so if it is
+        // there, so
+        // are the files.
         parts: [...files.map(promptFile), ...parts.map(promptPart)],
       },
     } satisfies api.SessionPromptAsyncData;
@@ -269,8 +271,8 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   /**
-   * OpenCode 1.18 refuses the whole list while it holds a permission with a fact that JSON has no form for, such as the
-   * one to search without a path: better those that events told than no connection.
+   * OpenCode 1.18 refuses to list permissions while one has metadata that JSON cannot represent, such as a search
+   * without a path. The permissions reported by events are better than no connection.
    */
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     try {
@@ -316,7 +318,7 @@ export class OpenCodeAgentServer implements AgentServer {
 
 const ignored = z.transform((): void => {});
 
-/** The part of an ID by which those of different kinds sort in the order in which they were given. */
+/** The part of an ID that sorts IDs of different kinds by the time when they were given. */
 function timeOf(id: string): string {
   return id.slice(id.indexOf("_"));
 }

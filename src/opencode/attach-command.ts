@@ -1,7 +1,7 @@
 import type { ProgramCall } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 
-/** OpenCode's own terminal interface, joined to a session of a server that runs. */
+/** The command that attaches OpenCode's terminal interface to a session of a running server. */
 export function attachCommand(
   executable: string,
   { url, username, password }: ServerAccess,
@@ -14,7 +14,7 @@ export function attachCommand(
     directory,
     env: {
       OPENCODE_SERVER_USERNAME: username,
-      // Taken out where the server asks for none: the one in the environment is another server's.
+      // Removed if the server requires no password, as the environment may contain that of another server.
       OPENCODE_SERVER_PASSWORD: password ?? null,
     },
   };
