@@ -2,35 +2,37 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import type { Text } from "../engine/sentence.ts";
 import type { ServerAccess } from "./access.ts";
 
-/** A server that runs, and how to reach it. */
+/** A running server and how to reach it. */
 export interface RunningServer extends ServerAccess {
-  /** The process of one that this product started. */
+  /** The process ID, if the extension started the server. */
   readonly pid?: number | undefined;
-  /** Resolves once that process has ended: whatever listens at the address then is another program. */
+  /** Resolves once that process has ended. From then on, any other program may listen at the address. */
   readonly ended?: Promise<unknown> | undefined;
 }
 
-/** A server that was found, and is used until it is left. */
+/** A server that was found, in use until `leave` or `finish` is called. */
 export interface Attachment {
-  /** Whether this product started it. */
+  /** Whether the extension started it. */
   readonly own: boolean;
   /**
-   * The server as it runs now or, after a crash, once it runs again; else why it cannot be used, or that a user stopped it.
-   * Nothing may be sent to a server before this resolves, nor after its connection broke until it is asked again:
-   * another program may have its port.
+   * Resolves to the running server (after a crash, to the restarted one), to why it cannot be used, or to "stopped" if
+   * a
+   * user stopped it. Call it before sending anything to a server, and again whenever its connection broke: another
+   * program
+   * may have taken its port.
    */
   running(signal: AbortSignal): Promise<RunningServer | ConnectionFailure | "stopped">;
-  /** How long it may take to load a folder, plugins included, in milliseconds. */
+  /** How long loading a folder may take, including its plugins, in milliseconds. */
   readonly loadTimeoutMs: number;
   leave(): void;
-  /** As {@link leave}, for good: a server that this product started ends, unless somebody else uses it. */
+  /** Like {@link leave}, but permanently: a server that the extension started ends, unless another folder uses it. */
   finish(): void;
 }
 
-/** What finding a server needs from who wants it. */
+/** What a search for a server needs from its caller. */
 export interface Search {
-  /** Gives the search up. */
+  /** Aborts the search. */
   readonly signal: AbortSignal;
-  /** What is going on, for users. */
+  /** Receives the current step, for users. */
   readonly onProgress: (detail: Text) => void;
 }

@@ -7,17 +7,17 @@ import { parse, ValidationError } from "./validation.ts";
 import { describeServerError } from "./server-error.ts";
 import { limited } from "./cancel.ts";
 
-/** Milliseconds after which a call that the server never answers is given up. */
+/** After how many milliseconds an unanswered call is given up. */
 const CALL_TIMEOUT_MS = 60_000;
 
-/** The call as a user can read it: `POST /session/ses_1/abort`. */
+/** The call in readable form: `POST /session/ses_1/abort`. */
 export function callName(method: Method, { url, path = {} }: ServerRequest): string {
   return `${method} ${url.replace(/\{(\w+)\}/g, (place, name: string) => path[name] ?? place)}`;
 }
 
 /**
- * Makes one call and reads its answer. Whatever goes wrong becomes a `ServerFailure` that names the call: no network,
- * no answer in time, a refusal, or an answer that does not match the schema.
+ * Makes a call and parses its response. All failures become a `ServerFailure` that names the call: an unreachable
+ * server, a timeout, a refusal, or a response that does not match the schema.
  */
 export async function call<T>(
   client: ServerClient,
@@ -30,7 +30,7 @@ export async function call<T>(
   const { data, error: reason, response } = await send(client, method, request, name, timeoutMs);
   if (!response.ok) throw refusal(name, response.status, reason);
   try {
-    // Where there is no such route the server sends its web page.
+    // For unknown routes the server returns its web page.
     if (response.headers.get("content-type")?.startsWith("text/html"))
       throw new ValidationError("it is a web page");
     return parse(schema, data);
@@ -52,7 +52,7 @@ async function send(
   try {
     answer = await limited(timeoutMs, (signal) => client.request(method, request, signal));
   } catch (error) {
-    // The network fails with TypeErrors and DOMExceptions, also in the middle of an answer.
+    // The network fails with TypeErrors and DOMExceptions, even in the middle of a response.
     if (error instanceof TypeError || error instanceof DOMException)
       throw unreachable(name, error, timeoutMs);
     const message = sentence("Couldn't read OpenCode's response to {0}: {1}", name, messageOf(error));

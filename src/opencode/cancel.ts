@@ -1,6 +1,6 @@
 import { unlessCancelled as orElse, type CancelSignal } from "../engine/event.ts";
 
-/** What a call rejects with whose caller took it back. */
+/** The error of a call that its caller cancelled. */
 export function cancelled(): DOMException {
   return new DOMException("Connecting was cancelled.", "AbortError");
 }
@@ -9,15 +9,15 @@ export function isCancelled(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-/** The promise's outcome, or a rejection with `cancelled()` as soon as the signal says so. */
+/** The promise's outcome, or a rejection with `cancelled()` as soon as the signal aborts. */
 export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
   return orElse(promise, signal, cancelled);
 }
 
 /**
- * What `run` resolves to, or a rejection with a `TimeoutError` after so many milliseconds, or with the outer signal's reason.
- * The timer holds all that it needs: an `AbortSignal.timeout`, and a signal by `AbortSignal.any`, is collected as garbage
- * together with a request that nothing else refers to, and then never fires.
+ * The outcome of `run`, or a rejection with a `TimeoutError` after this many milliseconds, or with the outer signal's
+ * reason. Does not use `AbortSignal.timeout` or `AbortSignal.any`: such a signal is garbage collected together with a
+ * request that nothing else refers to, and then never fires. The timer here keeps everything it needs alive.
  */
 export async function limited<T>(
   ms: number,

@@ -12,15 +12,15 @@ import {
 } from "./file-steps.ts";
 
 /*
- * Which files a session changed. Snapshots tell what changed in the folder, whoever did it, so each is held against the
- * tools of the step and against what other sessions did meanwhile.
+ * Determines which files a session changed. Snapshots show what changed in the folder, but not who changed it, so each
+ * difference is compared with the tools of the step and with what other sessions did at the same time.
  */
 
-/** Works in a session of its own below this one. */
+/** OpenCode's tool that runs a subagent, which works in a child session. */
 const SUBAGENT_TOOL = "task";
-/** Messages of another session that are looked through for what it did meanwhile. */
+/** How many messages of another session are searched for simultaneous changes. */
 const OTHERS_MESSAGES = 200;
-/** Other sessions that are read at a time: a folder can have hundreds, and whole messages are large. */
+/** How many other sessions are read at a time: a folder can have hundreds, and complete messages are large. */
 const OTHERS_AT_ONCE = 4;
 
 /** A step of another session of the folder. */
@@ -30,16 +30,16 @@ interface OtherStep extends Step {
   readonly isBusy: boolean;
 }
 
-/** The calls by which a session's changes are found out. */
+/** The calls needed to determine a session's changes. */
 export interface ChangeSource {
-  /** The newest `limit` ones, or all. */
+  /** The newest `limit` messages, or all. */
   messages(sessionID: string, limit?: number): Promise<readonly RawMessage[]>;
   sessions(): Promise<readonly Session[]>;
-  /** The sessions that are at work, by their IDs. */
+  /** The running sessions by ID. */
   statuses(): Promise<ReadonlyMap<string, unknown>>;
 }
 
-/** The files that a session changed since then (milliseconds since 1970). */
+/** The files that a session changed since this time (milliseconds since 1970). */
 export async function sessionChanges(
   source: ChangeSource,
   sessionID: string,
@@ -81,13 +81,16 @@ function overlap(one: Span, other: Span): boolean {
   return one.start <= other.end && one.end >= other.start;
 }
 
-/** A file as far as the turns that were looked at tell, from the start of the first that changed it to the last one's end. */
+/**
+ * The changes of a file in all turns so far. Spans from the start of the first turn that changed it to the last one's
+ * end.
+ */
 interface ChangingFile extends Change, Span {
-  /** What one turn left is not what the next one found. */
+  /** Whether the content changed between two turns. */
   readonly isBroken: boolean;
 }
 
-/** What is known of a file after one more change. */
+/** Combines the changes so far with one more. */
 function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn): ChangingFile {
   const { before, after, isDoubtful } = change;
   const start = known?.start ?? steps[0]?.start ?? 0;
@@ -95,7 +98,7 @@ function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn
   if (!known) return { ...change, start, end, isBroken: false };
   const isBroken = known.isBroken || isOtherText(known.after, before);
   const file = { ...known, end, isDoubtful: known.isDoubtful && isDoubtful, isBroken };
-  // An excerpt cannot be held against a whole file.
+  // An excerpt cannot be compared with a complete file.
   if (after.kind === "text" && known.before.kind === "excerpt") return { ...file, before: UNKNOWN, after };
   if (after.kind !== "excerpt") return { ...file, after };
   if (known.before.kind !== "excerpt" || known.after.kind !== "excerpt" || before.kind !== "excerpt")
@@ -107,7 +110,7 @@ function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn
   };
 }
 
-/** What the session did in one turn: to files in the snapshots, then what only tools tell. */
+/** What the session changed in one turn: first according to snapshots, then what only tools report. */
 function changesIn(turn: Turn, others: readonly Step[]): readonly Change[] {
   const own = ownFiles(turn, others);
   const ifOwn = (path: string, contents: Pick<Change, "before" | "after">): readonly Change[] => {
@@ -124,7 +127,7 @@ function changesIn(turn: Turn, others: readonly Step[]): readonly Change[] {
   ];
 }
 
-/** The files that the session itself changed in a turn, by path, and whether that is in doubt. */
+/** The files that the session itself changed in a turn, by path, and whether that is doubtful. */
 function ownFiles({ steps, diffs }: Turn, others: readonly Step[]): ReadonlyMap<string, boolean> {
   const own = new Map<string, boolean>();
   const addGuess = (path: string, isDoubtful: boolean): void =>
@@ -134,7 +137,7 @@ function ownFiles({ steps, diffs }: Turn, others: readonly Step[]): ReadonlyMap<
       const verdict = judge(path, step, others);
       if (verdict !== "another's") addGuess(path, verdict === "doubtful");
     }
-  // Of a file that was renamed the steps name the new name only.
+  // For a renamed file, the steps contain only the new name.
   const added = diffs.find(({ status, path }) => status === "added" && own.has(path));
   if (added)
     for (const { status, path } of diffs)
@@ -144,7 +147,7 @@ function ownFiles({ steps, diffs }: Turn, others: readonly Step[]): ReadonlyMap<
   return own;
 }
 
-/** Whose change it is that a file changed in a step which ran something that may change any file. */
+/** Decides who changed a file in a step with a command, which may have changed any file. */
 function judge(path: string, step: Step, others: readonly Step[]): "own" | "another's" | "doubtful" {
   if (others.some(({ writes }) => writes.some((write) => write.path === path && overlap(write, step))))
     return "another's";
@@ -154,12 +157,12 @@ function judge(path: string, step: Step, others: readonly Step[]): "own" | "anot
   return isShared ? "doubtful" : "own";
 }
 
-/** Whether a file changed during a step whose tools did not change it. */
+/** Whether a file changed during a step although the step's tools did not change it. */
 function changedByNobody({ patched, commands, writes }: Step, path: string): boolean {
   return patched.has(path) && commands.length === 0 && !writes.some((write) => write.path === path);
 }
 
-/** When another session changed files, or may have. */
+/** The files that another session changed or may have changed in a step, and when. */
 function touchesOf(step: OtherStep, own: readonly Step[]) {
   const { sessionID, isBusy, start, end } = step;
   const guesses = step.guesses.filter((path) => judge(path, step, own) !== "another's");
@@ -168,8 +171,8 @@ function touchesOf(step: OtherStep, own: readonly Step[]) {
 }
 
 /**
- * What other sessions of the folder did meanwhile, and what those did that are at work now. A subagent that is no task
- * of its own works for its parent.
+ * The steps of other sessions that overlapped with these, and of other sessions that are running now. Subagents that
+ * are not tasks count as part of their parent.
  */
 async function stepsOfOthers(
   source: ChangeSource,
@@ -189,7 +192,7 @@ async function stepsOfOthers(
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
   const read = async ({ id }: Session): Promise<readonly OtherStep[]> => {
-    // One that is deleted meanwhile tells nothing any more.
+    // If the session has been deleted in the meantime, its steps are unknown.
     const messages = await source.messages(id, OTHERS_MESSAGES).catch(() => []);
     const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
     return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));

@@ -4,7 +4,7 @@ import type { ServerAccess } from "./access.ts";
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** A request as the SDK's route types write it: `path` fills the places in `url`. */
+/** A request in the form of the SDK's route types. `path` fills the placeholders in `url`. */
 export interface ServerRequest {
   readonly url: string;
   readonly path?: Record<string, string>;
@@ -15,28 +15,29 @@ export interface ServerRequest {
 export interface ServerAnswer {
   readonly data?: unknown;
   readonly error?: unknown;
-  /** Undefined: there was no network. */
+  /** Undefined if the network failed. */
   readonly response?: Response | undefined;
 }
 
 /**
- * The SDK's client without its class of all methods, which is half as large as everything else of this product: calls
- * are written as the route types that the SDK generates (`{ url: "/session/{sessionID}", … } satisfies SessionGetData`).
+ * The SDK's low-level client. Its class with all methods is left out, as it is half as large as the rest of the
+ * extension. Calls are written with the SDK's route types (`{ url: "/session/{sessionID}", … } satisfies
+ * SessionGetData`).
  */
 export interface ServerClient {
   request(method: Method, request: ServerRequest, signal: AbortSignal): Promise<ServerAnswer>;
 }
 
-/** A client whose calls all concern one folder. */
+/** Creates a client whose calls all refer to one folder. */
 export function createClient(access: ServerAccess, directory: string): ServerClient {
   const client = createSdkClient({
     baseUrl: access.url,
     headers: { ...authorizationHeader(access), "x-opencode-directory": encodeURIComponent(directory) },
-    // The password is for this server alone.
+    // A redirect could send the password to another server.
     redirect: "error",
   });
-  // The header chooses the folder, but only the parameter keeps the sessions of others out of the list. The server
-  // decodes it twice.
+  // The header selects the folder, but only the parameter excludes sessions of other folders from lists. The server
+  // decodes the parameter twice.
   const inFolder = (request: ServerRequest): ServerRequest => ({
     ...request,
     query: { ...request.query, directory: directory.replaceAll("%", "%25") },
@@ -52,7 +53,10 @@ export function createClient(access: ServerAccess, directory: string): ServerCli
   };
 }
 
-/** Node's `fetch` can forget its signal once the head of the answer is there: the body would keep its connection. */
+/**
+ * Aborts reading the body with the signal. Node's `fetch` may ignore its signal after the headers have arrived, and the
+ * body would keep the connection open.
+ */
 export function endingWith(signal: AbortSignal, response: Response): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;

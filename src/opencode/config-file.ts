@@ -16,31 +16,31 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 
-/** Whose configuration: that of one folder, or that of the user in every folder. */
+/** Whether a configuration applies to one folder or to all folders of the user. */
 export type ConfigScope = "project" | "user";
 
 export interface ConfigPlaces {
-  /** The folder that is open; undefined if none is. */
+  /** The open folder, if there is one. */
   readonly directory: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
 }
 
-/** A file of OpenCode's configuration as it is to become. */
+/** A change of one of OpenCode's configuration files. */
 export interface ConfigChange {
-  /** Links followed. */
+  /** The path with links resolved. */
   readonly path: string;
-  /** Undefined: there is no such file yet. */
+  /** Undefined if the file does not exist yet. */
   readonly before?: string | undefined;
   readonly after: string;
 }
 
-/** The files in which OpenCode looks for its configuration; where there is none of them, the first one is to be made. */
+/** The files in which OpenCode looks for its configuration. If none exists, the first one is created. */
 export function configFiles(scope: ConfigScope, places: ConfigPlaces): readonly [string, ...string[]] {
   return scope === "project" ? projectFiles(places) : userFiles(places);
 }
 
-/** Undefined: there is no such file. Throws a {@link Refusal} if it cannot be read. */
+/** Undefined if the file does not exist. Throws a {@link Refusal} if it cannot be read. */
 export async function readConfig(path: string): Promise<{ path: string; text: string } | undefined> {
   const real = await followLinks(path);
   if (real === undefined) return undefined;
@@ -56,8 +56,8 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
 }
 
 /**
- * Writes a change; readers see the old text or the new one, never a part, and the file keeps its mode. Throws a
- * {@link Refusal} if it cannot be, or if the file is no longer what the change was made for.
+ * Writes a change atomically and keeps the file's mode. Throws a {@link Refusal} if writing fails, or if the file has
+ * changed since the change was prepared.
  */
 export async function writeConfig({ path, before, after }: ConfigChange): Promise<void> {
   if ((await readConfig(path))?.text !== before)
@@ -100,7 +100,7 @@ function userFiles({ directory, env, home }: ConfigPlaces): readonly [string, ..
   return [join(folder, "opencode", "opencode.jsonc"), join(folder, "opencode", "opencode.json")];
 }
 
-/** Undefined: there is nothing. */
+/** Undefined if there is no such file. */
 async function followLinks(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);

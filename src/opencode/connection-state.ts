@@ -1,31 +1,31 @@
 import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
 import type { Text } from "../engine/sentence.ts";
 
-/** How often the stream of a server of ours may break before it was open, until whoever waits for it is told. */
+/** How often the stream of an own server may break before it first opens, until those waiting for it get an error. */
 const BEARABLE_CUTS = 3;
 
-/** What happens on the way to a server, and while it is used. */
+/** What can happen to a connection. */
 export type ConnectionAction =
-  /** `detail` says what is going on, for users. */
+  /** `detail` describes the current step, for users. */
   | { readonly type: "progress"; readonly detail: Text }
-  /** Events flow (again); what happened before may have been missed. */
+  /** Events arrive (again). Earlier ones may have been missed. */
   | { readonly type: "opened"; readonly url: string; readonly version: string; readonly own: boolean }
-  /** Events do not flow; they are asked for again. */
+  /** Events do not arrive. Connecting to them is retried. */
   | {
       readonly type: "cut";
       readonly reason: Text;
-      /** How many cuts there were in a row. */
+      /** The number of successive cuts. */
       readonly cuts: number;
       readonly own: boolean;
-      /** For who cannot wait. */
+      /** The error for those who do not want to wait. */
       readonly failure: ConnectionFailure;
     }
-  /** Trying again is no use. */
+  /** The connection failed, and retrying is useless. */
   | { readonly type: "failed"; readonly failure: ConnectionFailure }
-  /** The server is not used any more. */
+  /** The connection was closed. */
   | { readonly type: "left" };
 
-/** The state that follows; the same object where the action changes nothing. */
+/** The next state. The same object if the action changes nothing. */
 export function reduce(state: ConnectionState, action: ConnectionAction): ConnectionState {
   switch (action.type) {
     case "progress":
@@ -45,12 +45,15 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
   }
 }
 
-/** Whether a server is used, even if its events do not flow now. */
+/** Whether a server is in use, even if its events do not arrive at the moment. */
 export function isUp({ kind }: ConnectionState): boolean {
   return kind === "connected" || kind === "reconnecting";
 }
 
-/** A server of ours may crash as it is joined; it is started again. That it cannot work in the folder stays so. */
+/**
+ * Whether to keep waiting: an own server that crashes is restarted, but if it cannot work in the folder, retrying does
+ * not help.
+ */
 function isBearable({ own, cuts, failure: { code } }: ConnectionAction & { readonly type: "cut" }): boolean {
   return own && cuts <= BEARABLE_CUTS && code !== "start-failed" && code !== "start-timeout";
 }

@@ -22,13 +22,13 @@ import type { Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
 import { findServerByUrl } from "./url-server.ts";
 
-/** Why there can be no server to join, which is said only to who wants one. */
+/** The failures that mean that there is no server to join, which only `connect` reports. */
 const ABSENT: readonly ConnectionFailure["code"][] = ["unreachable", "not-found", "bad-path"];
 
 export interface ServerSettings {
-  /** Address of a server that somebody else runs; without it one is run for the folder. */
+  /** The address of a server that the user runs. If undefined, a server is started for the folder. */
   readonly url?: string | undefined;
-  /** OpenCode's executable; without it, it is searched for. */
+  /** OpenCode's executable. If undefined, it is searched for. */
   readonly path?: string | undefined;
   readonly startTimeoutMs: number;
 }
@@ -36,16 +36,16 @@ export interface ServerSettings {
 export interface ConnectionOptions {
   /** The folder that the agents work in. */
   readonly directory: string;
-  /** Read anew at each attempt. */
+  /** Read again at each attempt. */
   readonly settings: () => ServerSettings;
   /** The password that a user entered for this URL. */
   readonly password: (url: string) => Promise<string | undefined>;
   readonly ownServers: Pick<OwnServers, "adopt" | "start" | "stop">;
-  /** Whole environment of a server that is started; read anew at each start. */
+  /** The complete environment for starting a server. Read again at each start. */
   readonly env: Environment;
-  /** What becomes of it for a server that is started now; the same if left out. */
+  /** Adapts the environment for a server that is being started. Defaults to no change. */
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
-  /** How long a call may take, in milliseconds; a minute if left out. */
+  /** The timeout of calls in milliseconds. Defaults to one minute. */
   readonly callTimeoutMs?: number | undefined;
   /** Shared by all connections, so that each server has one stream. */
   readonly events: ServerEvents;
@@ -53,7 +53,7 @@ export interface ConnectionOptions {
   readonly logger: Logger;
 }
 
-/** One try at getting connected, shared by all who want it meanwhile. */
+/** An attempt to connect, shared by all who wait for it. */
 interface Attempt {
   readonly how: "adopt" | "start";
   readonly abort: AbortController;
@@ -61,21 +61,21 @@ interface Attempt {
   waiting: number;
 }
 
-/** The way to the server of one folder, over all its restarts. */
+/** The connection to the server of one folder, across restarts of the server. */
 export class OpenCodeConnection implements Disposable {
-  /** Usable while connected; calls made otherwise reject with a `ServerFailure`. Stays the same object for good. */
+  /** Always the same object. While there is no connection, its calls reject with a `ServerFailure`. */
   readonly server: OpenCodeAgentServer;
   private readonly actions: Emitter<ConnectionAction>;
   private readonly states: Emitter<ConnectionState>;
   readonly onDidChangeState: Event<ConnectionState>;
   private readonly connects: Emitter<void>;
-  /** After each (re)connect, once events flow: whatever was known before may be stale. */
+  /** Fires after each connect, when events arrive. Everything known before may be stale. */
   readonly onDidConnect: Event<void>;
   private readonly events: Emitter<ServerEvent>;
   private current: ConnectionState = { kind: "disconnected" };
   private link: Link | undefined;
   private attempt: Attempt | undefined;
-  /** The server of ours that was looked for last. */
+  /** The own server that was last searched for. */
   private wanted: Wanted | undefined;
   private watched = false;
   private disposed = false;
@@ -95,18 +95,18 @@ export class OpenCodeConnection implements Disposable {
     return this.current;
   }
 
-  /** The process of a server that this product started, while it is used. */
+  /** The process ID of a server that the extension started, while it is in use. */
   get serverPid(): number | undefined {
     return this.link?.serverPid;
   }
 
-  /** Whether somebody relies on the events now: only then is the stream's silence watched for. */
+  /** Sets whether someone relies on the events. Only then is the stream monitored for silence. */
   setWatched(watched: boolean): void {
     this.watched = watched;
     this.link?.setWatched(watched);
   }
 
-  /** Joins a server that runs already for this folder, if there is one; starts none. Resolves to whether it joined. */
+  /** Joins a server that is already running for this folder. Starts none. Resolves to whether it joined. */
   async adopt(): Promise<boolean> {
     if (isUp(this.current)) return true;
     try {
@@ -117,7 +117,7 @@ export class OpenCodeConnection implements Disposable {
     }
   }
 
-  /** Connects, starting a server where none runs. Resolves when connected; rejects with a `ConnectionError`. */
+  /** Connects, starting a server if none is running. Resolves when connected; rejects with a `ConnectionError`. */
   async connect(signal?: CancelSignal): Promise<void> {
     if (this.current.kind === "connected") return;
     if (this.current.kind === "reconnecting") {
@@ -129,18 +129,20 @@ export class OpenCodeConnection implements Disposable {
     await this.join(this.attempt ?? this.begin("start"), signal);
   }
 
-  /** Leaves the server. It stays up for others and for its grace period. */
+  /** Disconnects. The server keeps running for other folders and for its grace period. */
   async disconnect(): Promise<void> {
     this.leave();
   }
 
-  /** Ends a server that this product started, and leaves it. */
+  /** Disconnects, and stops a server that the extension started. */
   async stopServer(): Promise<void> {
     await this.disconnect();
     if (this.wanted && !this.options.settings().url) await this.options.ownServers.stop(this.wanted);
   }
 
-  /** What a terminal runs to join a session of the server. Rejects with a `ConnectionError` where that cannot be. */
+  /**
+   * The command that attaches a terminal to a session of the server. Rejects with a `ConnectionError` if not connected.
+   */
   async attachCommand(sessionID: string): Promise<ProgramCall> {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
@@ -149,7 +151,7 @@ export class OpenCodeConnection implements Disposable {
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }
 
-  /** As {@link dispose}, for good: a server that this product started ends, unless somebody else uses it. */
+  /** Like {@link dispose}, but permanently: a server that the extension started ends, unless another folder uses it. */
   finish(): void {
     this.link?.finish();
     this.link = undefined;
@@ -174,7 +176,7 @@ export class OpenCodeConnection implements Disposable {
     return attempt;
   }
 
-  /** Waits for the attempt as long as the signal allows; one that nobody waits for any more is given up. */
+  /** Waits for the attempt until the signal aborts. An attempt that nobody waits for any more is cancelled. */
   private async join(attempt: Attempt, signal?: CancelSignal): Promise<boolean> {
     attempt.waiting++;
     try {
@@ -191,7 +193,7 @@ export class OpenCodeConnection implements Disposable {
     this.dispatch({ type: "left" });
   }
 
-  /** Finds a server and opens its stream. False: there was none to adopt. */
+  /** Finds a server and opens its stream. False if there was none to adopt. */
   private async establish(how: Attempt["how"], signal: AbortSignal): Promise<boolean> {
     const onProgress = (detail: Text) => {
       if (!signal.aborted) this.dispatch({ type: "progress", detail });
@@ -206,7 +208,7 @@ export class OpenCodeConnection implements Disposable {
       else this.dispatch({ type: "left" });
       return attachment !== undefined;
     } catch (error) {
-      // Whoever gave the attempt up has set the state, and the next one may have begun.
+      // Whoever cancelled the attempt has set the state, and a new attempt may have begun.
       if (signal.aborted) throw cancelled();
       const failure = this.failureOf(error);
       const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
@@ -232,7 +234,7 @@ export class OpenCodeConnection implements Disposable {
     return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
   }
 
-  /** Resolves once events flow; rejects where they do not. */
+  /** Resolves once events arrive. Rejects if they do not. */
   private open(attachment: Attachment, directory: string): Promise<void> {
     const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger, directory);
@@ -253,7 +255,7 @@ export class OpenCodeConnection implements Disposable {
     return outcome;
   }
 
-  /** How the present way to a connection ends: resolves once connected, rejects once that is put off or given up. */
+  /** The outcome of connecting: resolves once connected, rejects once it failed or was cancelled. */
   private outcome(): Promise<void> {
     return new Promise((resolve, reject) => {
       const subscription = this.actions.event((action) => {

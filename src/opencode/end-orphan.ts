@@ -2,14 +2,14 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { isSame, signalGroup } from "../state/processes.ts";
 import { readServerState, type ServerState } from "./server-files.ts";
 
-/** How long the server may take to end by itself. */
+/** How long to wait for the server to exit by itself. */
 const END_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 50;
 
 /**
- * Ends a server that nobody uses any more, with what it started. It is signalled only where the system tells that it is the
- * one that the state file is about, and never called: its port may be another program's.
- * @param path of the state file
+ * Ends a server that nobody uses any more, and its child processes. It is signalled only if the operating system
+ * confirms that it is the process in the state file, and never called, because its port may belong to another program.
+ * @param path the state file
  */
 export async function endOrphan(path: string): Promise<void> {
   const state = await readServerState(path);
@@ -25,22 +25,22 @@ export async function endOrphan(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-/** Whether the server is gone and something of its process group is not; Linux alone tells whose that is. */
+/** Whether the server is gone but processes of its group remain. Can only be checked on Linux. */
 async function hasFollowers({ pid, password }: ServerState): Promise<boolean> {
   if (process.platform !== "linux") return false;
   const entries = await readdir("/proc");
   const found = await Promise.all(entries.filter((name) => /^\d+$/.test(name)).map(isFollower));
   return found.includes(true);
 
-  /** What the server started got its environment, with the password of this run. */
+  /** Child processes of the server inherit its environment, including the password of this run. */
   async function isFollower(name: string): Promise<boolean> {
     try {
       const stat = await readFile(`/proc/${name}/stat`, "utf8");
-      // `pid (name) state parent group …`, where the name may hold anything.
+      // `pid (name) state parent group …`, where the name may contain any characters.
       const group = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2];
       return group === String(pid) && (await readFile(`/proc/${name}/environ`, "utf8")).includes(password);
     } catch {
-      // It has just ended, or is another user's.
+      // The process has just ended, or belongs to another user.
       return false;
     }
   }

@@ -11,35 +11,35 @@ const MAX_DELAY_MS = 10_000;
 interface StreamCut {
   /** A sentence for users. */
   readonly reason: Text;
-  /** What `follow` or the stream failed with. */
+  /** The error of `follow` or of the stream. */
   readonly error?: unknown;
-  /** How many cuts there were in a row. */
+  /** The number of successive cuts. */
   readonly cuts: number;
 }
 
 export interface EventStreamOptions {
-  /** Opens the stream as soon as it can be asked for, however long that takes; ends with the signal. */
+  /** Opens the stream once the server is ready, however long that takes. Ends when the signal aborts. */
   readonly follow: (follower: Follower, signal: AbortSignal) => Promise<Following>;
   readonly clock: Clock;
-  /** Events flow (again). Whatever happened while they did not is lost. */
+  /** Events arrive (again). Those sent in the meantime are lost. */
   readonly onOpen: () => void;
   readonly onPayload: (payload: unknown) => void;
-  /** The stream broke, or did not open. */
+  /** The stream broke, or could not be opened. */
   readonly onCut: (cut: StreamCut) => void;
-  /** Between 0 and 1; spreads the attempts of several windows. */
+  /** Returns numbers between 0 and 1, which spread the attempts of several connections. */
   readonly random?: () => number;
 }
 
-/** One attempt at the stream, from opening it until it ends. */
+/** One connection to the stream, from opening it until it ends. */
 interface Attempt {
   readonly abort: AbortController;
   openedAt?: number;
   error?: unknown;
-  /** The next one follows without a pause. */
+  /** Set if the next attempt follows without a delay. */
   reopening?: { readonly cutReason: Text | undefined };
 }
 
-/** The events of one folder, followed anew whenever their stream breaks or falls silent, until disposed. */
+/** The events of one folder. Reopens the stream whenever it breaks or falls silent, until disposed. */
 export class EventStream implements Disposable {
   private disposed = false;
   private current: Attempt | undefined;
@@ -58,7 +58,7 @@ export class EventStream implements Disposable {
     this.following?.setWatched(watched);
   }
 
-  /** Opens the stream anew, at once. With a reason, the cut is reported by it, unless this cut was reported already. */
+  /** Reopens the stream immediately. If a reason is given, reports it as the cause of the cut. */
   reopen(cutReason?: Text): void {
     this.cuts = 0;
     if (this.current) this.current.reopening ??= { cutReason };
@@ -83,7 +83,7 @@ export class EventStream implements Disposable {
       if (this.disposed) return;
       const { reopening, openedAt, error } = attempt;
       if (reopening && reopening.cutReason === undefined) continue;
-      // A stream that opens only to break again is not well: the pauses between its attempts grow as well.
+      // Delays also grow for a stream that opens but soon breaks again.
       if (clock.now() - (openedAt ?? Infinity) > MAX_DELAY_MS) this.cuts = 0;
       const paused = reopening ? undefined : this.pause(retryDelay(this.cuts, random()));
       onCut({ reason: reopening?.cutReason ?? describe(error), error, cuts: ++this.cuts });
@@ -91,7 +91,7 @@ export class EventStream implements Disposable {
     }
   }
 
-  /** Resolves when the stream has ended, however that came about. */
+  /** Resolves when the stream has ended for any reason. */
   private async follow(attempt: Attempt): Promise<void> {
     const { clock, follow, onOpen, onPayload } = this.options;
     const { abort } = attempt;
@@ -134,7 +134,7 @@ export class EventStream implements Disposable {
   }
 }
 
-/** Doubles from half a second to ten, give or take a quarter. */
+/** Doubles from half a second up to ten seconds, varied by a quarter. */
 function retryDelay(failures: number, random: number): number {
   const middle = Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures);
   return Math.round(Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, middle * (0.75 + random / 2))));

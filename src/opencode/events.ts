@@ -15,12 +15,12 @@ import { parse, ValidationError } from "./validation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Turns one payload of the server's event stream into what the engine knows; undefined if it is none of its business. */
+/** Converts a payload of the server's event stream. Undefined if the engine does not need it. */
 export type EventDecoder = (payload: unknown) => ServerEvent | undefined;
 
 /**
- * The server's events are many (one per streamed word), so the type is looked at first and alone.
- * @param directory the folder that they are of, as the server writes it
+ * Creates a decoder. Events are frequent (one per streamed word), so their type is checked before anything else.
+ * @param directory the folder of the events, as the server writes it
  */
 export function createEventDecoder(logger: Logger, directory: string): EventDecoder {
   const invalidTypes = new Set<string>();
@@ -57,7 +57,7 @@ function withFiles(event: ServerEvent, directory: string): ServerEvent {
   return files ? { ...event, part: { ...part, files } } : event;
 }
 
-/** Checked by hand: a model's answer is thousands of these. */
+/** Checked without a schema, because an answer has thousands of deltas. */
 function decodeDelta({ sessionID, messageID, partID, field, delta }: Fields): ServerEvent {
   if (
     typeof sessionID !== "string" ||
@@ -73,7 +73,7 @@ function decodeDelta({ sessionID, messageID, partID, field, delta }: Fields): Se
 const inSession = { sessionID: z.string() };
 const inMessage = { ...inSession, messageID: z.string() };
 
-/** What is read of an event's properties, and the event that the engine knows. */
+/** A schema that reads these properties of an event and converts them. */
 function event<T extends z.core.$ZodLooseShape>(
   fields: T,
   toEvent: (properties: z.output<z.ZodMiniObject<T>>) => ServerEvent,

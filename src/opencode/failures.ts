@@ -1,9 +1,7 @@
 import type { ConnectionFailure } from "../engine/connection.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
-/*
- * Why there is no connection, in words for users: what is the matter, and what they can do.
- */
+/* Why there is no connection, in texts for users: what happened, and what they can do. */
 
 const INSTALL = sentence(
   "Install OpenCode (https://opencode.ai/docs), or set asyncagents.server.path to its executable.",

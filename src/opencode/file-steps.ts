@@ -4,29 +4,30 @@ import type { FileContent } from "../engine/server-model.ts";
 import { tryParse } from "./validation.ts";
 
 /*
- * What the server keeps of a conversation, as far as it tells of files. In a Git repository the server takes a snapshot of
- * the session's folder around each step (one answer of the model and the tools it calls): the step's `patch` part names
- * the files that differ, and the user message's `summary.diffs` has the difference over all finished steps of the turn,
- * with whole files. What snapshots do not see (an unfinished step, an ignored file, a folder without Git) only the tools
- * tell.
+ * Reads file changes from the server's messages. In a Git repository the server takes a snapshot of the session's
+ * folder around each step (one answer of the model and the tools it calls). The step's `patch` part names the files
+ * that
+ * differ. The user message's `summary.diffs` has the differences over all finished steps of the turn, with complete
+ * files.
+ * Changes that snapshots do not show (in unfinished steps, ignored files, folders without Git) are read from the tools.
  */
 
 const snapshotDiff = z.object({
   file: z.string(),
-  /** Empty: a binary file. */
+  /** Empty for a binary file. */
   patch: z.string(),
   status: z.enum(["added", "deleted", "modified"]),
 });
 type SnapshotDiff = z.infer<typeof snapshotDiff>;
 
-/** A conversation, as far as it tells of files. */
+/** Messages, with the properties that concern files. */
 export const rawMessages = z.array(
   z.object({
     info: z.object({
       role: z.string(),
       time: z.object({ created: z.number(), completed: z.optional(z.number()) }),
       path: z.optional(z.object({ root: z.string() })),
-      // Of an assistant's message it only says whether that is a summary.
+      // In an assistant message, this only says whether it is a summary.
       summary: z.optional(z.unknown()),
     }),
     parts: z.array(z.unknown()),
@@ -63,9 +64,9 @@ const patchMetadata = z.object({
   ),
 });
 
-/** Tools that say which files they wrote. */
+/** Tools that report which files they wrote. */
 const WRITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "apply_patch"]);
-/** Tools that change no file, as ours do. Any other one may change every file. */
+/** Tools that change no files, as our own tools. Any other tool may change any file. */
 const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
   "codesearch",
   "glob",
@@ -86,44 +87,44 @@ const OWN_TOOL = "asyncagents_";
 
 const ABSENT: FileContent = { kind: "absent" };
 export const UNKNOWN: FileContent = { kind: "unknown" };
-/** Stands between the changed places of an excerpt. */
+/** Separates the changed places in an excerpt. */
 export const GAP = "⋯\n";
-/** A time, in milliseconds since 1970. */
+/** A period, in milliseconds since 1970. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** What the session did to one file. */
+/** What the session changed in one file. */
 export interface Change {
   readonly path: string;
   readonly before: FileContent;
   readonly after: FileContent;
-  /** As in {@link SessionChanges}. */
+  /** See {@link SessionChanges}. */
   readonly isDoubtful: boolean;
 }
 
-/** What a tool did to one file, and when it had. */
+/** What a tool changed in one file, and when. */
 type Write = Change & Span;
 
-/** One answer of the model with the tools it called, as far as files are concerned. */
+/** One answer of the model and the tools it called, with the properties that concern files. */
 export interface Step extends Span {
   readonly writes: readonly Write[];
-  /** The tools that may have changed files without saying which. */
+  /** The tools that may have changed files without reporting them. */
   readonly commands: readonly string[];
-  /** The files that differ between the snapshots around it. */
+  /** The files that differ between the snapshots before and after it. */
   readonly patched: ReadonlySet<string>;
-  /** Those of them that its commands may have changed, and no other tool has. */
+  /** The patched files that only its commands can have changed. */
   readonly guesses: readonly string[];
-  /** Whether the snapshot before it was taken; false: the server takes none. */
+  /** Whether there is a snapshot before it. False if the server takes no snapshots. */
   readonly hasSnapshot: boolean;
-  /** Whether the one after it was taken as well, so that the turn's difference has it. */
+  /** Whether there is a snapshot after it too, so that the turn's differences include the step. */
   readonly isInSnapshot: boolean;
 }
 
-/** A prompt and the steps that answer it. */
+/** A prompt and the steps of its answer. */
 export interface Turn {
-  /** What differs over all its finished steps, by absolute paths. */
+  /** The differences over all its finished steps, with absolute paths. */
   readonly diffs: readonly (SnapshotDiff & { readonly path: string })[];
   readonly steps: readonly Step[];
 }
@@ -134,12 +135,12 @@ export function turnsOf(messages: readonly RawMessage[], since: number): readonl
     const { role, time, summary } = message.info;
     if (time.created < since) continue;
     if (role === "user") turns.push({ diffs: tryParse(userSummary, summary)?.diffs ?? [], answers: [] });
-    // The newest messages of a long conversation can begin amid a turn.
+    // The newest messages of a long conversation may begin within a turn.
     else if (turns.length === 0) turns.push({ diffs: [], answers: [message] });
     else turns.at(-1)?.answers.push(message);
   }
   return turns.map(({ diffs, answers }) => {
-    /** The folder that the snapshots are of. */
+    /** The folder that the snapshots cover. */
     const { root = "" } = answers.findLast(({ info }) => info.path)?.info.path ?? {};
     return {
       diffs: diffs
@@ -171,7 +172,7 @@ function stepOf({ info: { time }, parts }: RawMessage): Step {
   };
 }
 
-/** Whether a tool may change files without saying which. */
+/** Whether a tool may change files without reporting them. */
 function isCommand(tool: string): boolean {
   return !HARMLESS_TOOLS.has(tool) && !WRITING_TOOLS.has(tool) && !tool.startsWith(OWN_TOOL);
 }
@@ -214,7 +215,7 @@ function writesOf({ tool, state }: ToolPart): readonly Write[] {
   }
 }
 
-/** A snapshot's patch has all lines of the file. */
+/** A snapshot's patch contains all lines of the file. */
 export function contents({ patch, status }: SnapshotDiff): Pick<Change, "before" | "after"> {
   const content = (side: Side): FileContent =>
     patch === "" ? { kind: "binary" } : { kind: "text", text: hunks(patch, side).join("") };
@@ -224,12 +225,12 @@ export function contents({ patch, status }: SnapshotDiff): Pick<Change, "before"
   };
 }
 
-/** A tool's patch has a few lines around each change, without the indentation that all of them share. */
+/** A tool's patch contains a few lines around each change, without their common indentation. */
 function excerpt(patch: string, side: Side): FileContent {
   return { kind: "excerpt", text: hunks(patch, side).join(GAP) };
 }
 
-/** Of a patch: what it finds, or what it leaves. */
+/** A side of a patch: before or after. */
 type Side = "-" | "+";
 
 /** The text on one side of each hunk of a unified patch. */
@@ -237,7 +238,7 @@ function hunks(patch: string, side: Side): readonly string[] {
   const [, ...found] = patch.split(/^@@ .*\n?/m);
   return found.map((hunk) =>
     hunk
-      // What says that a line ends without a line break stays with that line.
+      // A marker that a line has no line break at its end stays with that line.
       .split(/\n(?!\\)/)
       .filter((line) => line.startsWith(" ") || line.startsWith(side))
       .map((line) => (line.includes("\n") ? line.slice(1, line.indexOf("\n")) : `${line.slice(1)}\n`))

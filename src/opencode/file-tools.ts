@@ -2,11 +2,11 @@ import { isAbsolute, join, normalize } from "node:path";
 import type { FileUse, ToolState } from "../engine/server-model.ts";
 
 /*
- * The files that calls of OpenCode's own tools name. Any other tool, a shell command above all, may read and write what
- * it likes without saying so.
+ * The files that calls of OpenCode's own tools name. Other tools, such as shell commands, may read and write any file
+ * without reporting it.
  */
 
-/** The files that a call is about to write: absolute paths; none: it does not say. */
+/** The files that a call is about to write, as absolute paths. Empty if it names none. */
 export function filesToWrite(tool: string, input: unknown, directory: string): readonly string[] {
   if (typeof input !== "object" || input === null) return [];
   const { filePath, patchText } = input as { readonly filePath?: unknown; readonly patchText?: unknown };
@@ -19,7 +19,7 @@ export function filesToWrite(tool: string, input: unknown, directory: string): r
   return [];
 }
 
-/** What a call reads from the moment at which it runs, or has written once it is completed; undefined: nothing yet. */
+/** The files that a running call reads, or a completed call has written. Undefined if there are none yet. */
 export function fileUse(tool: string, state: ToolState, directory: string): FileUse | undefined {
   if (tool === "read") {
     const { filePath } = state.input;

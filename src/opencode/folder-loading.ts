@@ -9,23 +9,24 @@ import { folderPath } from "./schemas.ts";
 import { describeServerError } from "./server-error.ts";
 import { parse } from "./validation.ts";
 
-/** A folder is loaded well within this unless its plugins have to be prepared, or the server lost the question. */
+/** Loading a folder takes less, unless its plugins have to be installed or the server has lost the request. */
 const PATIENCE_MS = 2_000;
 
 export interface LoadingOptions {
   readonly clock: Clock;
-  /** Milliseconds after which the wait is given up. */
+  /** After how many milliseconds to give up. */
   readonly withinMs: number;
-  /** Gives the wait up at once. */
+  /** Gives up immediately when aborted. */
   readonly signal: AbortSignal;
-  /** It takes longer than it usually does. */
+  /** Called when loading takes longer than usual. */
   readonly onSlow: () => void;
 }
 
 /**
- * Resolves to the client's folder as the server writes it, once the server answers for it. A server that is well may still
- * keep every such call waiting until it has installed what the folder's plugins need. Rejects with a `ConnectionError` if
- * it takes too long, the server refuses (a configuration that it cannot read) or went away.
+ * Resolves to the client's folder, as the server writes it, once the server has loaded it. Even a healthy server
+ * delays the response until the folder's plugins are installed. Rejects with a `ConnectionError` if that takes too
+ * long, or
+ * if the server refuses (such as for an invalid configuration) or has ended.
  */
 export async function loadFolder(
   client: ServerClient,
@@ -34,14 +35,15 @@ export async function loadFolder(
   const over = new AbortController();
   const timers: Disposable[] = [];
   const answered = new Promise<string>((resolve, reject) => {
-    // No question is cheaper: the server looks up what it has in memory.
+    // The cheapest request: the server answers it from memory.
     const route = { url: "/path" } satisfies PathGetData;
     const ask = () => {
       client.request("GET", route, over.signal).then(directoryOf).then(resolve, reject);
     };
     const askAgain = () => {
       onSlow();
-      // A request sent as the server opens its port can hang for ever. The first one stays: it may be the one answered.
+      // A request sent while the server opens its port can hang forever. The first request is kept, as it may be
+      // answered.
       ask();
     };
     timers.push(

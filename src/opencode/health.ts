@@ -7,12 +7,12 @@ import { limited } from "./cancel.ts";
 import { parse, ValidationError } from "./validation.ts";
 
 /**
- * The line of releases that this product was built and tested on. Earlier ones may lack what it stands on: metadata
- * in sessions (where tasks are kept), and starting a stored message by its ID.
+ * The release line that the extension was built and tested with. Earlier releases may lack required features: session
+ * metadata (which holds the tasks), and starting a stored message by its ID.
  */
 const MINIMUM_VERSION = "1.18.0";
 
-/** A request sent just as the server opens its port can hang for ever: probes are short and repeated. */
+/** A request sent while the server opens its port can hang forever, so probes are short and repeated. */
 const PROBE_TIMEOUT_MS = 500;
 const PROBE_PAUSE_MS = 100;
 
@@ -20,7 +20,7 @@ export type Health =
   | { readonly kind: "healthy"; readonly version: string }
   | { readonly kind: "no-answer" | "nobody-there" | "unauthorized" | "not-opencode" };
 
-/** Asks once, with the password; `no-answer` within half a second can mean that the server is busy. */
+/** Probes once, with the password. `no-answer` may also mean that the server is busy. */
 async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
   try {
     return await limited(PROBE_TIMEOUT_MS, (limit) => ask(access, limit), signal);
@@ -42,16 +42,16 @@ async function ask(access: ServerAccess, signal: AbortSignal): Promise<Health> {
   return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
 }
 
-/** What Node's HTTP client says when a connection fails, by the code of its error. */
+/** Classifies an error of Node's HTTP client by its code. */
 function kindOf(cause: unknown): "no-answer" | "nobody-there" | "not-opencode" {
   const code = (cause as { code?: unknown } | undefined)?.code;
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EADDRNOTAVAIL") return "nobody-there";
-  // Something took the connection and answered with anything but HTTP.
+  // Something accepted the connection, but did not answer with HTTP.
   if (typeof code === "string" && code.startsWith("HPE_")) return "not-opencode";
   return "no-answer";
 }
 
-/** Asks until there is an answer, somebody says that nobody is there, or `withinMs` have passed. */
+/** Probes until there is an answer, the connection is refused, or `withinMs` have passed. */
 export async function awaitHealth(
   access: ServerAccess,
   withinMs: number,
@@ -65,7 +65,7 @@ export async function awaitHealth(
   }
 }
 
-/** Why a server that gave this answer cannot be used; undefined if it can. */
+/** Why a server with this health cannot be used. Undefined if it can. */
 export function healthFailure(health: Health, url: string): ConnectionFailure | undefined {
   switch (health.kind) {
     case "healthy":
@@ -82,7 +82,7 @@ export function healthFailure(health: Health, url: string): ConnectionFailure | 
   }
 }
 
-/** Builds from source name no release (`local`, `0.0.0-…`): they are taken as new. */
+/** Builds from source have no release number (`local`, `0.0.0-…`) and count as new. */
 function isOlder(version: string, than: string): boolean {
   const numbers = releaseNumbers(version);
   const needed = releaseNumbers(than);

@@ -2,7 +2,7 @@ import type { AgentError, Message, MessageInfo, Part, ToolState } from "../engin
 import type { Random } from "../engine/ids.ts";
 import { freshID } from "../engine/ids.ts";
 
-/** What the server's `POST /sync/replay` takes: changes of one session in the order of their numbers, without a gap. */
+/** An event for the server's `POST /sync/replay`. Takes the changes of one session, numbered without gaps. */
 export interface ReplayEvent {
   readonly id: string;
   readonly aggregateID: string;
@@ -12,7 +12,7 @@ export interface ReplayEvent {
 }
 
 const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } };
-/** What a session shows that has not asked a model yet. */
+/** The usage of a session that has not asked a model yet. */
 export const NOTHING_SPENT = { cost: 0, tokens: NO_TOKENS };
 
 export interface Place {
@@ -21,8 +21,8 @@ export interface Place {
 }
 
 /**
- * A conversation as the events that write it into a session which has only been created. Messages and parts get IDs of
- * their own; what the messages once took (tokens, cost) is left out, as it is not the new session's.
+ * The events that write a conversation into a new session. Messages and parts get new IDs. Usage (tokens, cost) is left
+ * out, as it does not belong to the new session.
  */
 export function historyEvents(
   messages: readonly Message[],
@@ -36,7 +36,7 @@ export function historyEvents(
   let lastUserID = "";
   let created = 0;
   for (const { info, parts } of messages) {
-    // The server orders messages by their time, and the parts of one by their IDs.
+    // The server sorts messages by time, and the parts of a message by ID.
     created = Math.max(info.created, created + 1);
     const id = freshID("msg", created, random);
     newIDs.set(info.id, id);
@@ -56,7 +56,7 @@ export function historyEvents(
       });
     }
   }
-  // The first number is that of the session's creation.
+  // Number 0 is the creation of the session.
   return events.map((event, index) => ({
     ...event,
     id: freshID("evt", now, random),
@@ -65,7 +65,7 @@ export function historyEvents(
   }));
 }
 
-/** The event that gives a session, which holds a copied conversation and was not changed since, other properties. */
+/** The event that changes the properties of a session that holds a copied conversation and has not changed since. */
 export function sessionEvent(
   sessionID: string,
   info: Record<string, unknown>,
@@ -73,7 +73,7 @@ export function sessionEvent(
   now: number,
   random: Random,
 ): ReplayEvent {
-  // Creation, messages and parts are the changes so far, numbered from 0.
+  // So far there were the creation, the messages and the parts, numbered from 0.
   const seq = messages.reduce((count, { parts }) => count + 1 + parts.length, 1);
   const id = freshID("evt", now, random);
   return { id, aggregateID: sessionID, seq, type: "session.updated.1", data: { sessionID, info } };
@@ -115,12 +115,12 @@ function wireInfo(
   };
 }
 
-/** The server knows its errors by name and wants more of some than is known here. */
+/** Some of the server's errors require data that is not known here, so all but aborts become `UnknownError`. */
 function wireError({ name, message }: AgentError): Record<string, unknown> {
   return { name: name === "MessageAbortedError" ? name : "UnknownError", data: { message } };
 }
 
-/** Undefined: nothing that a model reads. */
+/** Undefined for parts that models do not read. */
 function wirePart(part: Part, now: number): Record<string, unknown> | undefined {
   switch (part.type) {
     case "text": {
@@ -150,7 +150,7 @@ function wireState(state: ToolState, now: number): Record<string, unknown> {
       return { status: "error", input, error: state.error, time: { start: state.start, end: state.end } };
     case "pending":
     case "running":
-      // Nobody carries it out in the new session.
+      // Nothing will finish the call in the new session.
       return {
         status: "error",
         input,

@@ -1,14 +1,15 @@
 import { createScanner, parseTree, type Node, type ParseError } from "jsonc-parser";
 
 /*
- * Changes to JSON that a user wrote, comments and trailing commas included: what is not asked for stays as it is, to
- * the letter, and comments stay where they are, which the library's own changes do not care for. The nodes are those of
- * the text given. An item is a value in a list, or a property of an object.
+ * Edits JSON written by users, with comments and trailing commas. Unlike the library's own edits, these preserve all
+ * other text exactly and keep comments in place. The nodes passed in must belong to the given text. An item is a value
+ * in a
+ * list, or a property of an object.
  */
 
 /**
- * Reads JSON as users write it in configurations: with comments and trailing commas.
- * @throws SyntaxError if it is not that; the message names the line
+ * Parses JSON with comments and trailing commas, as users write it in configurations.
+ * @throws SyntaxError if the text is invalid; the message names the line
  * @throws RangeError if it is nested too deeply
  */
 export function parseConfig(text: string): Node {
@@ -19,10 +20,10 @@ export function parseConfig(text: string): Node {
   return root;
 }
 
-/** What belongs to the rest of a line: space and comments. */
+/** Space and comments up to the end of a line. */
 const REST_OF_LINE = /[ \t]*(?:\/\*(?:(?!\*\/).)*\*\/[ \t]*)*(?:\/\/[^\r\n]*)?(?=\r?\n)/y;
 
-/** Puts an item last into a list, or a property (`"name": value`) last into an object; formatted as its neighbours. */
+/** Appends an item to a list, or a property (`"name": value`) to an object, formatted like its neighbors. */
 export function appendItem(text: string, container: Node, item: string): string {
   const last = container.children?.at(-1);
   if (!last) return fillEmpty(text, container, item);
@@ -35,7 +36,7 @@ export function appendItem(text: string, container: Node, item: string): string 
   return text.slice(0, end) + before + text.slice(end, at) + space + item + after + text.slice(at);
 }
 
-/** Takes an item out of a list, or a property out of an object, and the comma that it needed. */
+/** Removes an item from a list, or a property from an object, together with its comma. */
 export function removeItem(text: string, item: Node): string {
   const [start, end] = placeOf(item);
   const comma = commaBehind(text, end);
@@ -53,12 +54,12 @@ export function replaceNode(text: string, node: Node, value: string): string {
   return text.slice(0, start) + value + text.slice(end);
 }
 
-/** The offsets of its start and behind its end. */
+/** The offsets of a node's start and end (exclusive). */
 export function placeOf({ offset, length }: Node): [start: number, end: number] {
   return [offset, offset + length];
 }
 
-/** The offset behind the comma that follows, past space and comments; undefined if none does. */
+/** The offset after the next comma, if only space and comments precede it. */
 function commaBehind(text: string, offset: number): number | undefined {
   const scanner = createScanner(text, true);
   scanner.setPosition(offset);
@@ -78,8 +79,8 @@ function fillEmpty(text: string, container: Node, item: string): string {
 }
 
 /**
- * What to cut so that an item vanishes: with the space before it where a line ends after it or it shares its line with
- * the item before, else with the space behind it.
+ * The range to cut to remove an item. Includes the space before it if a line ends after it or if it follows another
+ * item on its line, otherwise the space after it.
  */
 function spaceAround(text: string, start: number, end: number): [from: number, to: number] {
   const from = text.slice(0, start).trimEnd().length;
@@ -91,7 +92,7 @@ function spaceAround(text: string, start: number, end: number): [from: number, t
   return takesSpaceBefore ? [from, end] : [start, end + behind.length];
 }
 
-/** The text up to an offset, without the comma that ends at another one and the space that it leaves. */
+/** The text up to `to`, without the comma that ends at `comma` and the space around it. */
 function withoutComma(text: string, comma: number | undefined, to: number): string {
   if (comma === undefined) return text.slice(0, to);
   const before = text.slice(0, comma - 1);
@@ -103,7 +104,7 @@ function unlessBlank(text: string): string {
   return text.trim() === "" ? "" : text;
 }
 
-/** The offset where the line has nothing more, its comments included; undefined: something else follows. */
+/** The offset at which the line ends, apart from space. Undefined if more than space and comments follow. */
 function endOfLine(text: string, offset: number): number | undefined {
   REST_OF_LINE.lastIndex = offset;
   const rest = REST_OF_LINE.exec(text)?.[0];
@@ -118,13 +119,13 @@ function lineBreak(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 
-/** The space at the start of the line that the offset is in. */
+/** The indentation of the line that contains the offset. */
 function indentAt(text: string, offset: number): string {
   const lineStart = text.lastIndexOf("\n", offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(lineStart, offset))?.[0] ?? "";
 }
 
-/** One step of indentation, as the text has it. */
+/** One level of indentation, as used in the text. */
 function indentUnit(text: string): string {
   return /^(\t| {2,8})(?=\S)/m.exec(text)?.[0] ?? "  ";
 }

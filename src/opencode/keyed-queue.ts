@@ -1,4 +1,4 @@
-/** Runs the work given for one key one after another, and that of different keys side by side. */
+/** Runs jobs with the same key one at a time, and jobs with different keys in parallel. */
 export class KeyedQueue {
   private readonly tails = new Map<string, Promise<unknown>>();
 

@@ -14,7 +14,7 @@ import { loadFolder } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import type { Follower, Following, ServerEvents } from "./server-events.ts";
 
-/** How long a server may take to say that it is well, before its stream is opened. */
+/** How long a server may take to become healthy before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;
 const UNLOAD_TIMEOUT_MS = 10_000;
 const PREPARING = sentence("OpenCode is preparing its plugins. The first time, this can take a minute…");
@@ -29,12 +29,15 @@ export interface LinkOptions {
   readonly onPayload: (payload: unknown) => void;
 }
 
-/** A server in use: its client and its event stream, kept up over restarts. Tells nothing after `dispose`. */
+/** A server in use: its client and its event stream, maintained across restarts. Dispatches nothing after `dispose`. */
 export class Link implements Disposable {
   private readonly stream: EventStream;
   private running: RunningServer | undefined;
   private version = "";
-  /** Undefined: events do not flow, or nobody vouches for who listens at the address; nothing may be sent. */
+  /**
+   * Undefined while events do not arrive, or while it is not certain which program listens at the address: send nothing
+   * then.
+   */
   client: ServerClient | undefined;
 
   constructor(private readonly options: LinkOptions) {
@@ -58,7 +61,7 @@ export class Link implements Disposable {
     });
   }
 
-  /** How the server is reached now. */
+  /** How to reach the server now. Undefined while there is no client. */
   get access(): RunningServer | undefined {
     return this.client && this.running;
   }
@@ -71,7 +74,7 @@ export class Link implements Disposable {
     this.stream.setWatched(watched);
   }
 
-  /** Does not wait for the time of the next attempt. */
+  /** Retries immediately, without waiting for the next attempt. */
   reopen(): void {
     this.stream.reopen();
   }
@@ -81,7 +84,7 @@ export class Link implements Disposable {
     this.options.attachment.leave();
   }
 
-  /** As {@link dispose}; see {@link Attachment.finish}. */
+  /** Like {@link dispose}, but permanently; see {@link Attachment.finish}. */
   finish(): void {
     const { attachment } = this.options;
     if (attachment.own) this.unload();
@@ -89,13 +92,13 @@ export class Link implements Disposable {
     attachment.finish();
   }
 
-  /** What a server keeps for a folder (language servers, MCP servers) it keeps until it is told. */
+  /** Makes the server release what it keeps for the folder (language servers, MCP servers). */
   private unload(): void {
     const { client } = this;
     if (!client) return;
     const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
     limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", route, signal))
-      // It goes with the server at the latest.
+      // If this fails, it is released when the server ends.
       .catch(() => undefined);
   }
 
@@ -111,7 +114,7 @@ export class Link implements Disposable {
     signal.throwIfAborted();
     const failure = healthFailure(health, server.url);
     if (failure) {
-      // A server of ours may just have crashed: where it runs next, or that it is no more, is told soon.
+      // An own server may just have crashed; its attachment then reports the restart or the end soon.
       const isFinal = failure.code !== "unreachable" && (!attachment.own || failure.code === "too-old");
       throw isFinal ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
     }
@@ -140,7 +143,7 @@ export class Link implements Disposable {
     });
   }
 
-  /** Dispatches the action, which disposes of this link. Returns the error to throw. */
+  /** Dispatches an action that disposes this link. Returns the error to throw. */
   private endLink(action: ConnectionAction): Error {
     this.options.dispatch(action);
     return cancelled();
