@@ -26,7 +26,7 @@ const OTHERS_AT_ONCE = 4;
 /** A step of another session of the folder. */
 interface OtherStep extends Step {
   readonly sessionID: string;
-  /** Whether that session is at work now. */
+  /** Whether that session is running now. */
   readonly isBusy: boolean;
 }
 

@@ -4,17 +4,17 @@ import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
-/** What of the file system the search needs to see. */
+/** The parts of the file system that the search needs. */
 interface FileProbe {
-  /** Whether there is a file (links followed) that may be executed. */
+  /** Whether the path is an executable file, following links. */
   isExecutable(path: string): Promise<boolean>;
   exists(path: string): Promise<boolean>;
-  /** Undefined: it cannot be read. */
+  /** Undefined if the file cannot be read. */
   readText(path: string): Promise<string | undefined>;
 }
 
 export interface LocateOptions {
-  /** The path a user set; empty if none. */
+  /** The path that a user configured. Empty if none. */
   readonly configuredPath: string;
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,7 @@ export interface LocateOptions {
 
 export type Located = { readonly executable: string } | ConnectionFailure;
 
-/** The path of OpenCode's executable on this machine. Throws a `ConnectionError` if there is none that can be used. */
+/** The path of OpenCode's executable on this machine. Throws a `ConnectionError` if there is no usable one. */
 export async function findOpenCode(
   options: Pick<LocateOptions, "configuredPath" | "env" | "home">,
 ): Promise<string> {
@@ -50,7 +50,7 @@ const diskProbe: FileProbe = {
   readText: (path) => readFile(path, "utf8").catch(() => undefined),
 };
 
-/** Finds OpenCode's executable: where it was set, else on PATH, else where its installers put it. */
+/** Finds OpenCode's executable: at the configured path, otherwise on PATH, otherwise where installers put it. */
 export async function locateOpenCode(options: LocateOptions): Promise<Located> {
   const configured = options.configuredPath.trim();
   if (configured) return locateConfigured(configured, options);
@@ -81,7 +81,7 @@ function* candidates(options: LocateOptions): Iterable<string> {
   const names = platform === "win32" ? windowsNames(env) : ["opencode"];
   const onPath = (variable(options, "PATH") ?? "").split(path.delimiter);
   for (const folder of [...onPath, ...installFolders(options)])
-    // A relative entry of PATH would run what lies in the folder that is open.
+    // A relative entry in PATH could run a program from the open folder.
     if (path.isAbsolute(folder)) for (const name of names) yield path.join(folder, name);
 }
 
@@ -138,8 +138,8 @@ function installFolders(options: LocateOptions): string[] {
 }
 
 /**
- * npm's `opencode.cmd` can only be run by a shell, which this product never uses: the executable that it would
- * start is taken instead.
+ * Resolves npm's `opencode.cmd`, which only a shell can run, to the executable that it would start. The extension
+ * never uses a shell.
  */
 async function behindShim(file: string, options: LocateOptions): Promise<Located> {
   if (options.platform !== "win32" || !/\.(cmd|bat)$/i.test(file)) return { executable: file };
@@ -167,7 +167,7 @@ function paths({ platform }: LocateOptions): typeof posix {
   return platform === "win32" ? win32 : posix;
 }
 
-/** Windows' variables are known by any case (`Path`, `PATH`). */
+/** Names of Windows variables are case-insensitive (`Path`, `PATH`). */
 function variable({ env, platform }: LocateOptions, name: string): string | undefined {
   if (platform !== "win32") return env[name];
   const key = Object.keys(env).find((one) => one.toLowerCase() === name.toLowerCase());

@@ -10,9 +10,9 @@ import type { ServerFiles } from "./server-files.ts";
 import { ServerProcess } from "./server-process.ts";
 import type { ServerProgram } from "./server-program.ts";
 
-/** What loading the folder may take at least: a server's first start installs what its plugins need. */
+/** The minimum timeout for loading a folder: on first use, the server installs the folder's plugins. */
 const MIN_LOAD_TIMEOUT_MS = 90_000;
-/** A server that crashes more often than this within the window is not started again. */
+/** A server that crashes more often than this within the window is not restarted. */
 const MAX_CRASHES = 5;
 const CRASH_WINDOW_MS = 2 * 60_000;
 const FIRST_RESTART_DELAY_MS = 250;
@@ -21,26 +21,29 @@ export interface OwnServerOptions {
   readonly program: ServerProgram;
   readonly files: ServerFiles;
   readonly startTimeoutMs: number;
-  /** How long it outlives the last folder that may come back, in milliseconds. */
+  /** How long the server outlives the last folder that used it, in milliseconds. */
   readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** A server that this product runs for all folders that want the same: started, started again when it crashes, ended. */
+/**
+ * A server that the extension runs for all folders with the same program: starts it, restarts it after crashes, ends
+ * it.
+ */
 export class OwnServer {
   private readonly users = new Set<Attachment>();
   private readonly ending = new AbortController();
   private readonly changes: Emitter<void>;
   private grace: Disposable | undefined;
-  /** Undefined: it is being started, or is over. */
+  /** Undefined while the server is starting, and after it has ended. */
   private run: ServerProcess | undefined;
   private failure: ConnectionFailure | undefined;
   private isLeft = false;
-  /** Resolves once it is over: its process is gone, or does not come up. */
+  /** Resolves when the server has ended or could not be started. */
   readonly over: Promise<void>;
 
-  /** @param joined the process, where it runs already */
+  /** @param joined the process, if it is already running */
   constructor(
     private readonly options: OwnServerOptions,
     joined?: ServerProcess,
@@ -49,12 +52,12 @@ export class OwnServer {
     this.over = this.serve(joined);
   }
 
-  /** Whether nobody can come to use it any more. */
+  /** Whether the server can no longer be used. */
   get isEnding(): boolean {
     return this.ending.signal.aborted || this.failure !== undefined;
   }
 
-  /** For one folder. */
+  /** Attaches one folder to the server. */
   attach(): Attachment {
     this.grace?.dispose();
     const attachment: Attachment = {
@@ -68,14 +71,16 @@ export class OwnServer {
     return attachment;
   }
 
-  /** Leaves it to the next daemon. Resolves once that is so: what was ending has ended. */
+  /**
+   * Leaves the server to the next daemon. Resolves immediately, or once the server is gone if it was already ending.
+   */
   async leave(): Promise<void> {
     this.isLeft = true;
     this.grace?.dispose();
     if (this.isEnding) await this.over;
   }
 
-  /** Ends it, whoever uses it; resolves when it is gone. */
+  /** Ends the server even if it is in use. Resolves when it is gone. */
   stop(why: string): Promise<void> {
     this.options.logger.info(`Stopping the OpenCode server: ${why}.`);
     this.ending.abort();
@@ -122,7 +127,7 @@ export class OwnServer {
     this.changes.fire();
   }
 
-  /** Resolves when the server was ended on purpose; rejects when there can be none any more. */
+  /** Resolves when the server was ended on purpose. Rejects when it cannot be started (again). */
   private async keepServing(joined: ServerProcess | undefined): Promise<void> {
     const { signal } = this.ending;
     let run = joined ?? (await this.start());

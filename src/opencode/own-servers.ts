@@ -12,22 +12,22 @@ import { ServerProcess } from "./server-process.ts";
 import { keyOf, type ServerProgram } from "./server-program.ts";
 
 export interface OwnServersOptions {
-  /** Where servers are described; of this user alone. */
+  /** The folder for server state files, which only this user can access. */
   readonly stateFolder: string;
-  /** How long a server outlives the last folder that may come back, in milliseconds. */
+  /** How long a server outlives the last folder that used it, in milliseconds. */
   readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What a folder wants of its server. */
+/** The server that a folder needs. */
 export interface Wanted {
   readonly program: ServerProgram;
-  /** How long a start may take, in milliseconds. */
+  /** How long starting it may take, in milliseconds. */
   readonly startTimeoutMs: number;
 }
 
-/** The OpenCode servers that this product runs for this user: one for all folders that agree on its program. */
+/** The OpenCode servers that the extension runs for this user: one for all folders with the same program. */
 export class OwnServers {
   /** By the keys of their programs. */
   private readonly servers = new Map<string, OwnServer>();
@@ -35,30 +35,32 @@ export class OwnServers {
 
   constructor(private readonly options: OwnServersOptions) {}
 
-  /** Joins the server of the program. Undefined: there is none. Throws a `ConnectionError` if it cannot be used. */
+  /**
+   * Joins the running server of the program. Undefined if there is none. Throws a `ConnectionError` if it is unusable.
+   */
   async adopt(wanted: Wanted, search: Search): Promise<Attachment | undefined> {
     const server = await this.find(wanted);
     return server && use(server, search);
   }
 
-  /** Joins the server of the program, after starting it if there is none. Throws a `ConnectionError` if that fails. */
+  /** Joins the server of the program, starting it if necessary. Throws a `ConnectionError` if that fails. */
   async start(wanted: Wanted, search: Search): Promise<Attachment> {
     search.onProgress(sentence("Starting OpenCode…"));
     const server = await this.find(wanted, (files) => this.keep(wanted, files));
     return use(server, search);
   }
 
-  /** Ends the server of the program, whoever uses it; resolves when it is gone. */
+  /** Ends the server of the program even if it is in use. Resolves when it is gone. */
   async stop(wanted: Wanted): Promise<void> {
     await (await this.find(wanted))?.stop("a user asked for it");
   }
 
-  /** Leaves them to the next daemon; what is ending has ended then. */
+  /** Leaves the servers to the next daemon. Resolves once those that were already ending are gone. */
   async leave(): Promise<void> {
     await Promise.all([...this.servers.values()].map((server) => server.leave()));
   }
 
-  /** Ends what an earlier daemon left and no folder wants. */
+  /** Ends the servers that an earlier daemon left and that no folder uses. */
   async sweep(): Promise<void> {
     const { stateFolder } = this.options;
     for (const key of serverKeys(await readdir(stateFolder)))
@@ -67,7 +69,7 @@ export class OwnServers {
       });
   }
 
-  /** @param start makes the one that there is not */
+  /** @param start creates the server if there is none */
   private find(wanted: Wanted, start: (files: ServerFiles) => OwnServer): Promise<OwnServer>;
   private find(wanted: Wanted): Promise<OwnServer | undefined>;
   private find(wanted: Wanted, start?: (files: ServerFiles) => OwnServer): Promise<OwnServer | undefined> {
@@ -94,7 +96,7 @@ export class OwnServers {
   }
 }
 
-/** Resolves once the server answers. */
+/** Resolves once the server responds. */
 async function use(server: OwnServer, { signal }: Search): Promise<Attachment> {
   const attachment = server.attach();
   try {

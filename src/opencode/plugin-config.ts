@@ -9,35 +9,35 @@ import type { OwnServerSettings } from "./plugin-entry.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What OpenCode merges with the configuration of its files, as text. */
+/** The variable with a configuration, as text, that OpenCode merges with its configuration files. */
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
 const NEW_CONFIG = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n';
 
 export interface PluginConfigOptions {
-  /** The plugin's bundle, as the extension brings it. */
+  /** The path of the plugin's bundle in the extension. */
   readonly bundle: string;
-  /** Where the plugin is kept for OpenCode, and where it finds the windows. */
+  /** The folder from which OpenCode loads the plugin, and in which the plugin finds endpoints. */
   readonly stateFolder: string;
   readonly places: ConfigPlaces;
   readonly logger: Logger;
 }
 
-/** What becomes of a configuration file; nothing if `after` is `before`. */
+/** A planned change of a configuration file. Changes nothing if `after` equals `before`. */
 export interface AgentToolsPlan extends ConfigChange {
   /** The text that names the plugin there. */
   readonly entry: string;
 }
 
-/** Makes the plugin of the agent tools known to OpenCode. */
+/** Registers the plugin with the agent tools in OpenCode. */
 export class PluginConfig {
   constructor(private readonly options: PluginConfigOptions) {}
 
-  /** How a configuration names the plugin. */
+  /** The plugin's entry in configurations. */
   get entry(): string {
     return pluginEntry(this.options.stateFolder);
   }
 
-  /** Puts the plugin of this version where OpenCode takes it from. */
+  /** Copies this version of the plugin to where OpenCode loads it from. */
   async copyPlugin(): Promise<void> {
     const { bundle, stateFolder } = this.options;
     const file = pluginFile(stateFolder);
@@ -48,7 +48,7 @@ export class PluginConfig {
     await writePrivateFile(file, code);
   }
 
-  /** Brings a plugin up to date that an earlier version put there: configurations may name it. Never rejects. */
+  /** Updates the plugin if an earlier version installed it, as configurations may refer to it. Never rejects. */
   async refreshPlugin(): Promise<void> {
     const { stateFolder, logger } = this.options;
     try {
@@ -58,7 +58,10 @@ export class PluginConfig {
     }
   }
 
-  /** The environment for a server that is to have the plugin. Where that cannot be, the same one: it starts without. */
+  /**
+   * The environment for a server with the plugin. If that fails, the given one, and the server starts without the
+   * plugin.
+   */
   async serverEnv(env: Environment, settings: OwnServerSettings): Promise<Environment> {
     try {
       const content = env[CONTENT]?.trim() || "{}";
@@ -72,8 +75,8 @@ export class PluginConfig {
   }
 
   /**
-   * What installing or removing would do; nothing if `after` is `before`. Undefined: there is no file to remove it from.
-   * Throws a `Refusal` where a file cannot be used.
+   * Plans to install or remove the plugin. Changes nothing if `after` equals `before`. Undefined if there is no file to
+   * remove it from. Throws a `Refusal` if a file cannot be used.
    */
   async plan(action: "install" | "remove", scope: ConfigScope): Promise<AgentToolsPlan | undefined> {
     const { stateFolder, places } = this.options;
@@ -88,9 +91,9 @@ export class PluginConfig {
     return { path, before: text, after, entry: this.entry };
   }
 
-  /** Carries a plan out. Throws a `Refusal` if that cannot be; then nothing was changed. */
+  /** Applies a plan. Throws a `Refusal` if that fails, and then nothing was changed. */
   async apply(change: ConfigChange): Promise<void> {
-    // No configuration may name a plugin that is not there.
+    // A configuration must not refer to a plugin that does not exist.
     if (namesPlugin(config(change.path, change.after), this.options.stateFolder)) await this.copyPlugin();
     await writeConfig(change);
   }
@@ -103,7 +106,7 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Stands before the text in files of some editors, and is no JSON. */
+/** The byte order mark that some editors put before the text. It is not valid JSON. */
 const BOM = "\uFEFF";
 
 function config(path: string, text: string) {

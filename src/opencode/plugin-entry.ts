@@ -7,35 +7,36 @@ import { sentence, type Text } from "../engine/sentence.ts";
 import { appendItem, parseConfig, placeOf, removeItem, replaceNode } from "./json-edit.ts";
 
 /*
- * The entry by which an OpenCode configuration names the plugin of the agent tools. Configurations are text here: what
- * users wrote in them stays.
+ * The plugin's entry in OpenCode configurations. Configurations are edited as text, so that everything that users wrote
+ * is
+ * preserved.
  */
 
 const FILE_NAME = "opencode-plugin.js";
 
-/** Some OpenCode configuration. */
+/** The text of an OpenCode configuration. */
 export interface ConfigText {
-  /** What users know it by: its path, or the name of its variable. */
+  /** How users know it: its path, or the name of its environment variable. */
   readonly name: string;
   readonly text: string;
 }
 
-/** Where the plugin lies. Not where the extension does: that folder goes with the extension's next version. */
+/** The path of the plugin. It is not in the extension's folder, which is removed when the extension is updated. */
 export function pluginFile(stateFolder: string): string {
   return join(stateFolder, FILE_NAME);
 }
 
-/** What the plugin of a server that the extension starts is told beside its state folder. */
+/** The plugin's options, besides the state folder, in a server that the extension starts. */
 export interface OwnServerSettings {
   /** Whether agents get the tools. */
   readonly tools: boolean;
-  /** How long the server stays up where no daemon runs, in milliseconds. */
+  /** How long the server keeps running without a daemon, in milliseconds. */
   readonly graceMs: number;
-  /** How many levels of subagents OpenCode allows below a session, where the user's configuration says nothing. */
+  /** How many levels of subagents OpenCode allows below a session, unless the user's configuration sets this. */
   readonly subagentDepth: number;
 }
 
-/** The entry as it is written into a configuration. */
+/** The text of the entry in a configuration. */
 export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): string {
   const url = pathToFileURL(pluginFile(stateFolder)).href;
   const options = Object.entries({ stateFolder, ...settings }).map(
@@ -44,7 +45,10 @@ export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): 
   return `[${JSON.stringify(url)}, { ${options.join(", ")} }]`;
 }
 
-/** The same text if the plugin is named in it already. Throws a {@link Refusal} if it cannot be. */
+/**
+ * Adds or updates the plugin's entry. Returns the same text if it is up to date. Throws a {@link Refusal} if
+ * impossible.
+ */
 export function addPlugin(config: ConfigText, stateFolder: string, settings?: OwnServerSettings): string {
   const { text } = config;
   const entry = pluginEntry(stateFolder, settings);
@@ -57,12 +61,12 @@ export function addPlugin(config: ConfigText, stateFolder: string, settings?: Ow
     const rest = { ...config, text: removeItem(text, surplus) };
     return addPlugin(rest, stateFolder, settings);
   }
-  // The library's objects have no prototype, which counts in the comparison.
+  // Normalizes the library's objects, which have no prototype and would compare as different.
   const isCurrent = isDeepStrictEqual(structuredClone(getNodeValue(first)), JSON.parse(entry));
   return isCurrent ? text : replaceNode(text, first, entry);
 }
 
-/** The same text if the plugin is not named in it. Throws a {@link Refusal} if it cannot be taken out. */
+/** Removes the plugin's entries. Returns the same text if there are none. Throws a {@link Refusal} if impossible. */
 export function removePlugin(config: ConfigText, stateFolder: string): string {
   const { text } = config;
   const { list, ours } = read(config, stateFolder);
@@ -72,7 +76,7 @@ export function removePlugin(config: ConfigText, stateFolder: string): string {
   return removePlugin({ ...config, text: removeItem(text, isAll ? list.parent : last) }, stateFolder);
 }
 
-/** Whether the plugin is named there, even if by an older entry. A text that cannot be read names nothing. */
+/** Whether a configuration refers to the plugin, even by an older entry. False if the text cannot be parsed. */
 export function namesPlugin(config: ConfigText, stateFolder: string): boolean {
   try {
     return read(config, stateFolder).ours.length > 0;
@@ -94,7 +98,7 @@ function read({ name, text }: ConfigText, stateFolder: string): PluginList {
     throw unusable(
       sentence("{0} isn't a JSON object. Make it one, then try again. Nothing was changed.", name),
     );
-  // Of a name that is given twice, the last counts.
+  // If a name occurs more than once, the last one counts.
   const list = root.children?.findLast(({ children }) => children?.[0]?.value === "plugin")?.children?.[1];
   if (list && list.type !== "array")
     throw unusable(
@@ -120,7 +124,7 @@ function parse(name: string, text: string): Node {
   }
 }
 
-/** Whether a property would hold nothing without an item, not even a comment. */
+/** Whether a property would be empty without an item, without even a comment. */
 function isAllThereIs(text: string, property: Node, item: Node): boolean {
   const [from, to] = placeOf(property);
   const [start, end] = placeOf(item);
@@ -128,7 +132,7 @@ function isAllThereIs(text: string, property: Node, item: Node): boolean {
   return /^"plugin":\[,?\]$/.test(rest.replace(/\s/g, ""));
 }
 
-/** An entry of ours may be older: with another place of the file, but for the same state folder. */
+/** Also recognizes older entries with another path of the file, if they have the same state folder. */
 function isOurs(entry: unknown, stateFolder: string): boolean {
   const [file, options] = Array.isArray(entry) ? (entry as readonly unknown[]) : [entry];
   if (typeof file !== "string" || !file.replaceAll("\\", "/").endsWith(`/${FILE_NAME}`)) return false;

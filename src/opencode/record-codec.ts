@@ -4,10 +4,10 @@ import { TASK_STATUSES } from "../engine/task.ts";
 import type { RecordReading, TaskError, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
 import { parse, ValidationError } from "./validation.ts";
 
-/** The key in a session's metadata under which its task record is kept. */
+/** The key of the task record in a session's metadata. */
 export const RECORD_KEY = "asyncagents";
 const RECORD_VERSION = 1;
-/** Bytes of JSON. Every change of a session broadcasts its whole metadata, so records stay small. */
+/** In bytes of JSON. Every change of a session broadcasts all of its metadata, so records must be small. */
 const MAX_RECORD_BYTES = 4096;
 const MAX_DESCRIPTION_CHARS = 200;
 
@@ -25,11 +25,11 @@ const notice = z.discriminatedUnion("state", [
   z.object({ state: z.literal("skipped"), reason: z.string() }),
 ]);
 
-/** A field that is missing here would be lost with each restart, so it does not compile. */
+/** All fields must be listed: a missing one would be lost with each restart, so it is a compile error. */
 type Fields<T> = { [K in keyof T]-?: z.ZodMiniType<T[K]> };
 
 const storedRecord = z.object({
-  /** Missing in a session just created: the server chooses IDs, so the record could not name it yet. */
+  /** Missing in a new session: the server chooses its ID, so the record cannot contain it yet. */
   id: z.optional(z.string()),
   revision: z.number(),
   description: z.string(),
@@ -86,21 +86,21 @@ const storedRecord = z.object({
   clearedAt: z.optional(time),
 } satisfies Fields<TaskRecordDraft & { readonly id?: string | undefined }>);
 
-/** What of a session decides whether a record in it is its own. */
+/** The properties of a session that determine whether a record in its metadata is its own. */
 export interface RecordHolder {
   readonly id: string;
   readonly parentID?: string | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a session's metadata says of the task it is. Never throws. */
+/** Reads the task record in a session's metadata. Never throws. */
 export function readRecord(session: RecordHolder): RecordReading {
   const stored = session.metadata?.[RECORD_KEY];
   if (stored === undefined) return { kind: "none" };
   if (typeof stored !== "object" || stored === null || Array.isArray(stored))
     return { kind: "unreadable", reason: sentence("The task record is not an object.") };
   const { v, id } = stored as { v?: unknown; id?: unknown };
-  // A fork of a session copies its metadata: whatever else it holds, this record is another session's.
+  // A fork of a session copies its metadata, so this record belongs to another session.
   if (typeof id === "string" && id !== session.id) return { kind: "none" };
   if (v !== RECORD_VERSION) return { kind: "unreadable", reason: describeVersion(v) };
   try {
@@ -121,8 +121,8 @@ function describeVersion(v: unknown): Sentence {
 }
 
 /**
- * The record as it is stored: free text is cut where the whole would exceed 4 kB of JSON.
- * Throws a `RangeError` if even that does not make it fit.
+ * The stored form of a record. If it would exceed 4 kB of JSON, free text is cut. Throws a `RangeError` if that is not
+ * enough.
  */
 export function encodeRecord(record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
   const description = cut(record.description, MAX_DESCRIPTION_CHARS);
@@ -146,13 +146,13 @@ function cutFreeText(record: TaskRecordDraft, chars: number): Pick<TaskRecordDra
   };
 }
 
-/** Cut, it is no longer the sentence that could be translated. */
+/** A message that was cut loses its translatable sentence. */
 function cutError({ name, message, sentence }: TaskError, chars: number): TaskError {
   const isWhole = chars === MAX_RECORD_BYTES && message.length <= chars;
   return { name, message: cut(message, chars), ...(isWhole ? { sentence } : {}) };
 }
 
-/** At most `chars` UTF-16 units, an ellipsis in place of what was cut, no half of a surrogate pair. */
+/** At most `chars` UTF-16 units. Cut text ends with an ellipsis, never with half of a surrogate pair. */
 function cut(text: string, chars: number): string {
   if (text.length <= chars) return text;
   if (chars === 0) return "";

@@ -1,7 +1,7 @@
 import type { Event } from "../engine/event.ts";
 import type { PermissionRequest, ServerEvent } from "../engine/server-model.ts";
 
-/** The permissions that wait as far as events told: what there is where the server cannot list them. */
+/** The open permissions according to events, for when the server cannot list them. */
 export class ReportedPermissions {
   private readonly open = new Map<string, PermissionRequest>();
 
@@ -13,7 +13,7 @@ export class ReportedPermissions {
     return [...this.open.values()];
   }
 
-  /** The server listed them: what was not told meanwhile counts no more. */
+  /** Replaces all permissions with the server's list. */
   replace(listed: readonly PermissionRequest[]): void {
     this.open.clear();
     for (const request of listed) this.open.set(request.id, request);
@@ -25,7 +25,7 @@ export class ReportedPermissions {
     } else if (event.type === "request-closed") {
       this.open.delete(event.requestID);
     } else if (event.type === "session-deleted" || isIdle(event)) {
-      // No event tells of those of a turn that was aborted.
+      // The permissions of an aborted turn are never closed by an event.
       for (const { id, sessionID } of this.all()) if (sessionID === event.sessionID) this.open.delete(id);
     }
   }

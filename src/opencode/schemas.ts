@@ -17,11 +17,12 @@ import { readRecord } from "./record-codec.ts";
 import { tryParse } from "./validation.ts";
 
 /*
- * What the server sends, as far as this product reads it, and what the engine makes of it. Unknown fields pass and are
- * dropped, so a newer server that says more is understood; a field that is read and does not fit is an error.
+ * The server's data as far as the extension reads it, converted for the engine. Unknown fields are dropped, so that
+ * newer
+ * servers are understood. A field that is read but has an unexpected type is an error.
  */
 
-/** A schema whose value becomes one of the engine's. */
+/** A schema with a conversion to the engine's model. */
 function read<S extends z.ZodMiniType, T>(schema: S, toModel: (value: z.output<S>) => T) {
   return z.pipe(schema, z.transform(toModel));
 }
@@ -39,12 +40,12 @@ const tokens = read(
 );
 const NO_TOKENS: TokenUsage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
-/** "default" is how the server writes that no variant was chosen. */
+/** The server writes "default" if no variant was chosen. */
 function modelRef(providerID: string, modelID: string, variant: string | null | undefined): ModelRef {
   return !variant || variant === "default" ? { providerID, modelID } : { providerID, modelID, variant };
 }
 
-/** A session with what others keep in it. */
+/** A session including its metadata. */
 export const storedSession = z.object({
   id: z.string(),
   title: z.string(),
@@ -71,7 +72,7 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
     model: model && modelRef(model.providerID, model.id, model.variant),
     created: time.created,
     updated: time.updated,
-    // 0 is how the server takes an archived session back.
+    // The server writes 0 when a session is no longer archived.
     archived: time.archived || undefined,
     cost,
     tokens,
@@ -85,7 +86,7 @@ export const sessionStatus = z.discriminatedUnion("type", [
   z.object({ type: z.literal("retry"), attempt: z.number(), message: z.string(), next: z.number() }),
 ]) satisfies z.ZodMiniType<SessionStatus>;
 
-/** `data` differs by error type; what users can read is its `message`, where there is one. */
+/** `data` differs by error type. Its `message`, if any, is readable for users. */
 export const agentError = read(
   z.object({ name: z.string(), data: z.optional(z.unknown()) }),
   ({ name, data }): AgentError => {
@@ -138,7 +139,7 @@ export const messageInfo = z.discriminatedUnion("role", [
 const partBase = { id: z.string(), sessionID: z.string(), messageID: z.string() };
 const optionalSpan = z.optional(z.object({ start: z.optional(z.number()), end: z.optional(z.number()) }));
 
-/** How OpenCode's tool for subagents refuses one that is deeper than `subagent_depth` allows. */
+/** The error of OpenCode's subagent tool for a subagent deeper than `subagent_depth` allows. */
 const SUBAGENT_DEPTH = "Subagent depth limit reached";
 const span = z.object({ start: z.number(), end: z.number() });
 
@@ -181,7 +182,7 @@ const toolState = z.discriminatedUnion("status", [
   ),
 ]);
 
-/** The parts that are read in full. */
+/** The part types that are read completely. */
 const knownPart = z.discriminatedUnion("type", [
   read(
     z.object({
@@ -214,7 +215,7 @@ export const part = read(
   z.looseObject({ ...partBase, type: z.string(), tail_start_id: z.optional(z.string()) }),
   (value): Part => {
     const { id, sessionID, messageID, type, tail_start_id: tailStartID } = value;
-    // One part in a shape that is not known must not hide the whole conversation.
+    // A single part of unknown shape must not hide the whole conversation.
     return (
       (KNOWN_TYPES.includes(type) ? tryParse(knownPart, value) : undefined) ?? {
         type: "other",
@@ -234,7 +235,7 @@ const permissionRules = z.array(
   z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
 );
 
-/** The rules that a session itself has. */
+/** The session's own permission rules. */
 export const sessionPermissions = read(
   z.object({ permission: z.nullish(permissionRules) }),
   ({ permission }) => permission ?? [],
@@ -243,7 +244,7 @@ export const sessionPermissions = read(
 export const agent = read(
   z.object({
     name: z.string(),
-    // Null what an agent of the user's own configuration does not say.
+    // Fields are null if an agent in the user's configuration does not set them.
     description: z.nullish(z.string()),
     mode: z.enum(["primary", "subagent", "all"]),
     hidden: z.nullish(z.boolean()),
@@ -284,7 +285,7 @@ export const models = read(
         ref: { providerID: provider.id, modelID: model.id },
         name: model.name,
         provider: provider.name,
-        // 0 is how the server writes that it does not know.
+        // The server writes 0 if the limit is unknown.
         contextLimit: model.limit?.context || undefined,
       })),
     ),
@@ -313,7 +314,7 @@ export const questionRequest = read(
         header: z.string(),
         options: z.array(z.object({ label: z.string(), description: z.string() })),
         multiple: z._default(z.boolean(), false),
-        // The server lets users answer in their own words unless it says otherwise.
+        // Users may answer in their own words unless the server says otherwise.
         custom: z._default(z.boolean(), true),
       }),
     ),

@@ -1,6 +1,6 @@
 const MAX_CHARS = 500;
 
-/** What an error that the server answered with says, in one line. */
+/** Describes the body of an error response in one line. */
 export function describeServerError(body: unknown): string {
   const { data, message, name } = asRecord(body);
   const { message: dataMessage, path, issues } = asRecord(data);
@@ -10,7 +10,7 @@ export function describeServerError(body: unknown): string {
   return where ? `${line} (in ${where})` : line;
 }
 
-/** A configuration that does not fit comes as a list of where and why. */
+/** Describes the issues of an invalid configuration, each with path and message. */
 function describeIssues(issues: unknown): string | undefined {
   if (!Array.isArray(issues)) return undefined;
   return issues

@@ -8,32 +8,32 @@ import type { ServerAccess } from "./access.ts";
 import { endingWith } from "./client.ts";
 import { awaitHealth } from "./health.ts";
 
-/** The server sends a heartbeat every 10 s: two missed ones and a half mean that the stream is dead. */
+/** The server sends a heartbeat every 10 s. After two missed ones, the stream counts as dead. */
 const SILENCE_LIMIT_MS = 25_000;
-/** The first event comes at once; a swallowed request is given up after this. */
+/** The first event normally arrives immediately. After this time, the request counts as lost. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** Follows what happens in one folder of a server. */
+/** Receives the events of one folder of a server. */
 export interface Follower {
-  /** Events flow from now on. */
+  /** Events arrive from now on. */
   onOpen(): void;
   onPayload(payload: unknown): void;
-  /** No more events come. The error says why the stream broke; there is none if the server ended it. */
+  /** No more events will arrive. `error` is the reason, or undefined if the server ended the stream. */
   onEnd(error?: unknown): void;
 }
 
 export interface Following extends Disposable {
-  /** Whether silence is watched for: it costs a timer, so only while somebody relies on the events. */
+  /** Whether to monitor the stream for silence. Costs a timer, so only set it while someone relies on the events. */
   setWatched(watched: boolean): void;
 }
 
-/** The event streams of all servers: one for each server, however many of its folders are followed. */
+/** The event streams of all servers. All followers of a server share one stream. */
 export class ServerEvents {
   private readonly streams = new Map<string, ServerStream>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** `directory` is written as the server writes it. */
+  /** @param directory the folder, as the server writes it */
   follow(access: ServerAccess, directory: string, follower: Follower): Following {
     const key = JSON.stringify([access.url, access.username, access.password]);
     let stream = this.streams.get(key);
@@ -45,20 +45,20 @@ export class ServerEvents {
   }
 }
 
-/** What the stream is made of. Events of the server itself, such as its heartbeat, name no folder. */
+/** An item of the stream. Events of the server itself, such as heartbeats, have no folder. */
 interface Item {
   readonly directory?: string;
   readonly payload: { readonly type: string };
 }
 
-/** One server's stream, from its first follower to its end or to that of the last follower. */
+/** The stream of one server, open until it breaks or its last follower leaves. */
 class ServerStream {
   private readonly followers = new Map<string, Set<Follower>>();
   private readonly watching = new Set<Follower>();
   private readonly abort = new AbortController();
   private readonly deadline: Disposable;
   private isOpen = false;
-  /** When the last byte came, on the clock; undefined: none is due yet. */
+  /** When data was last received. Undefined before the response. */
   private lastSign: number | undefined;
   private silence: Disposable | undefined;
 
@@ -96,13 +96,13 @@ class ServerStream {
     };
   }
 
-  /** Reads lines: each event is one, `data: {…}`. */
+  /** Reads the stream line by line. Each event is one line, `data: {…}`. */
   private async read(): Promise<void> {
     const { access } = this;
     const route = { url: "/global/event" } satisfies GlobalEventData;
     const { signal } = this.abort;
     const headers = authorizationHeader(access);
-    // The password is for this server alone.
+    // A redirect could send the password to another server.
     const answer = await fetch(access.url + route.url, { headers, redirect: "error", signal });
     const { ok, status, body } = endingWith(signal, answer);
     if (!ok || !body) throw new Error(`HTTP ${status}`);
@@ -111,7 +111,7 @@ class ServerStream {
     const decoder = new TextDecoder();
     let rest = "";
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
-      // Half events are signs of life too.
+      // Incomplete events count as activity too.
       this.lastSign = this.clock.now();
       const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf("\n");
@@ -125,7 +125,7 @@ class ServerStream {
     }
   }
 
-  /** The doubles of type `sync` pass like any other event: nobody knows that type. */
+  /** Distributes an event. The server repeats events as type `sync`, which the followers ignore as unknown. */
   private take({ directory, payload }: Item): void {
     if (payload.type === "server.connected") void this.open();
     if (!this.isOpen) return;
@@ -135,12 +135,14 @@ class ServerStream {
         if (isUnloaded) follower.onEnd();
         else follower.onPayload(payload);
       } catch (error) {
-        // The other folders' events go on.
+        // The events of other folders continue.
         follower.onEnd(error);
       }
   }
 
-  /** The server listens to its folders only after its first event is out: an answer shows that it came round to that. */
+  /**
+   * The server forwards folder events only some time after its first event. A successful probe shows that it does now.
+   */
   private async open(): Promise<void> {
     const { signal } = this.abort;
     await awaitHealth(this.access, OPEN_TIMEOUT_MS, signal);
@@ -150,12 +152,12 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
-  /** Holds a timer only while somebody relies on the events. */
+  /** Ends the stream after too much silence. Uses a timer only while someone relies on the events. */
   private watchSilence(): void {
     this.silence?.dispose();
     if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;
     const left = this.lastSign + SILENCE_LIMIT_MS - this.clock.now();
-    // More is left only where the machine's clock was set back.
+    // More than the limit can be left only if the system clock was set back.
     if (left > 0)
       this.silence = this.clock.after(Math.min(left, SILENCE_LIMIT_MS), () => this.watchSilence());
     else

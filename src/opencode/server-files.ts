@@ -6,21 +6,21 @@ import { tryParse } from "./validation.ts";
 
 const STATE_VERSION = 2;
 
-/** Where a server is described and logged. */
+/** The files of a server. */
 export interface ServerFiles {
-  /** What runs: see {@link ServerState}. */
+  /** The path of its {@link ServerState}. */
   readonly state: string;
-  /** What the server says. */
+  /** The path of its output. */
   readonly log: string;
 }
 
-/** @param key of the server's program */
+/** @param key the key of the server's program */
 export function serverFiles(stateFolder: string, key: string): ServerFiles {
   const file = (extension: string) => join(stateFolder, `server-${key}.${extension}`);
   return { state: file("json"), log: file("log") };
 }
 
-/** The keys of the programs whose servers are described by files of these names. */
+/** The program keys in the names of state files. Other names are ignored. */
 export function serverKeys(names: readonly string[]): string[] {
   return names.flatMap((name) => /^server-([0-9a-f]+)\.json$/.exec(name)?.[1] ?? []);
 }
@@ -29,22 +29,24 @@ const serverState = z.object({
   v: z.literal(STATE_VERSION),
   url: z.string(),
   password: z.string(),
-  /** The server's process. */
+  /** The ID of the server's process. */
   pid: z.number(),
   /** When that process started; see `startOf`. */
   processStart: z.optional(z.string()),
-  /** OpenCode's. Undefined: the server has not answered yet, so another program may have its port. */
+  /**
+   * OpenCode's version. Undefined until the server has responded, as its port may belong to another program until then.
+   */
   version: z.optional(z.string()),
 });
 
-/** A server that this product started. */
+/** A server that the extension started. */
 export type ServerState = Omit<z.infer<typeof serverState>, "v">;
 
 export async function writeServerState(path: string, state: ServerState): Promise<void> {
   await writePrivateFile(path, JSON.stringify({ ...state, v: STATE_VERSION }));
 }
 
-/** Undefined: there is none, or none that this version understands. */
+/** Undefined if there is no file, or this version cannot read it. */
 export async function readServerState(path: string): Promise<ServerState | undefined> {
   return tryParse(serverState, await readJson(path));
 }

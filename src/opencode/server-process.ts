@@ -22,28 +22,28 @@ import { limited } from "./cancel.ts";
 
 const HOST = "127.0.0.1";
 const isWindows = process.platform === "win32";
-/** How long the server may take to end by itself. */
+/** How long to wait for the server to exit by itself. */
 const STOP_TIMEOUT_MS = 5_000;
 const OUTPUT_TAIL_BYTES = 2_000;
-/** A free port can be taken by somebody else before the server opens it. */
+/** Another program may take the free port before the server opens it. */
 const PORT_ATTEMPTS = 3;
-/** How often what a starting server says is read, in milliseconds. */
+/** How often the output of a starting server is read, in milliseconds. */
 const OUTPUT_LOOK_MS = 25;
-/** How often a server is looked at that is no child of this process, in milliseconds. */
+/** How often a server that is not a child process is checked, in milliseconds. */
 const LOOK_MS = 2_000;
 
 export interface StartOptions {
   readonly program: ServerProgram;
   readonly files: ServerFiles;
   readonly timeoutMs: number;
-  /** Ends the start, and the process with it. */
+  /** Aborts the start and ends the process. */
   readonly signal: AbortSignal;
 }
 
-/** One run of OpenCode's server. It outlives the process that started it, and the next one can join it. */
+/** One run of OpenCode's server. It outlives the process that started it, and a later process can join it. */
 export class ServerProcess {
   private hasExited = false;
-  /** Settles when the process has ended, with how it did. */
+  /** Resolves when the process has ended, with a description of how. */
   readonly exited: Promise<Text>;
 
   private constructor(
@@ -53,13 +53,16 @@ export class ServerProcess {
   ) {
     this.exited = exited.then((how) => {
       this.hasExited = true;
-      // What the server started ends with it.
+      // Child processes of the server must end with it.
       this.signal("SIGKILL");
       return how;
     });
   }
 
-  /** Starts `opencode serve` and resolves once it answers. Rejects with a `ConnectionError`, leaving no process. */
+  /**
+   * Starts `opencode serve` and resolves once it responds. Rejects with a `ConnectionError` and leaves no process
+   * behind.
+   */
   static async start(options: StartOptions): Promise<ServerProcess> {
     for (let attempt = 1; ; attempt++) {
       const server = await this.spawn(options);
@@ -72,10 +75,10 @@ export class ServerProcess {
     }
   }
 
-  /** Joins the server that these files tell of. Undefined: there is none; one that nobody can use is ended. */
+  /** Joins the server described by these files. Undefined if there is none. Ends a server that cannot be used. */
   static async join(files: ServerFiles): Promise<ServerProcess | undefined> {
     const state = await readServerState(files.state);
-    // One that has not answered yet may be on its way to a port that another program took.
+    // A server that has not responded yet may be opening a port that another program has taken.
     if (state?.version !== undefined && (await isSame(state.pid, state.processStart)))
       return new ServerProcess(state, files, gone(state));
     await endOrphan(files.state);
@@ -84,17 +87,17 @@ export class ServerProcess {
 
   private static async spawn({ program, files }: StartOptions): Promise<ServerProcess> {
     const port = await freePort();
-    // Made for this run: whoever takes the port after it learns nothing that opens the next one.
+    // New for each run, so that a program that later takes the port cannot learn the password of another run.
     const password = randomBytes(24).toString("base64url");
     const folder = dirname(files.log);
     await ensurePrivateFolder(folder);
-    // No pipe: a server must not notice that whoever started it is gone.
+    // Not a pipe, so that the server keeps running when the process that started it exits.
     const log = await open(files.log, "w", 0o600);
     try {
-      // On a full disk this start fails here. What the server says must not be what finds no room: nobody would hear it.
+      // Fails here if the disk is full, rather than later when nothing would report it.
       await log.write("\n");
       const child = spawn(program.executable, ["serve", "--hostname", HOST, "--port", String(port)], {
-        // The folders that it works in come with each call.
+        // Folders are specified with each call.
         cwd: folder,
         env: {
           ...program.env,
@@ -102,7 +105,7 @@ export class ServerProcess {
           OPENCODE_SERVER_PASSWORD: password,
         },
         stdio: ["ignore", log.fd, log.fd],
-        // A process group of its own. On Windows, what is not detached ends with this process.
+        // A separate process group. On Windows, a process that is not detached ends with its parent.
         detached: !isWindows,
         windowsHide: true,
       });
@@ -120,7 +123,7 @@ export class ServerProcess {
     return { url, username: DEFAULT_USERNAME, password };
   }
 
-  /** OpenCode's; empty until it is started. */
+  /** OpenCode's version. Empty until the server has started. */
   get version(): string {
     return this.state.version ?? "";
   }
@@ -129,18 +132,18 @@ export class ServerProcess {
     return this.state.pid;
   }
 
-  /** Whether it runs, so that its port is its own. */
+  /** Whether the process is running, so that the port is its own. */
   async isRunning(): Promise<boolean> {
     const { pid, processStart } = this.state;
     return !this.hasExited && (processStart === undefined || (await isSame(pid, processStart)));
   }
 
-  /** The end of what the server wrote. */
+  /** The end of the server's output. */
   output(): Promise<string> {
     return tailOf(this.files.log).catch(() => "");
   }
 
-  /** Ends the server and what it started; resolves when it is gone, and what told of it. */
+  /** Ends the server and its child processes. Resolves when they are gone and the state file is removed. */
   async stop(): Promise<void> {
     this.signal("SIGTERM");
     const kill = setTimeout(() => this.signal("SIGKILL"), STOP_TIMEOUT_MS);
@@ -149,15 +152,15 @@ export class ServerProcess {
     await this.forget();
   }
 
-  /** Removes what tells of it, where that can be: whoever reads it looks whether that very process runs. */
+  /** Removes the state file if possible. If it stays, readers check whether the process in it is still running. */
   async forget(): Promise<void> {
     await rm(this.files.state, { force: true }).catch(() => undefined);
   }
 
-  /** Resolves once the server answers an authenticated call, or to why it never will. */
+  /** Resolves to undefined once the server responds to an authenticated call, or to why it failed. */
   private async started({ timeoutMs, signal }: StartOptions): Promise<ConnectionFailure | undefined> {
     try {
-      // First of all: after a crash of this process, the next one has to know of it.
+      // Written first, so that after a crash of this process the next one finds the server.
       await writeServerState(this.files.state, this.state);
       const exited = this.exited.then((how) => ({ failure: how }));
       const answer = await limited(
@@ -179,7 +182,7 @@ export class ServerProcess {
 
   private async answers(giveUp: AbortSignal): Promise<{ version: string } | { failure: Text }> {
     const { url } = this.state;
-    // Until the process itself says that the port is its own, the password may not be sent there.
+    // Send the password only after the process itself has reported that it listens on the port.
     while (!this.hasExited && / server listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
       await delay(OUTPUT_LOOK_MS, undefined, { signal: giveUp });
     const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);

@@ -3,21 +3,21 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
 
-/** A server's address as a user wrote it. */
+/** A server's address as entered by a user. */
 export interface ServerUrl {
-  /** Origin, without credentials and without a slash at the end. */
+  /** The origin, without credentials and trailing slash. */
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
 }
 
-/** Accepts servers of this computer only: a server runs any command it is asked to, and plain HTTP hides nothing. */
+/** Accepts only servers on this computer: a server runs any command it is sent, and plain HTTP is not encrypted. */
 export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
   let parsed: URL;
   try {
     parsed = new URL(text.trim());
   } catch {
-    // Not quoted: it may hold a password.
+    // The text is not quoted, as it may contain a password.
     return failures.badUrl(sentence("it isn't a URL"));
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:")

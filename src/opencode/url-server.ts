@@ -5,9 +5,9 @@ import type { Attachment, Search } from "./attachment.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import { parseServerUrl } from "./server-url.ts";
 
-/** A server that is busy answers late; one that does not answer for this long is not there. */
+/** A busy server responds late. One that does not respond within this time counts as unreachable. */
 const HEALTH_TIMEOUT_MS = 10_000;
-/** Installing what its plugins need takes more than a minute where the registry cannot be reached. */
+/** Installing plugins takes more than a minute if the registry cannot be reached. */
 const LOAD_TIMEOUT_MS = 120_000;
 
 export interface UrlServerOptions {
@@ -17,7 +17,7 @@ export interface UrlServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Joins the server that somebody else keeps running at a given address. Throws a `ConnectionError` if it cannot. */
+/** Joins the server at an address that the user configured. Throws a `ConnectionError` if that fails. */
 export async function findServerByUrl(
   { url: text, password, env }: UrlServerOptions,
   { signal, onProgress }: Search,
@@ -29,7 +29,7 @@ export async function findServerByUrl(
   const access = {
     url,
     username: parsed.username ?? env.OPENCODE_SERVER_USERNAME ?? DEFAULT_USERNAME,
-    // What was entered last is meant to correct the others.
+    // The password entered last takes precedence, as it is meant to correct the others.
     password: (await password(text)) ?? parsed.password ?? env.OPENCODE_SERVER_PASSWORD,
   };
   const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
@@ -38,7 +38,7 @@ export async function findServerByUrl(
   const nothing = (): void => {};
   return {
     own: false,
-    // Nobody can tell who listens at an address that a user set: it is the user's word.
+    // Which program listens at a configured address cannot be verified; the user vouches for it.
     running: () => Promise.resolve(access),
     loadTimeoutMs: LOAD_TIMEOUT_MS,
     leave: nothing,

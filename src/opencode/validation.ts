@@ -1,18 +1,18 @@
 import * as z from "zod/mini";
 
-/** Thrown where a value does not match its schema; the message names the field. */
+/** A value does not match its schema. The message names the field. */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";
 }
 
-/** The value as the schema reads it. Throws a {@link ValidationError}. */
+/** The parsed value. Throws a {@link ValidationError} if it does not match the schema. */
 export function parse<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;
   throw new ValidationError(describeIssue(result.error.issues[0]));
 }
 
-/** The value as the schema reads it; undefined if it does not match. */
+/** The parsed value. Undefined if it does not match the schema. */
 export function tryParse<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> | undefined {
   const result = z.safeParse(schema, value);
   return result.success ? result.data : undefined;

@@ -8,15 +8,15 @@ export interface WritePlace {
   readonly stateFolder: string;
   /** The session's folder. */
   readonly directory: string;
-  /** The OpenCode server that the session is on. */
+  /** The OpenCode server of the session. */
   readonly server: URL;
-  /** How long an answer may take, in milliseconds. */
+  /** How long to wait for an answer, in milliseconds. */
   readonly patienceMs: number;
 }
 
 /**
- * Tells the daemon that a session is about to write files. Resolves to why it must not, one sentence for the model;
- * undefined: nothing is against it, or nobody says so in time.
+ * Announces to the daemon that a session is about to write files. Resolves to why it must not, as one sentence for the
+ * model. Undefined if it may, or if there is no answer in time.
  */
 export async function beginWrite(
   write: FileWrite,

@@ -4,38 +4,39 @@ import { KEEP_ALIVE_MS, toolReply, type ToolReply } from "../bridge/tool-call.ts
 import { parseJson } from "../state/json-files.ts";
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
-/** How long an endpoint may say nothing, in milliseconds. One that says nothing for longer hangs or was suspended. */
+/** How long an endpoint may be silent, in milliseconds, before it counts as hanging or suspended. */
 export interface SilenceLimits {
-  /** Before it takes the call, which it does as soon as it has all of it. */
+  /** Before it accepts the call, which it does as soon as it has received all of it. */
   readonly untakenMs: number;
-  /** After that. */
+  /** After it has accepted the call. */
   readonly takenMs: number;
 }
 
 const SILENCE_LIMITS: SilenceLimits = { untakenMs: 5_000, takenMs: 3 * KEEP_ALIVE_MS };
 
-/** What came of asking an endpoint. */
+/** The outcome of a request to an endpoint. */
 export type Outcome =
   | { readonly kind: "reply"; readonly reply: ToolReply }
-  /** It took the call, and the connection broke before the reply, `heldMs` later. */
+  /** The endpoint accepted the call, but the connection broke `heldMs` later, before the reply. */
   | { readonly kind: "broken"; readonly heldMs: number }
-  /** Whoever listens there does not take the call. */
+  /** The endpoint, or another program on its port, rejected the call. */
   | { readonly kind: "rejected"; readonly status: number }
   | { readonly kind: "unreachable" };
 
-/** Something to ask of an endpoint. */
+/** A request to an endpoint. */
 export interface Ask {
-  /** Of the endpoint. */
+  /** The HTTP path. */
   readonly path: string;
-  /** As JSON. */
+  /** The body as JSON. */
   readonly body: string;
 }
 
 /**
- * Asks one endpoint. Rejects only if `signal` aborts.
+ * Sends a request to an endpoint. Rejects only if `signal` aborts.
  *
- * A socket instead of `fetch` or `node:http`: in Bun, both would hand the call and its token to the proxy that
- * `HTTP_PROXY` names, and end a long wait after some minutes. HTTP/1.0, because its answer has no chunks to decode.
+ * Uses a socket because in Bun, `fetch` and `node:http` would send the call and its token to the proxy in `HTTP_PROXY`,
+ * and
+ * would end long waits after a few minutes. Uses HTTP/1.0 because its responses are not chunked.
  */
 export async function callEndpoint(
   { port, token }: Pick<EndpointEntry, "port" | "token">,
@@ -59,7 +60,7 @@ export async function callEndpoint(
       socket.setTimeout(silence.takenMs);
     }
   } catch {
-    // What was read until then says how far it got.
+    // The response read so far shows what happened.
   } finally {
     signal.removeEventListener("abort", abandon);
     socket.destroy();
@@ -88,7 +89,7 @@ function outcomeOf(answer: string, heldMs: number): Outcome {
   return reply.success ? { kind: "reply", reply: reply.data } : { kind: "broken", heldMs };
 }
 
-/** Undefined: the head of the answer is not all there, or it is no HTTP. */
+/** Undefined if the head of the response is incomplete or not HTTP. */
 function statusOf(answer: string): number | undefined {
   const status = /^HTTP\/1\.\d (\d{3}) .*?\r\n\r\n/s.exec(answer)?.[1];
   return status === undefined ? undefined : Number(status);

@@ -1,27 +1,28 @@
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
-/** Where a call comes from. */
+/** The origin of a call. */
 export interface Origin {
   /** The real path of the session's folder. */
   readonly directory: string;
-  /** The OpenCode server. */
+  /** The OpenCode server that makes the call. */
   readonly server: URL;
 }
 
 /** The endpoints that serve a folder. */
 export interface FolderEndpoints {
-  /** Those connected to the server that the call comes from, the newest first. */
+  /** The endpoints connected to the server that makes the call, the newest first. */
   readonly serving: readonly EndpointEntry[];
-  /** Those connected to another one. */
+  /** The endpoints connected to other servers. */
   readonly elsewhere: readonly EndpointEntry[];
 }
 
-/** What OpenCode reports where it listens on nothing, as started by `opencode` alone. */
+/** The address that OpenCode reports if it has no server, as when started by `opencode` alone. */
 const NO_SERVER = "http://localhost:4096/";
 
 /**
- * Whether an endpoint could serve the server. One that listens on port 4096 by the name `localhost`, or on IPv6,
- * reports the same as none; taking it for none costs a clear refusal, the reverse would bring calls to a stranger's endpoint.
+ * Whether an endpoint can serve this server. A server on port 4096 of `localhost` or on IPv6 reports the same address
+ * as
+ * no server. Treating it as none causes a clear refusal; the opposite could send calls to an unrelated endpoint.
  */
 export function isReachable(server: URL): boolean {
   return server.href !== NO_SERVER;
@@ -39,10 +40,10 @@ export function folderEndpoints(
   return { serving: open.filter(serves), elsewhere: open.filter((entry) => !serves(entry)) };
 }
 
-/** The names by which a server on this machine is reported or reached. */
+/** The names under which a server on this machine is reported or reached. */
 const LOOPBACK_NAMES: readonly string[] = ["127.0.0.1", "localhost", "[::1]", "0.0.0.0"];
 
-/** The same for all addresses of one server. */
+/** A text that is equal for all addresses of one server. */
 function addressOf(url: URL | undefined): string | undefined {
   if (!url) return undefined;
   const host = LOOPBACK_NAMES.includes(url.hostname) ? "localhost" : url.hostname;

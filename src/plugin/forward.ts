@@ -6,17 +6,17 @@ import { callEndpoint, type Outcome } from "./call-endpoint.ts";
 import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
 import { reopenFolder } from "./reopen-folder.ts";
 
-/** How often endpoints are looked for, in milliseconds. */
+/** How often to look for endpoints, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
 
-/** Asked again, an endpoint would say the same. After any other status, another one may be there next time. */
+/** Statuses that an endpoint would return again. After others, another endpoint may succeed. */
 const FINAL_STATUSES: readonly number[] = [400, 413];
 
-/** How long a call looks for an endpoint, in milliseconds; the time in which one has the call does not count. */
+/** How long to look for an endpoint, in milliseconds, not counting the time in which an endpoint holds the call. */
 export interface Patience {
-  /** While none has taken it: VS Code may be about to open the folder. */
+  /** While no endpoint has accepted the call: VS Code may be about to open the folder. */
   readonly untakenMs: number;
-  /** Since one has taken it and went away: the daemon may be about to be started again. */
+  /** After an endpoint accepted the call and went away: the daemon may be restarting. */
   readonly takenMs: number;
 }
 
@@ -24,19 +24,20 @@ export interface Forwarding {
   readonly stateFolder: string;
   /** The session's folder. */
   readonly directory: string;
-  /** The OpenCode server that the call comes from. */
+  /** The OpenCode server that makes the call. */
   readonly server: URL;
   readonly patience: Patience;
   readonly signal: AbortSignal;
-  /** Whether the daemon is started where none runs, and told of the folder where no window has it open. */
+  /** Whether to start the daemon if none is running, and have it open the folder if no window has. */
   readonly reopens: boolean;
-  /** Called once, when there is no endpoint to ask. */
+  /** Called once, if no endpoint replies at the first attempt. */
   readonly onWait: () => void;
 }
 
 /**
- * Has a call carried out by the daemon, which serves the folder. Where that one goes away before it replied, the call is
- * made again with the same ID, so nothing is done twice. Rejects with one sentence for the model, or when `signal` aborts.
+ * Has a call carried out by the daemon that serves the folder. If the daemon goes away before it replies, the call is
+ * repeated with the same ID, so that nothing is done twice. Rejects with one sentence for the model, or when `signal`
+ * aborts.
  */
 export async function forward(
   call: ToolCall,
@@ -93,7 +94,7 @@ export async function forward(
   }
 }
 
-/** Asks one after the other until one replies. Where none does, what says the most of why. */
+/** Tries the endpoints in order until one replies. If none does, returns the most informative outcome. */
 async function askEach(
   endpoints: readonly EndpointEntry[],
   ask: (endpoint: EndpointEntry) => Promise<Outcome>,

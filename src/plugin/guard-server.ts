@@ -3,17 +3,18 @@ import { DaemonFiles } from "../rpc/daemon-files.ts";
 import { isLiving, signalGroup } from "../state/processes.ts";
 import { reopenFolder } from "./reopen-folder.ts";
 
-/** How often the daemon is looked for, in milliseconds. */
+/** How often to check for a daemon, in milliseconds. */
 const LOOK_MS = 5_000;
-/** How long the server may take to end by itself. */
+/** How long to wait for the server to exit by itself. */
 const END_WITHIN_MS = 5_000;
-/** The folders of this process: OpenCode loads the plugin for each, and the server is one. */
+/** The folders of this process. OpenCode loads the plugin once per folder, but they share one server. */
 const GUARDED = Symbol.for("asyncagents.guarded");
 
 /**
- * Keeps this server, which a daemon started, under a daemon. One that takes another's place is told of the folders, as
- * work may go on in them that no window shows; where none does, one is started. Where none can be, the server and what it
- * started end after `graceMs`, as nobody is left who would end them.
+ * Ensures that this server, which a daemon started, always has a daemon. If the daemon is replaced, the new one is told
+ * to reopen the folders, since tasks may be running there without a window. If there is no daemon, one is started. If
+ * that
+ * fails, the server and its child processes end after `graceMs`, as nobody else would end them.
  */
 export function guardServer(stateFolder: string, graceMs: number, directory: string): void {
   const process_ = process as { [GUARDED]?: Set<string> };
@@ -21,12 +22,12 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
   const folders = (process_[GUARDED] = new Set([directory]));
   const files = new DaemonFiles(stateFolder);
   const everyMs = Math.min(LOOK_MS, graceMs);
-  /** Of the daemon that knows of the folders. */
+  /** The token of the daemon that knows the folders. */
   let token: string | undefined;
-  // Counted by timers, which do not go on while the machine sleeps.
+  // Counted in timer ticks, which pause while the machine sleeps.
   let aloneMs = 0;
 
-  /** Undefined: no daemon runs. */
+  /** The token of the running daemon. Undefined if there is none. */
   const living = async (): Promise<string | undefined> => {
     const entry = await files.read();
     return entry && (await isLiving(entry)) ? entry.token : undefined;
@@ -43,7 +44,7 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
     aloneMs = (await living()) === undefined ? aloneMs + everyMs : 0;
   };
   const keepLooking = async (): Promise<void> => {
-    // Where nobody can say whether there is one, the server stays.
+    // If it is unknown whether a daemon is running, the server stays.
     await look().catch(() => (aloneMs = 0));
     if (aloneMs > graceMs) end();
     else setTimeout(() => void keepLooking(), everyMs).unref();

@@ -9,7 +9,7 @@ import { guardServer } from "./guard-server.ts";
 import type { CallContext, CallResult, PluginHooks, PluginInput, PluginTool } from "./opencode.ts";
 import { readOptions } from "./options.ts";
 
-/** The OpenCode plugin: gives agents the tools and has each call carried out by the daemon that serves their folder. */
+/** The OpenCode plugin: gives agents the tools, and forwards each call to the daemon that serves their folder. */
 export default {
   id: "asyncagents",
 
@@ -34,7 +34,7 @@ export default {
             server: input.serverUrl,
             patience,
             signal: context.abort,
-            // One of the extension's own sees to that itself.
+            // Servers that the extension starts do this themselves, in `guardServer`.
             reopens: graceMs === undefined,
             onWait: () => context.metadata({ title: "Waiting for Async Agents…" }),
           },
@@ -42,7 +42,7 @@ export default {
       let reply = await ask([]);
       if (reply.type === "ask") {
         const { agent } = reply;
-        // As OpenCode's own tool asks for a subagent.
+        // Asks in the same way as OpenCode's own subagent tool.
         await context.ask({
           permission: "task",
           patterns: [agent],
@@ -57,7 +57,7 @@ export default {
 
     return {
       config(config) {
-        // Set in the configuration that the server is started with, it would take the place of the user's.
+        // Set here because a value in the server's initial configuration would override the user's.
         if (subagentDepth !== undefined) config.subagent_depth ??= subagentDepth;
       },
       tool: tools
@@ -75,7 +75,7 @@ export default {
   },
 };
 
-/** Declares the tool to OpenCode, which has `carryOut` do the work of each call. */
+/** Declares a tool to OpenCode. `carryOut` executes its calls. */
 function declareTool(
   { name, description, input }: ToolDeclaration,
   carryOut: (call: ToolCall, context: CallContext) => Promise<CallResult>,
@@ -90,7 +90,10 @@ function declareTool(
   };
 }
 
-/** OpenCode turns fields into JSON Schema with a zod of its own, which does not find what ours notes beside them. */
+/**
+ * Attaches a field's JSON Schema to it. OpenCode converts fields with its own copy of zod, which does not find the
+ * descriptions registered in ours.
+ */
 function selfDescribing(field: z.ZodMiniType): z.ZodMiniType {
   const json: Record<string, unknown> = { ...z.toJSONSchema(field, { io: "input" }) };
   delete json["$schema"];
