@@ -29,18 +29,20 @@ import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { isWanted, type News } from "./ui/while-away.ts";
 
-/** What is read of the extension's own `package.json`. */
+/** The fields of the extension's own `package.json` that are read. */
 interface Manifest {
   readonly version: string;
   readonly contributes: { readonly commands: readonly { readonly command: string }[] };
 }
 
 /**
- * Builds what the user sees, and joins it to the folders. What works on a folder is loaded, and everything that takes
- * time happens, after this has returned.
+ * Creates the UI and connects it to the folders. Code that works on folders is loaded, and all slow work is done, after
+ * this function has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
-  // The editor disposes what it is given from the first to the last, the log before those that write to it.
+  // The editor disposes subscriptions in order, so the log would end before the parts that write to it. `Parts`
+  // reverses
+  // the order.
   const parts = new Parts();
   context.subscriptions.push(parts);
   const manifest = context.extension.packageJSON as Manifest;
@@ -155,7 +157,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
         .ensureConnected()
         .catch((error: unknown) => logger.warn(`Couldn't connect: ${String(error)}`));
   };
-  // Each server costs: of many folders, seeing the view connects the current one alone.
+  // Each server uses resources, so showing the view only connects the current folder.
   const connectWhenSeen = (): void => {
     if (view.visible) connect(folders.current);
   };
@@ -164,7 +166,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
 
   const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
-    // As it is now: what works on the folder is about to end.
+    // Read immediately, because the folder's data is about to be disposed.
     const running = folder.known.active();
     const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;

@@ -14,17 +14,17 @@ import { WindowSession } from "./ui/mirror/window-session.ts";
 import { Settings } from "./ui/settings.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
 
-/** What the window gives to its folders. */
+/** What the window provides to its folders. */
 export interface FolderHost {
   readonly context: vscode.ExtensionContext;
   readonly view: WatchedView;
   readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
-  /** Tells what happened in a folder while no window had it open; returns false where nobody wants to know. */
+  /** Shows what happened in a folder while no window had it open. False if the user does not want to be notified. */
   readonly showNews: (folderName: string, news: News) => boolean;
   readonly logger: Logger;
 }
 
-/** Builds the parts of one folder that this window has, and joins them to the daemon. */
+/** Returns a function that creates the window's parts of one folder and connects them to the daemon. */
 export function folderOpener(host: FolderHost): OpenFolder {
   const { context, view, daemon, logger } = host;
   const { env } = process;
@@ -91,7 +91,7 @@ export function folderOpener(host: FolderHost): OpenFolder {
       session,
       whileAway,
       dispose: () => {
-        // What was seen is noted before the rest ends.
+        // In reverse order, so that `whileAway` stores what was seen before the other parts end.
         for (const part of parts.reverse()) part.dispose();
       },
     };

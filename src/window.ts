@@ -1,4 +1,4 @@
-/* What every window works on folders with, in a chunk of its own: it is loaded once the window has opened. */
+/* The code that every window needs for its folders, in a separate chunk that is loaded after the window has opened. */
 
 export { folderOpener } from "./folder.ts";
 export { findOpenCode } from "./opencode/locate.ts";

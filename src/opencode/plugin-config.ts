@@ -24,7 +24,7 @@ export interface PluginConfigOptions {
 
 /** A planned change of a configuration file. Changes nothing if `after` equals `before`. */
 export interface AgentToolsPlan extends ConfigChange {
-  /** The text that names the plugin there. */
+  /** The entry of the plugin in the text. */
   readonly entry: string;
 }
 

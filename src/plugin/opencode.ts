@@ -1,31 +1,33 @@
 import type * as z from "zod/mini";
 
-/* What this plugin uses of the interface that OpenCode gives to plugins. */
+/* The parts of OpenCode's plugin interface that this plugin uses. */
 
 export interface PluginInput {
-  /** The folder that it is loaded for. */
+  /** The folder that the plugin is loaded for. */
   readonly directory: string;
-  /** Where the server listens that the plugin runs in. */
+  /** The address of the server in which the plugin runs. */
   readonly serverUrl: URL;
 }
 
-/** OpenCode's configuration, merged from all places. A plugin may change it before OpenCode uses it. */
+/** OpenCode's configuration, merged from all sources. A plugin may change it before OpenCode uses it. */
 interface OpenCodeConfig {
   subagent_depth?: number;
 }
 
-/** What a plugin adds to OpenCode. */
+/** What a plugin contributes to OpenCode. */
 export interface PluginHooks {
   config(config: OpenCodeConfig): void;
   readonly tool: Readonly<Record<string, PluginTool>>;
-  /** Before any tool runs, with the arguments that the model sent. Where it rejects, the call fails with that message. */
+  /**
+   * Called before any tool runs, with the arguments from the model. If it rejects, the call fails with that message.
+   */
   "tool.execute.before"(
     call: { readonly tool: string; readonly sessionID: string },
     output: { readonly args: unknown },
   ): Promise<void>;
 }
 
-/** The call of a tool by a model. */
+/** A model's call of a tool. */
 export interface CallContext {
   readonly sessionID: string;
   readonly messageID: string;
@@ -34,13 +36,13 @@ export interface CallContext {
   readonly directory: string;
   /** Aborts with the turn. */
   readonly abort: AbortSignal;
-  /** Shows users what the call does meanwhile. */
+  /** Shows users what the call is doing. */
   metadata(shown: { readonly title: string }): unknown;
-  /** Resolves once the permissions, or the user they ask, allow this. Rejects where they do not. */
+  /** Resolves once the permission rules or the user allow this. Rejects otherwise. */
   ask(wanted: {
     readonly permission: string;
     readonly patterns: readonly string[];
-    /** What the answer "always" allows from then on. */
+    /** The patterns that the answer "always" allows from then on. */
     readonly always: readonly string[];
     readonly metadata: Readonly<Record<string, unknown>>;
   }): Promise<unknown>;
@@ -49,7 +51,7 @@ export interface CallContext {
 export interface PluginTool {
   readonly description: string;
   readonly args: Readonly<Record<string, z.ZodMiniType>>;
-  /** `args` is what the model sent, unchecked. The model reads the message of an error that is thrown. */
+  /** `args` come from the model, unchecked. The model reads the messages of thrown errors. */
   execute(args: unknown, context: CallContext): Promise<CallResult>;
 }
 

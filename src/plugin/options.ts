@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { defaultStateFolder } from "../state/state-folder.ts";
 import type { Patience } from "./forward.ts";
 
-/** What the entry in OpenCode's configuration may set; anything that does not fit counts as left out. */
+/** The options in the plugin's entry in OpenCode's configuration. Invalid values count as missing. */
 const pluginOptions = z.catch(
   z.object({
     stateFolder: z.catch(z.optional(z.string()), undefined),
@@ -18,19 +18,22 @@ const pluginOptions = z.catch(
 );
 
 export interface PluginSettings {
-  /** Where endpoints tell how to reach them. */
+  /** The folder in which endpoints publish their entries. */
   readonly stateFolder: string;
   readonly patience: Patience;
   /**
-   * How long a write waits to be allowed, in milliseconds. Not longer than nobody notices: a turn that is aborted meanwhile
-   * writes all the same.
+   * How long a write waits for permission, in milliseconds. Kept short enough not to be noticed, because a turn aborted
+   * during the wait still writes.
    */
   readonly writePatienceMs: number;
-  /** How deep OpenCode's own subagents may go where the user's configuration does not say; undefined: OpenCode's default. */
+  /**
+   * How many levels OpenCode's own subagents may have, unless the user's configuration sets this. Undefined means
+   * OpenCode's default.
+   */
   readonly subagentDepth: number | undefined;
   /** Whether agents get the tools. */
   readonly tools: boolean;
-  /** How long a server that the extension started stays up where no daemon runs; undefined: it is another's. */
+  /** How long a server that the extension started keeps running without a daemon. Undefined for other servers. */
   readonly graceMs: number | undefined;
 }
 

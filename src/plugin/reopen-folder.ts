@@ -5,9 +5,9 @@ import { readProgram } from "../rpc/recorded-program.ts";
 import { WireClosed } from "../rpc/wire-closed.ts";
 
 /**
- * Has the daemon open a folder that no window has open, after starting the daemon where none runs and there is something
- * to start it with. Rejects with a `ConnectionError`.
- * @param directory real path
+ * Has the daemon open a folder that no window has open. Starts the daemon if none is running and a recorded program is
+ * available. Rejects with a `ConnectionError`.
+ * @param directory the folder's real path
  */
 export async function reopenFolder(
   stateFolder: string,
@@ -33,7 +33,7 @@ export async function reopenFolder(
   };
   try {
     await ask().catch((error: unknown) => {
-      // One that was about to end does not answer.
+      // A daemon that is ending closes the connection without an answer.
       if (error instanceof WireClosed) return ask();
       throw error;
     });

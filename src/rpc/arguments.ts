@@ -27,11 +27,11 @@ import type {
 } from "./contract.ts";
 
 /*
- * What windows send, checked here and nowhere else. Objects are strict: what is missing here does not compile, and a
- * field that only another version knows is refused, not lost.
+ * All validation of what windows send. Objects are strict: a field that is missing here does not compile, and a field
+ * that only another version knows is rejected rather than lost.
  */
 
-/** Every argument has its place, those too that may be left out. */
+/** Every argument has a position, including optional ones. */
 type AllOf<P extends readonly unknown[]> = OrNothing<Required<P>>;
 type OrNothing<P extends readonly unknown[]> = { [I in keyof P]: P[I] | undefined };
 
@@ -83,7 +83,7 @@ const clearOptions = z.strictObject({
   cancelRunning: z.optional(z.boolean()),
   deleteSession: z.optional(z.boolean()),
 } satisfies Fields<ClearOptions>);
-/** JSON has null in the place of infinity. */
+/** JSON represents infinity as null. */
 const timeout = z.pipe(
   z.nullish(z.number()),
   z.transform((value) => (value === null ? Infinity : value)),
@@ -134,7 +134,7 @@ const configPlan = z.strictObject({
   entry: z.string(),
 } satisfies Fields<ConfigPlan>);
 
-/** An argument that was left out is null in a JSON array. */
+/** An omitted argument is null in a JSON array. */
 const maybe = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
     z.nullish(schema),
@@ -143,7 +143,7 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 
 const nothing = z.tuple([]);
 
-/** Without the signals, which do not travel. */
+/** The calls without signals, which are not sent. */
 type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "callTool"> & {
   output(taskID: string, options?: Omit<OutputOptions, "signal">): unknown;
   previewFork(request: ForkRequest): unknown;
@@ -198,9 +198,9 @@ const engineSettings = z.strictObject({
   maxConcurrentTasks: z.number(),
   maxDepth: z.number(),
   notifyParent: z.boolean(),
-  // An earlier version wrote down none.
+  // Missing in settings stored by earlier versions.
   collisions: z._default(z.enum(["block", "warn", "off"]), "block"),
-  // As someone wrote it down; the engine says what is wrong with it.
+  // Unchecked: the engine reports invalid limits.
   budget: z.record(z.string(), z.unknown()) as z.ZodMiniType<Budget>,
 } satisfies Fields<EngineSettings>);
 
@@ -213,10 +213,10 @@ export const folderSettings = z.strictObject({
   watched: z.boolean(),
 } satisfies Fields<FolderSettings>);
 
-/** Of this version or an earlier one; what cannot be used is none. */
+/** Written by this version or an earlier one. Invalid data is dropped. */
 export const keptTasks = z.object({
   tombstones: z.array(z.object({ id, description: z.string(), parentSessionID: id })),
-  // Written by this product alone, and read by the version that wrote it or a later one.
+  // Only written by the extension, and read by the version that wrote it or a later one.
   unsettled: z.array(z.custom<TaskRecord>((value) => typeof (value as TaskRecord | null)?.id === "string")),
 } satisfies Fields<KeptTasks>);
 
@@ -229,7 +229,7 @@ export const openFolder = z.strictObject({
   kept: z.catch(z.optional(keptTasks), undefined),
 } satisfies Fields<OpenFolder>);
 
-/** The arguments of a call, those that were left out as undefined. Throws a {@link Refusal}. */
+/** Validates the arguments of a call. Omitted ones become undefined. Throws a {@link Refusal} if they are invalid. */
 export function parseCall(
   method: string,
   args: unknown,
@@ -245,7 +245,7 @@ export function parseCall(
   return { method, args: Array.from({ length: places }, (_, at) => parsed[at]) };
 }
 
-/** Throws a {@link Refusal}. */
+/** The parsed parameters. Throws a {@link Refusal} if they are invalid. */
 export function parse<T>(method: string, schema: z.ZodMiniType<T>, params: unknown): T {
   const parsed = z.safeParse(schema, params);
   if (parsed.success) return parsed.data;

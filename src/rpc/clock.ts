@@ -1,6 +1,6 @@
 import type { Clock } from "../engine/ports.ts";
 
-/** The real time. Its timers keep no process alive. */
+/** The system clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {

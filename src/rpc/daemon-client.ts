@@ -9,21 +9,21 @@ import type { DaemonLink } from "./daemon-link.ts";
 import { endDaemon, reachDaemon, type DaemonPlace } from "./reach-daemon.ts";
 import { RemoteFolder, type DaemonAccess, type RemoteTranscript } from "./remote-folder.ts";
 
-/** Before the second retry; each later one waits for twice as long. */
+/** The delay before the second retry. It doubles with each further one. */
 const RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-/** A connection that held so long was a good one: the next retry comes at once. */
+/** After a connection that lasted this long, the next retry is immediate. */
 const STABLE_MS = 5_000;
 
 export type DaemonState =
-  /** Or not asked for yet. */
+  /** Also the initial state. */
   | { readonly kind: "connecting" }
   | { readonly kind: "connected" }
-  /** It runs and has not answered for ten seconds. */
+  /** The daemon is running, but has not responded for ten seconds. */
   | { readonly kind: "silent" }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };
 
-/** A notification of the daemon. */
+/** A notification from the daemon. */
 type Notification = {
   [M in keyof DaemonNotifications]: {
     readonly method: M;
@@ -36,8 +36,9 @@ export interface DaemonClientOptions extends DaemonPlace {
 }
 
 /**
- * The way of a window to the daemon: finds it or starts it with the first folder that is opened, and finds it again
- * whenever it is lost.
+ * A window's connection to the daemon. Finds or starts the daemon when the first folder is opened, and again whenever
+ * the
+ * connection is lost.
  */
 export class DaemonClient implements Disposable {
   private current: DaemonState = { kind: "connecting" };
@@ -46,13 +47,13 @@ export class DaemonClient implements Disposable {
   private readonly folders = new Map<string, RemoteFolder>();
   private readonly transcripts = new Map<number, RemoteTranscript>();
   private readonly access: DaemonAccess;
-  /** The work of finding the daemon again and again. */
+  /** The loop that keeps the window connected. */
   private running: Promise<void> | undefined;
   private link: DaemonLink | undefined;
   private next = new Awaited<DaemonLink>();
-  /** Ends the present pause between two attempts. */
+  /** Ends the pause between two attempts early. */
   private wake: (() => void) | undefined;
-  /** How many connections were lost, or not made, one soon after the other. */
+  /** The number of successive failed or short-lived connections. */
   private attempt = 0;
   private isDisposed = false;
 
@@ -67,7 +68,7 @@ export class DaemonClient implements Disposable {
     return this.current;
   }
 
-  /** Of a folder there is one at a time. */
+  /** Opens a folder. A folder opened before with the same directory is disposed. */
   open(folder: OpenFolder): FolderClient {
     const { directory } = folder;
     this.folders.get(directory)?.dispose();
@@ -80,7 +81,7 @@ export class DaemonClient implements Disposable {
     return remote;
   }
 
-  /** Whether a daemon was started and has not ended in good order. */
+  /** Whether a daemon was started and has not ended regularly. */
   async isStarted(): Promise<boolean> {
     return (await new DaemonFiles(this.options.stateFolder).read()) !== undefined;
   }
@@ -90,25 +91,25 @@ export class DaemonClient implements Disposable {
     return link.request("status", []);
   }
 
-  /** Where the daemon logs, whether a window is connected or not. */
+  /** The path of the daemon's log, whether or not a window is connected. */
   async logFile(): Promise<string> {
     return new DaemonFiles(this.options.stateFolder).log;
   }
 
-  /** Cancels the tasks of these folders; those that no window has open are left then, and their servers end. */
+  /** Cancels the tasks of these folders. Folders that no window has open are closed, and their servers end. */
   async stop(directories: readonly string[]): Promise<void> {
     const link = await this.connected();
     return link.request("stop", [{ directories }]);
   }
 
-  /** Ends the daemon's process, which may hang, and starts a new one. Servers and their work go on meanwhile. */
+  /** Kills the daemon's process, even if it hangs, and starts a new one. Servers and their tasks keep running. */
   async restart(): Promise<void> {
     await endDaemon(this.options, this.link?.isOpen ? this.link.pid : undefined);
     this.link?.close();
     await this.connected();
   }
 
-  /** Leaves the daemon; its work goes on. */
+  /** Disconnects from the daemon, whose work continues. */
   dispose(): void {
     this.isDisposed = true;
     for (const folder of [...this.folders.values()]) folder.dispose();
@@ -120,7 +121,7 @@ export class DaemonClient implements Disposable {
 
   private connected(): Promise<DaemonLink> {
     if (this.isDisposed) return Promise.reject(left());
-    // Told by a call before `run` could see it.
+    // A caller may notice the closed connection before `keepConnected` does.
     if (this.link && !this.link.isOpen) this.lose(this.link);
     if (this.current.kind === "failed" && this.wake) this.tryAgain(this.wake);
     this.run();
@@ -164,7 +165,7 @@ export class DaemonClient implements Disposable {
 
   private async reach(): Promise<DaemonLink> {
     const link: DaemonLink = await reachDaemon(this.options, {
-      // Of a daemon of the same protocol.
+      // The other end uses the same protocol.
       hear: (method, params) => this.hear({ method, params } as Notification),
       onAnswer: (isSilent) =>
         this.link === link && this.setState({ kind: isSilent ? "silent" : "connected" }),
@@ -219,7 +220,7 @@ export class DaemonClient implements Disposable {
     for (const folder of this.folders.values()) folder.lose({ kind: "reconnecting", reason });
   }
 
-  /** The first retry comes at once: mostly, the daemon was killed, and can be started again. */
+  /** The first retry is immediate: usually the daemon was killed and can be restarted. */
   private retryDelay(): number {
     return this.attempt === 0 ? 0 : Math.min(RETRY_MS * 2 ** (this.attempt - 1), LAST_RETRY_MS);
   }
@@ -244,7 +245,7 @@ export class DaemonClient implements Disposable {
   }
 }
 
-/** A promise that is settled from outside. That nobody waits for it is no error. */
+/** A promise with external `resolve` and `reject`. A rejection that nobody waits for is not an error. */
 class Awaited<T> {
   readonly promise: Promise<T>;
   resolve!: (value: T) => void;

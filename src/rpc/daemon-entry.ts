@@ -8,7 +8,7 @@ import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts
 import { privateSocket } from "../state/private-socket.ts";
 import { asEntry, connectTo, type DaemonEntry, type DaemonFiles } from "./daemon-files.ts";
 
-/* How a daemon makes itself known to windows. */
+/* How a daemon publishes where windows can reach it. */
 
 const isWindows = process.platform === "win32";
 
@@ -17,7 +17,7 @@ export async function writeEntry({ folder, entry }: DaemonFiles, described: Daem
   await writePrivateFile(entry, JSON.stringify(described));
 }
 
-/** As the daemon ends. What another one wrote meanwhile stays. */
+/** Removes the entry when the daemon ends, unless another daemon has replaced it. */
 export function removeEntry({ folder, entry }: DaemonFiles, { socket, token }: DaemonEntry): void {
   if (existsSync(entry) && asEntry(parseJson(readFileSync(entry, "utf8")))?.token === token) rmSync(entry);
   if (isWindows || dirname(socket) === folder) return;
@@ -25,21 +25,21 @@ export function removeEntry({ folder, entry }: DaemonFiles, { socket, token }: D
   try {
     rmdirSync(dirname(socket));
   } catch {
-    // It holds a file of somebody else's, or is gone already.
+    // The folder contains other files, or is gone already.
   }
 }
 
-/** Where a daemon that starts now listens. */
+/** The path on which a starting daemon listens. */
 export async function socketFor({ folder }: DaemonFiles): Promise<string> {
   await ensurePrivateFolder(folder);
-  // Never the same twice, so that nobody can wait there for a daemon to end and then pose as it.
+  // Unpredictable, so that no other program can take the name when a daemon ends and pose as the daemon.
   if (isWindows) return `\\\\.\\pipe\\opencode-async-agents-${randomBytes(16).toString("hex")}`;
   return privateSocket(folder, "daemon.sock");
 }
 
 /**
- * Listens where nobody else does. False: somebody answers there already. What a crash left there is removed; so of those
- * who share a path, one does this at a time.
+ * Listens on a path unless another process does. False if another process responds there. Removes a socket left by a
+ * crash, so callers that share a path must not call this at the same time.
  */
 export async function listenExclusively(server: Server, path: string): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {

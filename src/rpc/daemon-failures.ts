@@ -2,7 +2,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
-/** Something listens where the daemon should, and does not answer: its process may be suspended. */
+/** The daemon's socket accepts connections but does not respond. Its process may be suspended. */
 export class Silence extends Error {
   override readonly name = "Silence";
 
@@ -29,7 +29,7 @@ export function outdated(): ConnectionError {
   });
 }
 
-/** Of an error that is no {@link ConnectionError} yet: of the disk, for example. */
+/** Wraps any other error, such as of the file system, in a {@link ConnectionError}. */
 export function notReached(error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error;
   return new ConnectionError({

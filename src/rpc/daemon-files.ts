@@ -3,11 +3,11 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { codeOf, readJson } from "../state/json-files.ts";
 
-/** The daemon of this user, as it describes itself. */
+/** The entry in which the daemon of this user describes itself. */
 export interface DaemonEntry {
-  /** Unix socket or named pipe. */
+  /** The path of a Unix socket or named pipe. */
   readonly socket: string;
-  /** Made up for this start: who knows it has read this file. */
+  /** Random for each start. Knowing it proves access to this file. */
   readonly token: string;
   readonly pid: number;
   /** When that process started; see `startOf`. */
@@ -16,10 +16,10 @@ export interface DaemonEntry {
   readonly version: string;
 }
 
-/** Where the daemon of this user is described, locked, logged and reached. */
+/** The files of this user's daemon: its entry, lock and log. */
 export class DaemonFiles {
   constructor(
-    /** Of this user alone. */
+    /** The state folder, which only this user can access. */
     readonly folder: string,
   ) {}
 
@@ -27,7 +27,7 @@ export class DaemonFiles {
     return join(this.folder, "daemon.json");
   }
 
-  /** Exists while a window starts the daemon. */
+  /** Exists while a process starts the daemon. */
   get lock(): string {
     return join(this.folder, "daemon.lock");
   }
@@ -36,13 +36,13 @@ export class DaemonFiles {
     return join(this.folder, "daemon.log");
   }
 
-  /** Undefined: there is none, or none that this version can read. A crash leaves it behind. */
+  /** Undefined if there is no entry, or this version cannot read it. Crashes leave stale entries. */
   async read(): Promise<DaemonEntry | undefined> {
     return asEntry(await readJson(this.entry));
   }
 }
 
-/** Undefined: nobody listens there. */
+/** Connects to a socket. Undefined if nothing listens there. */
 export function connectTo(path: string): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
@@ -54,7 +54,7 @@ export function connectTo(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Undefined: no version that this one knows wrote that. */
+/** Undefined if the JSON is not an entry that this version can read. */
 export function asEntry(json: unknown): DaemonEntry | undefined {
   const { socket, token, pid } = (json ?? {}) as Partial<DaemonEntry>;
   const isWhole = typeof socket === "string" && typeof token === "string" && typeof pid === "number";

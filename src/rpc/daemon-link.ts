@@ -6,12 +6,12 @@ import { Wire } from "./wire.ts";
 const PING_EVERY_MS = 2_500;
 const ANSWER_WITHIN_MS = 7_500;
 
-/** The connection of a window to the daemon. */
+/** A window's connection to the daemon. */
 export class DaemonLink extends Wire<DaemonRequests, WindowNotifications> {
-  /** The daemon's process, as long as the connection is open; undefined before the greeting. */
+  /** The ID of the daemon's process. Undefined before the greeting. */
   pid: number | undefined;
 
-  /** Once it has greeted: tells from now on whether it answers. */
+  /** Monitors whether the daemon responds. Called after the greeting. */
   follow(pid: number, clock: Clock, onAnswer: (isSilent: boolean) => void): void {
     this.pid = pid;
     const pulse = new Pulse(clock, () => this.request("ping", []), onAnswer);
@@ -19,16 +19,16 @@ export class DaemonLink extends Wire<DaemonRequests, WindowNotifications> {
   }
 }
 
-/** Finds out whether the other end still answers, also while nothing else is asked of it. */
+/** Monitors whether the other end responds, even while there are no other requests. */
 class Pulse implements Disposable {
-  /** For the next ping, or for the answer to the present one. */
+  /** The timer for the next ping, or for the answer to the current one. */
   private timer: Disposable | undefined;
   private isDisposed = false;
 
   constructor(
     private readonly clock: Clock,
     private readonly ping: () => Promise<void>,
-    /** True: it has not answered for ten seconds. False: it answers. */
+    /** Called with true if there was no answer for ten seconds, with false at each answer. */
     private readonly onAnswer: (isSilent: boolean) => void,
   ) {
     this.stopTimer();
@@ -48,7 +48,7 @@ class Pulse implements Disposable {
     try {
       await this.ping();
     } catch {
-      // The connection closed, which its owner sees for itself.
+      // The connection closed, which its owner notices too.
       return this.dispose();
     }
     if (this.isDisposed) return;

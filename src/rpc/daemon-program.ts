@@ -1,15 +1,16 @@
 /*
- * What a window and the daemon's program agree on: the program reads its configuration from its standard input, as one
- * JSON object, and writes one line to its standard output once it listens.
+ * The interface of the daemon's program: it reads its configuration from standard input, as one JSON object, and writes
+ * one
+ * line to standard output once it listens.
  */
 
 export interface DaemonConfig {
-  /** Of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
-  /** The extension's. */
+  /** The version of the extension. */
   readonly version: string;
 }
 
 export const LISTENING = "listening";
-/** Its exit code where another daemon serves this user already. */
+/** The exit code if another daemon already serves this user. */
 export const EXIT_ALREADY_SERVED = 17;

@@ -14,29 +14,32 @@ import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
 import type { FolderHost } from "./folder-host.ts";
 import { ServedWindow } from "./served-window.ts";
 
-/** Connections that have not shown the token; one more, and the oldest of them is closed. Windows show it at once. */
+/**
+ * The maximum of connections that have not proven the token. Beyond it, the oldest is closed. Windows prove it
+ * immediately.
+ */
 const MAX_STRANGERS = 32;
 const GREETING_TIMEOUT_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
 export interface DaemonServerOptions {
-  /** Of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
   readonly host: FolderHost;
-  /** The extension's. */
+  /** The version of the extension. */
   readonly version: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Where windows reach the daemon. */
+/** The socket on which the daemon serves windows. */
 export class DaemonServer implements Disposable {
   private readonly server: Server;
-  /** The oldest first. */
+  /** Connections that have not proven the token, the oldest first. */
   private readonly strangers = new Set<ServedWindow>();
   private readonly admitted = new Set<ServedWindow>();
   private readonly windowChanges: Emitter<number>;
-  /** Tells how many windows are connected. */
+  /** Fires with the number of connected windows. */
   readonly onDidChangeWindows: Event<number>;
 
   private constructor(
@@ -50,12 +53,12 @@ export class DaemonServer implements Disposable {
     this.server = createServer((socket) => this.meet(socket));
   }
 
-  /** Undefined: another daemon serves this user already. */
+  /** Undefined if another daemon already serves this user. */
   static async open(options: DaemonServerOptions): Promise<DaemonServer | undefined> {
     const files = new DaemonFiles(options.stateFolder);
     await ensurePrivateFolder(files.folder);
     for (;;) {
-      // While a daemon finds out whether it is the only one, and becomes the one that is described.
+      // Held while a daemon checks that it is the only one, and publishes its entry.
       const lock = await StartLock.tryAcquire(`${files.entry}.lock`);
       try {
         if (await isServed(files)) return undefined;
@@ -91,17 +94,17 @@ export class DaemonServer implements Disposable {
     return daemon;
   }
 
-  /** How many windows are connected. */
+  /** The number of connected windows. */
   get windows(): number {
     return this.admitted.size;
   }
 
-  /** Leaves all windows, and is not found any more. */
+  /** Closes the connections to all windows and withdraws the entry. */
   dispose(): void {
     try {
       removeEntry(this.files, this.entry);
     } catch (error) {
-      // Windows pass over an entry where nobody answers.
+      // Windows skip an entry if nothing answers at its socket.
       this.options.logger.warn(`Couldn't remove the background process's entry: ${messageOf(error)}`);
     }
     this.server.close();
@@ -130,7 +133,7 @@ export class DaemonServer implements Disposable {
   }
 }
 
-/** Whether a daemon answers, wherever it listens: that need not be where one would that starts now. */
+/** Whether a daemon responds at the socket in the entry, which may be another than that of a new daemon. */
 async function isServed(files: DaemonFiles): Promise<boolean> {
   const entry = await files.read();
   const socket = entry && (await connectTo(entry.socket));

@@ -4,7 +4,7 @@ import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
-/** The window and the daemon are of versions that do not understand each other. */
+/** The window and the daemon use different versions of the protocol. */
 export class OtherProtocol extends UserFacingError {
   override readonly name = "OtherProtocol";
 
@@ -26,7 +26,7 @@ type Failure =
   | { readonly name: "OtherProtocol"; readonly older: "window" | "daemon" }
   | { readonly name: "Error"; readonly message: string };
 
-/** An error as it travels. */
+/** The serialized form of an error. */
 export function describeError(error: unknown): Failure {
   if (error instanceof AskFirst)
     return { name: "Refusal", code: error.code, text: error.text, agent: error.agent };
@@ -40,7 +40,7 @@ export function describeError(error: unknown): Failure {
   return { name: "Error", message: messageOf(error) };
 }
 
-/** Of what the daemon described; undefined: that is no error of ours. */
+/** Restores an error from its serialized form. Undefined if the data is not such an error. */
 export function errorFrom(data: unknown): Error | undefined {
   const failure = data as Failure | undefined;
   switch (failure?.name) {

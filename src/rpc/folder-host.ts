@@ -8,25 +8,25 @@ import type {
   Reopening,
 } from "./contract.ts";
 
-/** A folder as one window has it open. */
+/** A folder as opened by one window. */
 export interface HostedFolder {
   readonly service: FolderService;
   configure(settings: FolderSettings): void;
-  /** The window has left the folder. */
+  /** Called when the window closes the folder. */
   close(): void;
 }
 
-/** What the daemon does for its windows. */
+/** The daemon, as seen by the connections of its windows. */
 export interface FolderHost {
-  /** For one window; the same folder has the same service for all of them. */
+  /** Opens a folder for one window. All windows share one service per folder. */
   open(folder: OpenFolder): Promise<HostedFolder>;
   /** See `DaemonRequests.reopen`. */
   reopen(directory: string, reopening: Reopening): Promise<void>;
   status(): Promise<DaemonStatus>;
   /** See `DaemonRequests.stop`. */
   stop(directories: readonly string[]): Promise<void>;
-  /** Resolves when another daemon can go on with the servers. Afterwards this one ends. */
+  /** Resolves when another daemon can take over the servers. This daemon then ends. */
   handOver(): Promise<void>;
-  /** What windows show of the log. */
+  /** Fires with log lines for windows. */
   readonly onDidLog: Event<LogLine>;
 }

@@ -4,27 +4,28 @@ import type { LaunchInput } from "../engine/launcher.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { FolderMethod } from "./contract.ts";
 
-/** Where a call takes the signal by which its caller cancels it. */
+/** The position of the cancel signal among a call's arguments. */
 interface SignalPlace {
-  /** Which argument it is, from 0. */
+  /** The index of the argument. */
   readonly at: number;
-  /** The argument is an object of options that has it in this field. */
+  /** Set if the argument is an options object that has the signal in this field. */
   readonly field?: "signal";
-  /** What a caller is told who cancelled. */
+  /** The message for a caller that cancelled. */
   readonly cancelled: Text;
 }
 
 interface MethodTraits {
   /**
-   * Whether it can be called again without harm if the daemon went before it answered: it changes nothing more then, or
-   * the engine knows the call by its ID.
+   * Whether the call can safely be repeated if the daemon died before it answered, because it changes nothing more or
+   * the
+   * engine recognizes its call ID.
    */
   readonly repeatable: boolean | ((args: readonly unknown[]) => boolean);
   readonly signal?: SignalPlace;
 }
 
 const READ: MethodTraits = { repeatable: true };
-/** Asks for a state, which a second call finds reached. */
+/** Requests a state, so that repeating the call has no further effect. */
 const REACH: MethodTraits = { repeatable: true };
 const ONCE: MethodTraits = { repeatable: false };
 
@@ -78,11 +79,11 @@ export function isRepeatable(method: FolderMethod, args: readonly unknown[]): bo
   return typeof repeatable === "boolean" ? repeatable : repeatable(args);
 }
 
-/** A call as it travels: without the signal of its caller. */
+/** A call as it is sent: without its signal. */
 export interface TravellingCall {
   readonly args: readonly unknown[];
   readonly signal: CancelSignal | undefined;
-  /** What the caller is told who cancels. */
+  /** The message for a caller that cancelled. */
   readonly cancelled: Text;
 }
 
@@ -97,7 +98,7 @@ export function takeSignal(method: FolderMethod, args: readonly unknown[]): Trav
   return { args: args.with(at, options), signal, cancelled };
 }
 
-/** The opposite, at the daemon: `args` are all there, undefined where they were left out. */
+/** The inverse of {@link takeSignal}, for the daemon. `args` must be complete, with undefined for omitted arguments. */
 export function putSignal(
   method: FolderMethod,
   args: readonly unknown[],

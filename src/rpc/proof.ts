@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 export type Role = "window" | "daemon";
 
-/** What shows that this end knows the token, for one greeting. */
+/** Proves that this end knows the token, for one greeting. */
 export function proofOf(token: string, role: Role, nonce: string): string {
   return createHmac("sha256", token).update(`${role}\n${nonce}`).digest("base64url");
 }

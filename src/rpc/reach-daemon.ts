@@ -16,17 +16,17 @@ import { startDaemon, type DaemonProgram } from "./start-daemon.ts";
 import type { Receiver } from "./wire.ts";
 import { WireClosed } from "./wire-closed.ts";
 
-/** How long the daemon may take to greet or to hand over. */
+/** How long the daemon may take to answer a greeting or a hand-over. */
 const ANSWER_WITHIN_MS = 10_000;
-/** How long another window may take to start the daemon. */
+/** How long starting the daemon may take, including by another window. */
 const START_WITHIN_MS = 30_000;
 const RETRY_MS = 50;
 const END_WITHIN_MS = 5_000;
 
 export interface DaemonPlace extends DaemonProgram {
-  /** Of this user alone. */
+  /** A folder that only this user can access. */
   readonly stateFolder: string;
-  /** The extension's. */
+  /** The version of the extension. */
   readonly version: string;
   readonly clock: Clock;
 }
@@ -36,21 +36,21 @@ export interface LinkListener {
   readonly onAnswer: (isSilent: boolean) => void;
 }
 
-/** A daemon that answers: one to work with, or one of an older version. */
+/** A daemon that responded: a usable one, or one of an older version. */
 interface Found {
   readonly kind: "current" | "older";
   readonly link: DaemonLink;
 }
 
 /**
- * A connection to this user's daemon, started where none runs, and replaced where it is of an older version. Rejects
- * with a `ConnectionError`, or with `Silence`.
+ * Connects to this user's daemon. Starts it if none is running, and replaces it if its version is older. Rejects with a
+ * `ConnectionError` or `Silence`.
  */
 export async function reachDaemon(place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
   const { stateFolder, version, clock } = place;
   const files = new DaemonFiles(stateFolder);
   const deadline = clock.now() + START_WITHIN_MS;
-  /** Of the one window that starts daemons now. */
+  /** Ensures that only one process starts a daemon at a time. */
   let lock: StartLock | undefined;
   let hasStarted = false;
   try {
@@ -59,7 +59,7 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
       if (found?.kind === "current") return found.link;
       if (lock && !hasStarted) {
         if (found) await handOver(found.link, clock);
-        // Where another one is there first, it listens before it can be found.
+        // If another process has started a daemon first, that one already listens when this call returns.
         await startDaemon(place, { stateFolder, version }, files, clock);
         hasStarted = true;
         continue;
@@ -68,7 +68,7 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
       if (!lock) {
         await ensurePrivateFolder(files.folder);
         lock = await StartLock.tryAcquire(files.lock);
-        // Another window may have started it meanwhile.
+        // Check again: another window may have started a daemon in the meantime.
         if (lock) continue;
       }
       if (clock.now() > deadline) throw notStarted(sentence("it didn't respond"));
@@ -79,7 +79,7 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
   }
 }
 
-/** Undefined: nobody is there. */
+/** Undefined if no daemon is running. */
 async function find(
   files: DaemonFiles,
   place: DaemonPlace,
@@ -95,7 +95,7 @@ async function greet(
   { hear, onAnswer }: LinkListener,
 ): Promise<Found | undefined> {
   const socket = await connectTo(entry.socket).catch((error: unknown) => {
-    // Too many connections wait to be let in.
+    // Too many connections are waiting to be accepted.
     throw codeOf(error) === "EAGAIN" ? new Silence() : error;
   });
   if (!socket) return undefined;
@@ -110,7 +110,7 @@ async function greet(
     if (error instanceof OtherProtocol && error.older === "daemon") return { kind: "older", link };
     link.close();
     if (error instanceof OtherProtocol) throw outdated();
-    // It ends now, or it started just now and its entry is still that of another.
+    // The daemon is ending, or it has just started and the entry still belongs to another one.
     if (error instanceof WireClosed || error instanceof Refusal) return undefined;
     throw error;
   }
@@ -123,7 +123,7 @@ async function greet(
   return { kind: "current", link };
 }
 
-/** Resolves when the daemon is gone and its servers run on. */
+/** Resolves when the daemon has ended. Its servers keep running. */
 async function handOver(link: DaemonLink, clock: Clock): Promise<void> {
   try {
     await inTime(link.request("handOver", []), clock);
@@ -137,8 +137,8 @@ async function handOver(link: DaemonLink, clock: Clock): Promise<void> {
 }
 
 /**
- * Ends the daemon's process, once it is certain that it is the daemon's.
- * @param linkedPid of the daemon at the other end of a connection that is open
+ * Kills the daemon's process, after verifying that it is the daemon.
+ * @param linkedPid the process ID of a daemon to which there is an open connection
  */
 export async function endDaemon(
   { stateFolder, clock }: Pick<DaemonPlace, "stateFolder" | "clock">,
@@ -175,7 +175,7 @@ function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
-/** By its numbers, as 1.10.0 is newer than 1.9.0. */
+/** Compares the parts as numbers: 1.10.0 is newer than 1.9.0. */
 function isOlder(version: string, than: string): boolean {
   const [a, b] = [version, than].map((text) =>
     text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),

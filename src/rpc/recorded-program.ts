@@ -3,24 +3,24 @@ import { join } from "node:path";
 import { readJson } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
-/** What a daemon is started with. */
+/** How to start a daemon. */
 export interface RecordedProgram {
-  /** The editor's own executable, which runs as Node when told to. */
+  /** The editor's executable, which can run as Node. */
   readonly execPath: string;
-  /** The daemon's bundle. */
+  /** The path of the daemon's bundle. */
   readonly script: string;
-  /** The extension's. */
+  /** The version of the extension. */
   readonly version: string;
 }
 
 const fileIn = (stateFolder: string): string => join(stateFolder, "daemon-program.json");
 
-/** Keeps it for whoever starts the next daemon and is no window. */
+/** Records how to start the next daemon, for processes other than windows. */
 export function recordProgram(stateFolder: string, program: RecordedProgram): Promise<void> {
   return writePrivateFile(fileIn(stateFolder), JSON.stringify(program));
 }
 
-/** Undefined: no daemon ran yet, or what the last one was started with is gone. */
+/** Undefined if no daemon has run yet, or its program no longer exists. */
 export async function readProgram(stateFolder: string): Promise<RecordedProgram | undefined> {
   const program = (await readJson(fileIn(stateFolder))) as RecordedProgram | undefined;
   return program && existsSync(program.execPath) && existsSync(program.script) ? program : undefined;

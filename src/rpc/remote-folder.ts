@@ -25,27 +25,27 @@ import type { DaemonLink } from "./daemon-link.ts";
 import { isRepeatable, methodNames, takeSignal } from "./methods.ts";
 import { WireClosed } from "./wire-closed.ts";
 
-/** What a folder needs of the window's connection to the daemon. */
+/** What a folder needs from the window's connection to the daemon. */
 export interface DaemonAccess {
-  /** The present connection, or the next one. Rejects where the daemon cannot be reached. */
+  /** The current or next connection. Rejects if the daemon cannot be reached. */
   link(): Promise<DaemonLink>;
-  /** What is told of the transcript that the daemon gave this key. */
+  /** The open transcripts by the keys that the daemon assigned. */
   readonly transcripts: Map<number, RemoteTranscript>;
   readonly logger: Logger;
 }
 
-/** The way to open a folder on one connection. */
+/** An attempt to open a folder on a connection. */
 interface Opening {
   readonly link: DaemonLink;
   readonly result: Promise<void>;
   isOpen: boolean;
 }
 
-/** A folder of the daemon, over all connections to it. */
+/** A folder of the daemon, across reconnects. */
 export class RemoteFolder implements FolderClient {
   private settings: FolderSettings;
   private opening: Opening | undefined;
-  /** Each with the ID that it was opened for. */
+  /** The open transcripts, each with the ID that it was opened for. */
   private readonly transcripts = new Map<RemoteTranscript, string>();
   private wasOpen = false;
   private isDisposed = false;
@@ -61,14 +61,14 @@ export class RemoteFolder implements FolderClient {
     this.settings = folder.settings;
     this.changes = new Emitter((error) => this.listenerFailed(error));
     this.onDidChange = this.changes.event;
-    // What comes back was made by the same engine in another process of this user, so it is taken as it is.
+    // Results are not validated: they come from the same code in another process of this user.
     const calls = Object.fromEntries(
       methodNames.map((method) => [method, (...args: readonly unknown[]) => this.call(method, args)]),
     ) as unknown as FolderCalls;
     this.calls = { ...calls, join: () => calls.join().catch((error: unknown) => this.joinFailed(error)) };
   }
 
-  /** There is a connection: from now on the folder is followed there. */
+  /** Opens the folder on a new connection. */
   attach(link: DaemonLink): void {
     const opening: Opening = { link, result: this.open(link), isOpen: false };
     this.opening = opening;
@@ -81,15 +81,15 @@ export class RemoteFolder implements FolderClient {
     });
   }
 
-  /** There is no connection, or none that answers. */
+  /** The connection was lost or does not respond. */
   lose(state: ConnectionState): void {
     this.opening = undefined;
     this.setState(state);
   }
 
-  /** What the daemon tells. */
+  /** Passes on changes sent by the daemon. */
   take(changes: readonly FolderChange[]): void {
-    // Else it was told before the folder was closed and opened again.
+    // Otherwise they were sent before the folder was closed and reopened.
     if (this.opening?.isOpen) this.changes.fire(changes);
   }
 
@@ -133,7 +133,7 @@ export class RemoteFolder implements FolderClient {
   private async open(link: DaemonLink): Promise<void> {
     const { settings } = this;
     const snapshot = await link.request("open", [{ ...this.folder, settings }]);
-    // Once it is taken over, the daemon knows better.
+    // Sent only once. From now on the daemon's state takes precedence.
     this.folder = { ...this.folder, kept: undefined };
     if (this.opening?.link !== link) return;
     this.opening.isOpen = true;
@@ -141,7 +141,7 @@ export class RemoteFolder implements FolderClient {
     const isAgain = this.wasOpen;
     this.wasOpen = true;
     this.changes.fire([{ type: "reset", snapshot }]);
-    // A daemon that was started anew knows of no server until it is told to look for one.
+    // A restarted daemon does not look for a server until asked.
     if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
     for (const [transcript, id] of this.transcripts) void this.reopen(transcript, id, link);
   }
@@ -177,7 +177,7 @@ export class RemoteFolder implements FolderClient {
     return unlessCancelled(outcome, signal, () => new Refusal("cancelled-by-caller", cancelled));
   }
 
-  /** Asks on the present connection, or on the next one; again where the daemon went meanwhile and that does no harm. */
+  /** Makes a request on the current or next connection. Repeats it if the daemon dies and repeating is safe. */
   private async ask<T>(
     what: string,
     repeatable: boolean,
@@ -188,7 +188,7 @@ export class RemoteFolder implements FolderClient {
       let isSent = false;
       try {
         const link = await this.opened();
-        // Its caller was told already.
+        // The caller has already been notified of the cancellation.
         if (signal?.aborted) throw new WireClosed();
         isSent = link.isOpen;
         return await ask(link);
@@ -200,7 +200,7 @@ export class RemoteFolder implements FolderClient {
     }
   }
 
-  /** Resolves once the folder is open on the present connection, or on the next one. */
+  /** Resolves once the folder is open on the current or next connection. */
   private async opened(): Promise<DaemonLink> {
     const link = await this.daemon.link();
     if (this.isDisposed) throw new WireClosed();
@@ -209,7 +209,7 @@ export class RemoteFolder implements FolderClient {
     return link;
   }
 
-  /** The state of the connection tells why. */
+  /** Only logged, as the connection state shows the reason. */
   private joinFailed(error: unknown): void {
     this.daemon.logger.debug(`Couldn't join the folder: ${messageOf(error)}`);
   }

@@ -21,10 +21,10 @@ import { putSignal } from "./methods.ts";
 import { isProof, proofOf } from "./proof.ts";
 import { Wire } from "./wire.ts";
 
-/** Bytes that are read of somebody who has not shown the token. */
+/** How many bytes are read from a client before it has proven the token. */
 const MAX_GREETING_BYTES = 10_000;
 
-/** Not strict: windows of other versions are to be told that they are. */
+/** Not strict, so that windows of other versions can be told about the mismatch. */
 const hello = z.object({
   nonce: z.string(),
   proof: z.string(),
@@ -47,18 +47,18 @@ export interface ServedWindowOptions {
   readonly logger: Logger;
 }
 
-/** A folder of a window, from its request on. */
+/** A folder of a window, from the request to open it until it is closed. */
 interface ServedFolder {
-  /** Undefined: it is being opened. */
+  /** Undefined while the folder is being opened. */
   hosted?: HostedFolder;
   changes?: Disposable;
   readonly transcripts: Map<number, Disposable>;
 }
 
-/** One window, from its connection to its end. */
+/** The connection to one window. */
 export class ServedWindow {
   private readonly wire: Wire<never, DaemonNotifications>;
-  /** What it may do; a window of a newer protocol may ask for a hand-over. */
+  /** What the window may request. A window with a newer protocol may only ask for a hand-over. */
   private admitted: "nothing" | "hand-over" | "all" = "nothing";
   private readonly folders = new Map<string, ServedFolder>();
   private lastKey = 0;
@@ -171,7 +171,7 @@ export class ServedWindow {
       throw notOpen(directory);
     }
     served.hosted = hosted;
-    // The others are told now what waits to be told; this one finds it in the snapshot.
+    // Other windows receive the pending changes now; for this window, the snapshot includes them.
     hosted.service.flush();
     served.changes = afterAnswer(hosted.service.onDidChange, (changes) =>
       this.wire.notify("changes", { directory, changes }),
@@ -212,7 +212,7 @@ export class ServedWindow {
     return { key, sessionID: transcript.sessionID, messages: transcript.messages };
   }
 
-  /** Throws a {@link Refusal} where the window has not opened the folder. */
+  /** Throws a {@link Refusal} if the window has not opened the folder. */
   private folder(directory: string): { service: FolderService; transcripts: Map<number, Disposable> } {
     const served = this.folders.get(directory);
     if (!served?.hosted) throw notOpen(directory);
@@ -241,8 +241,8 @@ export class ServedWindow {
 }
 
 /**
- * Listens at once, and tells what comes before the present request is answered after that answer: the other end knows
- * only then what it is about.
+ * Subscribes immediately, but holds back events until the current request has been answered, as the other end cannot
+ * assign them earlier.
  */
 function afterAnswer<T>(event: Event<T>, listener: (value: T) => void): Disposable {
   let early: T[] | undefined = [];

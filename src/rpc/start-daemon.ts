@@ -10,19 +10,19 @@ import type { DaemonFiles } from "./daemon-files.ts";
 import { EXIT_ALREADY_SERVED, LISTENING, type DaemonConfig } from "./daemon-program.ts";
 
 const LISTEN_TIMEOUT_MS = 15_000;
-/** In megabytes: most of what the daemon reads is soon of no use, and with the default of 16 much of it stays. */
+/** In megabytes. Most of what the daemon reads is soon garbage, much of which would be kept with the default of 16. */
 const YOUNG_GENERATION = 1;
 
 export interface DaemonProgram {
-  /** The editor's own executable, which runs as Node when told to. */
+  /** The editor's executable, which can run as Node. */
   readonly execPath: string;
   readonly script: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Starts a daemon that outlives this process, and resolves once it listens, or another one does that was there first.
- * Rejects with a `ConnectionError` if it does not come up.
+ * Starts a daemon that outlives this process. Resolves once it listens, or another daemon already does. Rejects with a
+ * `ConnectionError` if it fails.
  */
 export async function startDaemon(
   { execPath, script, env }: DaemonProgram,
@@ -36,7 +36,7 @@ export async function startDaemon(
     const log = await open(files.log, "a", 0o600);
     try {
       const child = spawn(execPath, [`--max-semi-space-size=${YOUNG_GENERATION}`, script], {
-        // A folder in which a process runs cannot be removed on Windows; this one is the daemon's own.
+        // Windows cannot remove a folder in which a process is running, so the daemon runs in its own folder.
         cwd: files.folder,
         env: { ...env, ELECTRON_RUN_AS_NODE: "1" },
         detached: true,
@@ -58,7 +58,7 @@ export async function startDaemon(
   if (problem !== undefined) throw notStarted(problem);
 }
 
-/** Resolves to what went wrong, or to undefined once the daemon listens. */
+/** Resolves to undefined once the daemon listens, or to what went wrong. */
 function listening(child: ChildProcess, clock: Clock): Promise<Text | undefined> {
   return new Promise((resolve) => {
     const settle = (problem: Text | undefined): void => {

@@ -1,4 +1,4 @@
-/** The connection closed before an answer came. */
+/** The connection closed before an answer arrived. */
 export class WireClosed extends Error {
   override readonly name = "WireClosed";
 

@@ -13,29 +13,29 @@ import type { CancelSignal } from "../engine/event.ts";
 import { describeError, errorFrom } from "./failures.ts";
 import { WireClosed } from "./wire-closed.ts";
 
-/** An end that stopped reading is left, before what waits to be sent takes the memory of this one. */
+/** The maximum number of unsent notifications. Beyond it, the other end has stopped reading and is disconnected. */
 const MAX_UNSENT = 100_000;
 
 export type ParamsOf<F> = F extends (...params: infer P) => unknown ? P : never;
 export type AnswerOf<F> = F extends (...params: never[]) => infer R ? R : never;
 
-/** What this end does with what comes in. Nothing of it is checked yet. */
+/** Handles incoming messages, whose contents have not been validated. */
 export interface Receiver {
-  /** Resolves to the answer. `signal` aborts once nobody waits for it any more. */
+  /** Resolves to the answer. `signal` aborts once the answer is no longer needed. */
   answer(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
   hear(method: string, params: unknown): void;
 }
 
 /**
- * One end of a connection between a window and the daemon: `Requests` are what it may ask the other end, `Notifications`
- * what it may tell it. What is sent arrives in that order, answers included.
+ * One end of a connection between a window and the daemon. `Requests` and `Notifications` are what it can send to the
+ * other end. Messages arrive in the order in which they are sent, including answers.
  */
 export class Wire<Requests, Notifications> {
   private readonly connection: MessageConnection;
-  /** Requests of the other end that are not answered yet. */
+  /** Unanswered requests of the other end. */
   private readonly answering = new Set<AbortController>();
   private unsent = 0;
-  /** Resolves when the connection is closed, by whichever end. */
+  /** Resolves when either end has closed the connection. */
   readonly closed: Promise<void>;
 
   constructor(
@@ -43,10 +43,10 @@ export class Wire<Requests, Notifications> {
     receiver: Receiver,
   ) {
     const reader = new SocketMessageReader(socket);
-    // Nobody asks how long a message takes to come in, and the reader's timer would outlive the connection.
+    // Disables an unused timer that would outlive the connection.
     reader.partialMessageTimeout = 0;
     this.connection = createMessageConnection(reader, new SocketMessageWriter(socket));
-    // Whoever sends what cannot be read is none of us.
+    // Unreadable data means that the other end is not ours.
     this.connection.onError(() => socket.destroy());
     this.connection.onRequest(async (method, params, token) => {
       const abort = new AbortController();
@@ -64,13 +64,13 @@ export class Wire<Requests, Notifications> {
     this.connection.onNotification((method, params) => receiver.hear(method, params));
     this.closed = new Promise((resolve) => {
       socket.once("close", () => {
-        // Rejects what waits for an answer.
+        // Rejects pending requests.
         this.connection.dispose();
         for (const abort of this.answering) abort.abort();
         resolve();
       });
     });
-    // The end follows.
+    // Errors are followed by `close`.
     socket.on("error", () => undefined);
     this.connection.listen();
   }
@@ -92,7 +92,7 @@ export class Wire<Requests, Notifications> {
     if (signal?.aborted) cancel();
     try {
       const answer: unknown = await this.connection.sendRequest(method, params[0] ?? {}, source.token);
-      // The other end is of the same protocol. An answer of undefined is null on its way.
+      // The other end uses the same protocol. An undefined answer arrives as null.
       return (answer ?? undefined) as AnswerOf<Requests[M]>;
     } catch (error) {
       const failure = error instanceof ResponseError ? errorFrom(error.data) : undefined;
@@ -107,11 +107,11 @@ export class Wire<Requests, Notifications> {
     if (!this.isOpen) return;
     if (++this.unsent > MAX_UNSENT) return this.close();
     const sent = (): void => void this.unsent--;
-    // What could not be sent is lost with the connection.
+    // Unsent messages are lost together with the connection.
     this.connection.sendNotification(method, params).then(sent, sent);
   }
 
-  /** At once; what waits to be sent is lost. */
+  /** Closes immediately. Unsent messages are lost. */
   close(): void {
     this.socket.destroy();
   }

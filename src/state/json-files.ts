@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 
-/** The system's code of an error, such as `ENOENT`. */
+/** The error code of the system, such as `ENOENT`. */
 export function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException | null | undefined)?.code);
 }
 
-/** Undefined: there is no such file. */
+/** Undefined if the file does not exist. */
 export async function ifPresent<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
@@ -15,12 +15,12 @@ export async function ifPresent<T>(reading: Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** What the file holds. Undefined: there is no such file, or it holds no JSON. */
+/** The parsed content of a file. Undefined if there is no such file, or it is not valid JSON. */
 export async function readJson(path: string): Promise<unknown> {
   return parseJson(await ifPresent(readFile(path, "utf8")));
 }
 
-/** Undefined: that is no JSON. */
+/** Undefined if the text is not valid JSON. */
 export function parseJson(text = ""): unknown {
   try {
     return JSON.parse(text);

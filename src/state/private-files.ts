@@ -3,10 +3,12 @@ import { chmod, lstat, mkdir, readdir, rename, rm, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { isAlive } from "./processes.ts";
 
-/** Creates the folder, readable by this user alone. Throws if the path is somebody else's, or no real folder. */
+/**
+ * Creates a folder that only this user can access. Throws if the path belongs to another user or is not a real folder.
+ */
 export async function ensurePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
-  // Windows guards the user's own folders with access lists, which these modes do not show.
+  // On Windows, the user's folders are protected by access lists, which these modes do not show.
   if (process.platform === "win32") return;
   const stats = await lstat(path);
   if (!stats.isDirectory()) throw new Error(`${path} is not a folder.`);
@@ -14,7 +16,7 @@ export async function ensurePrivateFolder(path: string): Promise<void> {
   if (stats.mode & 0o077) await chmod(path, 0o700);
 }
 
-/** Writes a file that this user alone can read; readers see the old text or the new one, never a part. */
+/** Writes a file atomically, readable only by this user. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const draft = draftOf(path);
   try {
@@ -26,12 +28,12 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   }
 }
 
-/** Where a file is written before it is there; see {@link sweepDrafts}. */
+/** The temporary path to which a file is first written; see {@link sweepDrafts}. */
 export function draftOf(path: string): string {
   return `${path}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** Removes what processes had not written to its end when they were killed. */
+/** Removes temporary files of processes that were killed while writing. */
 export async function sweepDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = /\.(\d+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { codeOf, ifPresent } from "./json-files.ts";
 import { ensurePrivateFolder } from "./private-files.ts";
 
-/** Bytes of a Unix socket's path that every system takes (macOS: 103). */
+/** The maximum length of a Unix socket's path that all systems accept, in bytes (macOS: 103). */
 const MAX_SOCKET_PATH_BYTES = 100;
 
 /**
- * Where the Unix socket of this name is, the same for all who ask: in the private folder itself or, where its path would
- * be too long, in one that the private folder links to.
+ * The path of the Unix socket with this name, the same for all processes: in the private folder itself or, if that path
+ * would be too long, in a temporary folder that the private folder links to.
  */
 export async function privateSocket(folder: string, name: string): Promise<string> {
   await ensurePrivateFolder(folder);
@@ -18,19 +18,19 @@ export async function privateSocket(folder: string, name: string): Promise<strin
   return join(await shortFolder(join(folder, "sockets")), name);
 }
 
-/** The folder that the link leads to, made where there is none that is this user's alone. */
+/** The folder that the link points to. Creates it if the link is missing or its target is not a private folder. */
 async function shortFolder(link: string): Promise<string> {
   for (;;) {
     const linked = await ifPresent(readlink(link));
     if (linked !== undefined && (await isPrivateFolder(linked))) return linked;
     if (linked !== undefined) await rm(link, { force: true });
-    // A name that others could foresee would be theirs to take first.
+    // Unpredictable, so that other users cannot create the folder first.
     const made = await mkdtemp(join(tmpdir(), "async-agents-"));
     try {
       await symlink(made, link);
     } catch (error) {
       await rmdir(made);
-      // Another process was first.
+      // Another process has created the link first.
       if (codeOf(error) !== "EEXIST") throw error;
     }
   }

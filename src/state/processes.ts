@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { codeOf } from "./json-files.ts";
 
-/** Whether a process of this ID runs on this machine, whoever's it is. */
+/** Whether a process with this ID is running on this machine, under any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -13,18 +13,18 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Signals a process and its group (POSIX). False: nobody is left there. */
+/** Signals all processes of a group (POSIX). False if none is left. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal);
   } catch (error) {
-    // EPERM is what macOS says of a group in which all have ended and are still to be reaped.
+    // macOS reports EPERM for a group whose processes have all ended but not been reaped.
     if (["ESRCH", "EPERM"].includes(codeOf(error))) return false;
     throw error;
   }
 }
 
-/** Ends a process and its descendants on Windows, which knows no process groups; its own tool does it. */
+/** Ends a process and its descendants on Windows, which has no process groups, with the system's own tool. */
 export function endTree(pid: number): void {
   spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
     "error",
@@ -33,8 +33,9 @@ export function endTree(pid: number): void {
 }
 
 /**
- * When the process started, as the system counts it: with its ID, this tells it from every other process, also from
- * one that is given the same ID later. Undefined: it does not run, or the system does not say (Windows).
+ * The start time of a process in the system's format. Together with the process ID it identifies the process, even
+ * after
+ * the ID is reused. Undefined if the process is not running, or the system does not report it (Windows).
  */
 export async function startOf(pid: number): Promise<string | undefined> {
   if (process.platform === "win32") return undefined;
@@ -45,19 +46,19 @@ export async function startOf(pid: number): Promise<string | undefined> {
   }
 }
 
-/** A process as a file tells of it. */
+/** A process as described in a file. */
 export interface DescribedProcess {
   readonly pid: number;
   /** See {@link startOf}. */
   readonly processStart?: string | undefined;
 }
 
-/** Whether the process that `start` was recorded of still runs. False where the system does not say. */
+/** Whether the process whose start was recorded is still running. False if the system does not report starts. */
 export async function isSame(pid: number, start: string | undefined): Promise<boolean> {
   return start !== undefined && (await startOf(pid)) === start;
 }
 
-/** As {@link isSame}; where the system does not say (Windows), whether any process has the ID. */
+/** Like {@link isSame}, but on Windows, which does not report starts, whether any process has the ID. */
 export async function isLiving({ pid, processStart }: DescribedProcess): Promise<boolean> {
   return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
@@ -67,21 +68,21 @@ async function startOnLinux(pid: number): Promise<string | undefined> {
     readFile(`/proc/${pid}/stat`, "utf8"),
     readFile("/proc/sys/kernel/random/boot_id", "utf8"),
   ]);
-  // `pid (name) state …`, where the name may hold anything; the start in ticks since the boot is the 22nd field.
+  // `pid (name) state …`, where the name may contain any characters. Field 22 is the start in clock ticks since boot.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie has ended: its ports are others' already.
+  // A zombie has ended: other processes may already use its ports.
   if (fields[0] === "Z" || fields[0] === "X") return undefined;
   return fields[19] && `${boot.trim()} ${fields[19]}`;
 }
 
 async function startByPs(pid: number): Promise<string | undefined> {
-  // The same for everybody who asks, in whatever language and time zone.
+  // Makes the output independent of the caller's language and time zone.
   const env = { LC_ALL: "C", TZ: "UTC" };
   const { stdout } = await promisify(execFile)("/bin/ps", ["-o", "lstart=", "-p", String(pid)], { env });
   return stdout.trim() || undefined;
 }
 
-/** What a process has in memory, in bytes. Undefined: it does not run, or the system does not say (all but Linux). */
+/** The resident memory of a process in bytes. Undefined if it is not running, or on systems other than Linux. */
 export async function memoryOf(pid: number): Promise<number | undefined> {
   try {
     const [, kilobytes] = /^VmRSS:\s*(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];

@@ -5,24 +5,24 @@ import { codeOf, ifPresent, parseJson } from "./json-files.ts";
 import { draftOf } from "./private-files.ts";
 import { isAlive, isSame, startOf } from "./processes.ts";
 
-/** Starting takes a second or two; a lock of this age was left behind. */
+/** Starting takes a second or two. A lock of this age is stale. */
 const MAX_AGE_MS = 60_000;
 
-/** The right to start something of which there is to be one, held by one process at a time. */
+/** The exclusive right to start something, held by at most one process at a time. */
 export class StartLock {
   private constructor(
     private readonly path: string,
     private readonly content: string,
   ) {}
 
-  /** Undefined: somebody else holds it now. A lock whose holder died, or that is too old, is taken over. */
+  /** Undefined if another process holds the lock. A stale lock is removed, so that the next attempt can succeed. */
   static async tryAcquire(path: string): Promise<StartLock | undefined> {
     const { pid } = process;
     const content = JSON.stringify({ pid, processStart: await startOf(pid), token: randomUUID() });
     const draft = draftOf(path);
     try {
       await writeFile(draft, content, { flag: "wx", mode: 0o600 });
-      // With its content from the first moment on: a lock that says nothing could be anybody's.
+      // Links a complete file, because an empty lock could not be attributed to its holder.
       await link(draft, path);
       return new StartLock(path, content);
     } catch (error) {
@@ -34,7 +34,7 @@ export class StartLock {
     return undefined;
   }
 
-  /** Removes the locks in the folder that nobody holds any more and nobody may ever ask for again. */
+  /** Removes stale locks from the folder, which might otherwise never be requested again. */
   static async sweep(folder: string): Promise<void> {
     const names = await readdir(folder);
     const locks = names.filter((name) => name.endsWith(".lock"));
@@ -47,8 +47,8 @@ export class StartLock {
 }
 
 /**
- * Removes a lock that was left behind. Of those who find it so, one does it at a time, or the slower one would remove
- * what somebody has acquired meanwhile.
+ * Removes a stale lock. A second lock ensures that only one process does so at a time: a slower one would remove a lock
+ * acquired in the meantime.
  */
 async function removeLeft(path: string): Promise<void> {
   const found = await read(path);
@@ -65,7 +65,7 @@ function read(path: string): Promise<string | undefined> {
   return ifPresent(readFile(path, "utf8"));
 }
 
-/** Whether the holder is gone. */
+/** Whether the holder of the lock is gone. */
 async function isLeft(content: string): Promise<boolean> {
   const { pid, processStart } = (parseJson(content) ?? {}) as { pid?: unknown; processStart?: string };
   if (typeof pid !== "number") return true;

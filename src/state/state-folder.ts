@@ -8,7 +8,7 @@ export interface UserPlaces {
   readonly home: string;
 }
 
-/** Where this user's state is kept, shared by all editors. */
+/** The folder of this user's state, shared by all editors. */
 export function defaultStateFolder({ platform, env, home }: UserPlaces): string {
   switch (platform) {
     case "win32":

@@ -1,18 +1,18 @@
 /**
- * The rank of each token: of two merges the one that makes the token of the lower rank comes first. Bytes are written
- * as strings here, one character each.
+ * The rank of each token: the merge that produces the token with the lowest rank comes first. Bytes are represented as
+ * strings with one character per byte.
  */
 export type Ranks = ReadonlyMap<string, number>;
 
 /**
- * The time that merging takes grows with the square of the length, so long pieces are merged window by window. What
- * follows a window can change how its last bytes are merged; those are left to the next window. They are more than the
- * longest token has (128).
+ * Merging takes quadratic time, so long pieces are merged window by window. Bytes after a window can affect how its
+ * last
+ * bytes are merged, so those are left to the next window. They are more than the longest token (128 bytes).
  */
 const WINDOW_BYTES = 512;
 const LEFT_TO_NEXT_BYTES = 192;
 
-/** The number of tokens of one piece of a text, as byte pair encoding makes them, in linear time. */
+/** The number of tokens of one piece of text according to byte pair encoding. Takes linear time. */
 export function countPieceTokens(bytes: string, ranks: Ranks): number {
   if (ranks.has(bytes)) return 1;
   let tokens = 0;
@@ -26,19 +26,19 @@ export function countPieceTokens(bytes: string, ranks: Ranks): number {
   return tokens + merge(rest, ranks).length - 1;
 }
 
-/** The rank of what is no token: more than any. Infinity would make the arrays hold floats, which are slower to scan. */
+/** Marks pairs that are no token. Not Infinity, because it would turn the arrays into slower arrays of doubles. */
 const NO_RANK = 2 ** 30 - 1;
 
-/** Where the tokens begin, and, as the last one, where they end. */
+/** The offsets at which the tokens begin, followed by the end of the last one. */
 function merge(bytes: string, ranks: Ranks): readonly number[] {
   const bounds: number[] = [];
   const pairs: number[] = [];
-  /** The rank of what the token at this place would be together with the next one. */
+  /** The rank of the token that would result from merging the token at this place with the next one. */
   const rankAt = (place: number): number =>
     place + 2 < bounds.length
       ? (ranks.get(bytes.slice(bounds[place], bounds[place + 2])) ?? NO_RANK)
       : NO_RANK;
-  // Arrays that grow by push have no holes, which makes the scan below twice as fast as with those of Array.from.
+  // Arrays filled by push have no holes, which makes the scan below twice as fast as with Array.from.
   for (let index = 0; index <= bytes.length; index++) bounds.push(index);
   for (let place = 0; place <= bytes.length; place++) pairs.push(rankAt(place));
   for (;;) {
@@ -51,7 +51,7 @@ function merge(bytes: string, ranks: Ranks): readonly number[] {
   }
 }
 
-/** The first of the lowest ranks, as of equal pairs the leftmost is merged first. */
+/** The index of the lowest rank. Of equal ranks the first, because the leftmost pair is merged first. */
 function indexOfLowest(ranks: readonly number[]): number {
   let lowest = NO_RANK;
   let found = 0;

@@ -1,26 +1,29 @@
-/** A part of a text that is counted on its own. */
+/** A part of a text that is counted separately. */
 export interface Chunk {
-  /** The index of the text that it is of. */
+  /** The index of the text that the chunk belongs to. */
   readonly owner: number;
   readonly text: string;
-  /** Tokens to add to those of the text, because it ends in the middle of what may be one token. */
+  /** Tokens to add to the count, because the chunk may end within a token. */
   readonly extra: number;
 }
 
 /** In UTF-16 units, as all lengths here. */
 const CHUNK_LENGTH = 64 * 1024;
-/** How far back from the end of a chunk a better place to cut is looked for. */
+/** How far back from the end of a chunk to search for a token boundary. */
 const SEARCHED_LENGTH = 1024;
 const BATCH_LENGTH = 2 * CHUNK_LENGTH;
-/** What a chunk costs besides its text, so that a batch of short texts is bounded too. */
+/** The cost of a chunk besides its text, which limits batches of short texts too. */
 const CHUNK_OVERHEAD = 64;
-/** Where a run is cut anywhere, the sum of its halves was up to three tokens below the count of the whole. */
+/** When a run was cut at any place, the sum for the parts was up to three tokens less than the count for the whole. */
 const EXTRA_AT_CUT = 4;
 
-/** Up to and with the last place that no token crosses: behind a word or a number, and before what cannot continue it. */
+/**
+ * Matches up to the last place that no token crosses: after a word or number, before a character that cannot continue
+ * it.
+ */
 const TO_LAST_BOUNDARY = /^[^]*(?:\p{L}(?=[^\p{L}\p{M}\p{Cs}'])|\p{N}(?=[^\p{N}\p{Cs}]))/u;
 
-/** The texts in batches of chunks, made as they are asked for: each is short work, for who sends and for who counts. */
+/** Splits texts lazily into batches of chunks, each of which is quick to send and to count. */
 export function* batchesOf(texts: readonly string[]): Generator<readonly Chunk[]> {
   let batch: Chunk[] = [];
   let room = BATCH_LENGTH;

@@ -1,4 +1,4 @@
-/** What the worker is asked, and what it answers: the number of tokens of each text, in order. */
+/** A request to the worker. The answer has the number of tokens of each text, in order. */
 export interface CountRequest {
   readonly id: number;
   readonly texts: readonly string[];

@@ -1,13 +1,13 @@
 import { countPieceTokens } from "./byte-pairs.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
-/** Longer pieces rarely come again, and as parts of a larger string they would keep all of it in memory. */
+/** Longer pieces rarely recur and, as slices, would keep the whole text in memory. */
 const LONGEST_KEPT_PIECE = 12;
 const MOST_KEPT_PIECES = 50_000;
 
-/** Counts the tokens of texts. What stands for a special token, such as `<|endoftext|>`, counts as the text it is. */
+/** Counts the tokens of texts. Special tokens such as `<|endoftext|>` count as ordinary text. */
 export class TextTokens {
-  /** Most pieces of a text are words that come again and again. */
+  /** Caches counts, because most pieces of a text are recurring words. */
   private readonly known = new Map<string, number>();
 
   constructor(private readonly vocabulary: Vocabulary) {}

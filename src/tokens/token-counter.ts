@@ -6,19 +6,20 @@ import type { TokenCounter } from "../engine/token-counter.ts";
 import { batchesOf } from "./chunks.ts";
 import { TokenizerThread } from "./tokenizer-thread.ts";
 
-/** Milliseconds after which a thread that has nothing to do is ended: it holds about 100 MB. */
+/** After how many milliseconds an idle thread is ended, as it uses about 100 MB. */
 const DEFAULT_IDLE_MS = 60_000;
 
 export interface TokenCounterOptions {
-  /** Absolute path of the bundle of `worker.ts`. */
+  /** The absolute path of the bundle of `worker.ts`. */
   readonly script: string;
   readonly clock: Clock;
   readonly idleMs?: number | undefined;
 }
 
 /**
- * Counts in a thread of its own, which is started when it is first needed and ended when it is not for a while. What
- * happens on the caller's thread is short work, whatever the texts.
+ * Counts in a separate thread, which is started when needed and ended when idle. The caller's thread is never blocked
+ * for
+ * long, whatever the texts.
  */
 export class ThreadTokenCounter implements TokenCounter, Disposable {
   private thread: TokenizerThread | undefined;
@@ -28,20 +29,20 @@ export class ThreadTokenCounter implements TokenCounter, Disposable {
 
   constructor(private readonly options: TokenCounterOptions) {}
 
-  /** Rejects with an `Error` where the tokenizer cannot be started or crashes; the next call starts a new one. */
+  /** Rejects with an `Error` if the tokenizer cannot be started or crashes. The next call starts a new one. */
   async count(texts: readonly string[], signal?: CancelSignal): Promise<readonly number[]> {
     this.begin();
     const counting = this.countInBatches(texts, signal).finally(() => this.finish());
     return unlessCancelled(counting, signal, cancelled);
   }
 
-  /** Calls that wait reject. */
+  /** Pending calls reject. */
   dispose(): void {
     this.isDisposed = true;
     this.endThread();
   }
 
-  /** One batch after the other, so that calls take turns and one that was cancelled soon ends. */
+  /** Counts one batch at a time, so that concurrent calls take turns and a cancelled one ends soon. */
   private async countInBatches(
     texts: readonly string[],
     signal: CancelSignal | undefined,

@@ -8,28 +8,28 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The thread that counts, from its start to its end, which may be a crash. */
+/** One thread that counts tokens, until it is disposed or crashes. */
 export class TokenizerThread implements Disposable {
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
   private lastID = 0;
   private end: Error | undefined;
 
-  /** @param script the bundle of `worker.ts`; where it is missing or broken, the first count rejects */
+  /** @param script the bundle of `worker.ts`. If it is missing or broken, the first count rejects. */
   constructor(script: string) {
-    // The flags of this process are not meant for the thread: a loader or a debugger would slow its start.
+    // Flags of this process, such as for loaders or debuggers, would slow down the thread's start.
     this.worker = new Worker(script, { name: "tokenizer", execArgv: [] });
     this.worker.on("message", (answer: CountAnswer) => this.settle(answer));
     this.worker.on("error", (error) => this.fail(messageOf(error)));
     this.worker.on("exit", (code) => this.fail(`its thread ended with code ${code}`));
   }
 
-  /** Whether it counts no more. */
+  /** Whether the thread has ended. */
   get hasEnded(): boolean {
     return this.end !== undefined;
   }
 
-  /** The number of tokens of each text. Rejects when the thread ends before it answers. */
+  /** The number of tokens of each text. Rejects if the thread ends before it answers. */
   count(texts: readonly string[]): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
       if (this.end) return reject(this.end);
@@ -49,7 +49,7 @@ export class TokenizerThread implements Disposable {
     this.waiting.delete(id);
   }
 
-  /** The first reason counts: a thread that fails exits too. */
+  /** Only the first reason is reported, as a thread that fails also exits. */
   private fail(reason: string): void {
     if (this.end) return;
     this.end = new Error(

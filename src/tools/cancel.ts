@@ -21,7 +21,7 @@ export const runCancel: ToolRun = async (sent, context) => {
   };
 };
 
-/** The tasks that a call stops. Throws a {@link Refusal} where it names none. */
+/** The tasks that a call cancels. Throws a {@link Refusal} if it specifies none. */
 export function cancelTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];

@@ -23,13 +23,13 @@ export const runClear: ToolRun = async (sent, context) => {
   };
 };
 
-/** The tasks that a call clears. Throws a {@link Refusal} where it names none. */
+/** The tasks that a call clears. Throws a {@link Refusal} if it has an unknown parameter instead of a target. */
 export function clearTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { known, caller } = context;
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];
   if (batchID !== undefined) return known.batch(batchID, caller.sessionID);
-  // Whoever means to narrow it down must not lose everything because the name was a wrong one.
+  // A misspelled parameter that was meant to narrow the selection must not clear all tasks.
   const [other] = input.others(["task_id", "batch_id"]);
   if (other === undefined) return known.list(caller.sessionID);
   throw new Refusal(

@@ -2,7 +2,10 @@ import * as z from "zod/mini";
 import { TASK_STATUSES } from "../engine/task.ts";
 import type { ToolDeclaration } from "./tool.ts";
 
-/* Apart from what the tools do: whoever declares them needs no more than this, and whoever runs them none of it. */
+/*
+ * Separate from what the tools do, so that code that declares tools does not load the code that runs them, and vice
+ * versa.
+ */
 
 const optionalText = (description: string) => z.optional(z.string()).check(z.describe(description));
 const optionalFlag = (description: string) => z.optional(z.boolean()).check(z.describe(description));
@@ -107,5 +110,5 @@ const CLEAR: ToolDeclaration = {
   },
 };
 
-/** What models are told of each tool, the one first that the others are about. */
+/** The declarations for models. The first tool is the one that the others refer to. */
 export const DECLARATIONS: readonly ToolDeclaration[] = [TASK, OUTPUT, CANCEL, LIST, CLEAR];

@@ -70,7 +70,7 @@ function counts(tasks: readonly Task[]): string {
     .join(", ");
 }
 
-/** At most one line: broken records, and those that a newer version wrote. */
+/** Lists tasks with broken records, or records of a newer version, in at most one line. */
 function unreadable(tasks: readonly UnreadableTask[]): readonly string[] {
   if (tasks.length === 0) return [];
   const names = tasks.map(

@@ -27,7 +27,7 @@ export const runOutput: ToolRun = async (sent, context) => {
   };
 };
 
-/** Whoever waited for the end needs no message about it any more: this mark in the conversation says so. */
+/** Marks in the conversation that the caller received the end, so that no notice is needed. */
 function receivedResult(task: Task): ToolResult["metadata"] {
   if (isActive(task) || task.endedAt === undefined) return undefined;
   return { [RESULT_MARK]: { taskID: task.id, endedAt: task.endedAt } satisfies ReceivedResult };

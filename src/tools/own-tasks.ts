@@ -5,20 +5,20 @@ import { uniqueShortIDs } from "./short-ids.ts";
 import type { TargetContext } from "./tool.ts";
 import type { ToolInput } from "./tool-input.ts";
 
-/* What callers act on: the tasks of their own session, without those that were cleared. */
+/* What tools act on: the tasks of the caller's session, except cleared ones. */
 
 const NAME_LENGTH = 80;
-/** How many tasks a sentence names. */
+/** How many tasks a sentence names at most. */
 const MOST_NAMED = 20;
 
-/** The caller's task of this ID, or of a unique beginning or end of one. Throws a {@link Refusal} where there is none. */
+/** The caller's task with this ID, or a unique prefix or suffix of it. Throws a {@link Refusal} if there is none. */
 export function findTask({ known, caller }: TargetContext, reference: string): Task {
   const task = known.find(reference, caller.sessionID);
   if (task.clearedAt === undefined) return task;
   throw new Refusal("unknown-task", `Task ${reference} was cleared: it is no longer on the list.`);
 }
 
-/** What to act on; neither: nothing in particular. Throws a {@link Refusal} where both are given. */
+/** The task or batch to act on, if specified. Throws a {@link Refusal} if both are. */
 export function readTarget(input: ToolInput): {
   readonly taskID: string | undefined;
   readonly batchID: string | undefined;
@@ -30,7 +30,7 @@ export function readTarget(input: ToolInput): {
   return { taskID, batchID };
 }
 
-/** Gives the short IDs by which the caller's tasks, these among them, can be told apart. */
+/** Returns a function for short IDs that are unique among the caller's tasks and the given ones. */
 export function shortIDs({ known, caller }: TargetContext, tasks: readonly Task[]): (task: Task) => string {
   const ids = uniqueShortIDs([...known.list(caller.sessionID), ...tasks]);
   return ({ id }) => ids.get(id) ?? id;
@@ -41,18 +41,18 @@ export function countTasks(count: number): string {
   return count === 1 ? "1 task" : `${count} tasks`;
 }
 
-/** Tasks in a sentence: `a1B2c3 "Fix the tests", …`. */
+/** Names tasks in a sentence: `a1B2c3 "Fix the tests", …`. */
 export function nameTasks(tasks: readonly Task[], idOf: (task: Task) => string): string {
   return enumerate(tasks.map((task) => `${idOf(task)} "${oneLine(task.description, NAME_LENGTH)}"`));
 }
 
 export interface Outcome {
-  /** The tasks as they then were. */
+  /** The tasks after the command. */
   readonly done: readonly Task[];
   readonly failed: readonly { readonly task: Task; readonly error: unknown }[];
 }
 
-/** Does the same to each of the tasks, at once. Rejects, as it did with the first, where it could be done with none. */
+/** Applies a command to all tasks at once. If it fails for all of them, rejects with the first error. */
 export async function actOnEach(
   tasks: readonly Task[],
   act: (task: Task) => Promise<Task>,
@@ -72,7 +72,7 @@ export async function actOnEach(
   return { done, failed };
 }
 
-/** A sentence on the tasks that stayed as they were, and why; empty where there are none. */
+/** A sentence about the tasks for which the command failed, and why. Empty if there are none. */
 export function nameFailed(what: string, { failed }: Outcome, idOf: (task: Task) => string): string {
   return failed.length === 0
     ? ""

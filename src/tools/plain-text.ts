@@ -1,7 +1,11 @@
-/** Characters that show nothing and can hide or reorder text: direction marks, tags, … (not what joins emoji), and halves of a pair. */
+/**
+ * Invisible characters that can hide or reorder text, such as direction marks and tags (but not the joiner in emoji),
+ * and
+ * halves of surrogate pairs.
+ */
 const INVISIBLE = /(?!\u200d)[\p{Cf}\p{Cs}]/gu;
 const BREAKS = /[\s\p{Cc}]+/gu;
-/** What Markdown could take for more than a character; an underscore within a word is none of it. */
+/** Characters with a meaning in Markdown. An underscore within a word has none. */
 const MARKUP = /[\\`*|[\]<>~#]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
 
 /** Text of unknown origin as one line of at most `limit` characters. */
@@ -14,7 +18,7 @@ export function oneLine(text: string, limit: number): string {
     .trimEnd()}…`;
 }
 
-/** The same for a cell of a Markdown table: it shows as it was written, whatever is in it. */
+/** Like {@link oneLine}, but escaped for a cell of a Markdown table. */
 export function tableCell(text: string, limit: number): string {
   return oneLine(text, limit).replace(MARKUP, "\\$&");
 }

@@ -15,7 +15,7 @@ export const RUNS: Readonly<Record<ToolName, ToolRun>> = {
   asyncagents_clear: runClear,
 };
 
-/** Throws a {@link Refusal} where there is no such tool. */
+/** Throws a {@link Refusal} if there is no such tool. */
 export function runOf(name: string): ToolRun {
   const known = TOOL_NAMES.find((each) => each === name);
   if (known) return RUNS[known];

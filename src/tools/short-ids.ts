@@ -1,6 +1,6 @@
 import { shortID } from "../engine/task.ts";
 
-/** By task ID, the end of it that none of the others has: six characters, more where that takes more. */
+/** Short IDs by task ID: the shortest unique ending of at least six characters. */
 export function uniqueShortIDs(tasks: readonly { readonly id: string }[]): ReadonlyMap<string, string> {
   const shortIDs = new Map(tasks.map(({ id }) => [id, shortID(id)]));
   for (;;) {

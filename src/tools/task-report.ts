@@ -10,7 +10,7 @@ const DESCRIPTION_LENGTH = 200;
 const TOOL_TITLE_LENGTH = 80;
 const REQUEST_LENGTH = 300;
 
-/** All that the caller can know of a task now: its facts, then its result, or what to do until there is one. */
+/** Reports on a task: its properties, followed by its result or by what to do until there is one. */
 export function taskReport({ task, result }: TaskOutput, id: string, context: ToolContext): string {
   const now = context.now();
   const { progress } = task;

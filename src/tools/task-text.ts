@@ -14,20 +14,20 @@ const PHASES: Readonly<Record<Phase, string>> = {
   stalled: "no update for a while",
 };
 
-/** The status, and of a task at work what it is doing. */
+/** The status and, for a running task, what it is doing. */
 export function statusText({ status, progress }: Task): string {
   return progress ? `${status} (${PHASES[progress.phase]})` : status;
 }
 
-/** How long the turn has taken that runs, or ran last. */
+/** The duration of the current or last turn. */
 export function timeTaken(task: Task, now: number): string {
   const end = isActive(task) ? now : (task.endedAt ?? task.startedAt);
   return formatDuration(end - task.startedAt);
 }
 
-/** What the caller is to do while the task is at work. */
+/** What the caller should do while the task is running. */
 export function adviceMeanwhile(task: Task, id: string, { caller }: ToolContext): string {
-  // Only a session of OpenCode is woken, and only by tasks that an agent launched.
+  // Only OpenCode sessions are notified, and only about tasks that an agent launched.
   return caller.by === "agent" && task.launchedBy === "agent"
     ? "You will be notified in this conversation when it ends. Until then go on with work that does not need its result, or end your turn; do not poll."
     : `Go on with work that does not need its result; when you need it, call asyncagents_output(task_id="${id}", block=true). Do not poll.`;

@@ -78,7 +78,7 @@ function modelOf(input: ToolInput): ModelRef | undefined {
   );
 }
 
-/** What tells this call from all others: providers do not take care that their calls' IDs are unique. */
+/** Identifies the call. The message ID is included, because some providers' call IDs are not unique. */
 function callKey({ messageID, callID }: ToolCaller): string | undefined {
   return messageID !== undefined && callID !== undefined ? `${messageID}/${callID}` : undefined;
 }

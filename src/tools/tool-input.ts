@@ -1,12 +1,14 @@
 import { Refusal } from "../engine/errors.ts";
 
-/** What the list appends to an ID; models copy it along. */
+/** Marks that the list appends to an ID, and that models copy along. */
 const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;
 
 /**
- * What a model sent, read leniently where the meaning is clear: null and blank text are what was left out, numbers and
- * booleans may be written as text, and the whole as JSON text. Where it is not clear, each method throws a
- * {@link Refusal} that names the parameter and what is expected.
+ * A model's input, read leniently if the meaning is clear: null and blank text count as missing, numbers and booleans
+ * may
+ * be text, and the whole input may be JSON text. If the meaning is unclear, the methods throw a {@link Refusal} that
+ * names
+ * the parameter and what is expected.
  */
 export class ToolInput {
   private readonly given: ReadonlyMap<string, unknown>;
@@ -21,7 +23,7 @@ export class ToolInput {
     throw invalid(name, "text");
   }
 
-  /** The ID of a task or a batch; one that is all digits may come as a number. */
+  /** The ID of a task or batch. An ID of digits may be a number. */
   id(name: string): string | undefined {
     const value = this.given.get(name);
     if (value === undefined) return undefined;
@@ -30,7 +32,7 @@ export class ToolInput {
     return String(value).replace(/\s+/g, " ").trim().replace(BADGES, "");
   }
 
-  /** False where it was left out. */
+  /** False if missing. */
   flag(name: string): boolean {
     const value = this.given.get(name) ?? false;
     const word = typeof value === "string" ? value.trim().toLowerCase() : value;
@@ -48,7 +50,7 @@ export class ToolInput {
     return number;
   }
 
-  /** One of these lower-case words, however it is capitalised. */
+  /** One of these lower-case words, in any capitalization. */
   word<T extends string>(name: string, words: readonly T[]): T | undefined {
     const value = this.given.get(name);
     if (value === undefined) return undefined;
@@ -58,7 +60,7 @@ export class ToolInput {
     return word;
   }
 
-  /** The parameters that were given beside these. */
+  /** The names of the parameters that were given besides these. */
   others(names: readonly string[]): readonly string[] {
     return [...this.given.keys()].filter((name) => !names.includes(name));
   }
