@@ -106,7 +106,7 @@ export class Folders {
   }
 
   /**
-   * Closes all folders. Their servers keep running for their grace period, for whoever uses them next. Resolves to
+   * Closes all folders. Their servers keep running for their grace period, so that they can be used again. Resolves to
    * the folders in which work is to continue without a window.
    */
   async leave(): Promise<readonly OpenFolder[]> {

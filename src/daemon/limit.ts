@@ -1,4 +1,4 @@
-/** Admits at most a number of callers at a time. The others wait for their turn, in the order of their arrival. */
+/** Admits a limited number of callers at a time. The others wait for their turn, in the order of their arrival. */
 export class Limit {
   private inside = 0;
   private readonly waiting = new Set<() => void>();

@@ -25,7 +25,7 @@ export class ActiveSession implements Disposable {
   private picked: string | undefined;
   private latest: string | undefined;
   private last: string | undefined;
-  /** The user message of the latest event, by session. */
+  /** The most recently changed user message of each session. */
   private readonly prompts = new Map<string, MessageInfo>();
   private creating: Promise<string> | undefined;
   private readonly changes: Emitter<string | undefined>;

@@ -10,7 +10,7 @@ export function hasArrived(message: Message | undefined): boolean {
   return message?.parts.some(isOwnText) ?? false;
 }
 
-/** Text that somebody wrote, as opposed to synthetic text that only informs the model. */
+/** Text that a user or a model wrote, as opposed to synthetic text that only informs the model. */
 export function isOwnText(part: Part): boolean {
   return part.type === "text" && !part.synthetic;
 }

@@ -19,7 +19,7 @@ const SLEPT_MS = 30_000;
 
 /** Keeps tasks and batches within their limits: warns when a limit is nearly used, and stops tasks that used it up. */
 export class BudgetGuard implements Disposable {
-  /** The limits for which a task or batch has been found near before. */
+  /** The limits that a task or batch has already been found to be near. */
   private readonly found = new Set<string>();
   private readonly subscriptions: readonly Disposable[];
   private readonly warnings: Emitter<Task>;

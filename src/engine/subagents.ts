@@ -16,7 +16,7 @@ import type { Subagent, SubagentChange } from "./subagent.ts";
 import { shortID } from "./task.ts";
 import type { Family } from "./tree.ts";
 
-/** How often to check for a stall within the time after which silence counts as one. */
+/** How many stall checks are made within the time after which silence counts as a stall. */
 const LOOKS_PER_STALL = 4;
 
 type Ending =

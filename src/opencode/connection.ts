@@ -100,7 +100,7 @@ export class OpenCodeConnection implements Disposable {
     return this.link?.serverPid;
   }
 
-  /** Sets whether someone relies on the events. Only then is the stream monitored for silence. */
+  /** Sets whether a user or a task relies on the events. Only then is the stream monitored for silence. */
   setWatched(watched: boolean): void {
     this.watched = watched;
     this.link?.setWatched(watched);

@@ -21,7 +21,7 @@ export interface OwnServerOptions {
   readonly program: ServerProgram;
   readonly files: ServerFiles;
   readonly startTimeoutMs: number;
-  /** How long the server outlives the last folder that used it, in milliseconds. */
+  /** How long the server keeps running after the last folder left it temporarily, in milliseconds. */
   readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -14,7 +14,7 @@ import { keyOf, type ServerProgram } from "./server-program.ts";
 export interface OwnServersOptions {
   /** The folder for server state files, which only this user can access. */
   readonly stateFolder: string;
-  /** How long a server outlives the last folder that used it, in milliseconds. */
+  /** How long a server keeps running after the last folder left it temporarily, in milliseconds. */
   readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;

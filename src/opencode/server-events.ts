@@ -23,7 +23,7 @@ export interface Follower {
 }
 
 export interface Following extends Disposable {
-  /** Whether to monitor the stream for silence. Costs a timer, so only set it while someone relies on the events. */
+  /** Whether to monitor the stream for silence. Costs a timer, so set it only while the events are needed. */
   setWatched(watched: boolean): void;
 }
 
@@ -152,7 +152,7 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
-  /** Ends the stream after too much silence. Uses a timer only while someone relies on the events. */
+  /** Ends the stream after too much silence. Uses a timer only while the events are needed. */
   private watchSilence(): void {
     this.silence?.dispose();
     if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;

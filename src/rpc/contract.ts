@@ -162,7 +162,7 @@ interface OfFolder {
 export interface Reopening {
   /** The environment of the server. */
   readonly env: Environment;
-  /** Opens the folder only if it was connected and has not disconnected on purpose. */
+  /** Whether to open the folder only if it was connected and has not disconnected on purpose. */
   readonly whatWasUsed: boolean;
 }
 

@@ -110,5 +110,5 @@ const CLEAR: ToolDeclaration = {
   },
 };
 
-/** The declarations for models. The first tool is the one that the others refer to. */
+/** The tool declarations for models. The first tool is the one that the others refer to. */
 export const DECLARATIONS: readonly ToolDeclaration[] = [TASK, OUTPUT, CANCEL, LIST, CLEAR];

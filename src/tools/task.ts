@@ -55,7 +55,7 @@ function startedText(what: "Launched" | "Resumed", task: Task, context: ToolCont
   const title = `${what} task ${id}: ${oneLine(task.description, DESCRIPTION_LENGTH)}`;
   const next = isActive(task)
     ? adviceMeanwhile(task, id, context)
-    : // The call was made again, and meanwhile the task has ended.
+    : // The call was repeated, and the task has ended in the meantime.
       `Read its result with asyncagents_output(task_id="${id}").`;
   const text = [
     title,
