@@ -41,8 +41,7 @@ interface Manifest {
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   // The editor disposes subscriptions in order, so the log would end before the parts that write to it. `Parts`
-  // reverses
-  // the order.
+  // reverses the order.
   const parts = new Parts();
   context.subscriptions.push(parts);
   const manifest = context.extension.packageJSON as Manifest;

@@ -27,8 +27,8 @@ interface Write {
 }
 
 /**
- * Which sessions read and wrote which files of a folder, according to their tool calls. A read counts from its
- * start and a write until its end, so that of two concurrent accesses neither counts as having seen the other.
+ * Which sessions read and wrote which files of a folder, according to their tool calls. A read counts from its start
+ * and a write until its end, so that of two concurrent accesses neither counts as having seen the other.
  */
 export class Collisions {
   private writes = 0;

@@ -93,8 +93,8 @@ export class Ending {
   }
 
   /**
-   * Ends a running task and its descendants, including model streams and tools. A task that finishes at the same
-   * moment stays finished.
+   * Ends a running task and its descendants, including model streams and tools. A task that finishes at the same moment
+   * stays finished.
    */
   cancel(entry: Entry, by: Caller): Promise<Task> {
     return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);

@@ -33,8 +33,7 @@ export class UserFacingError extends Error {
 
 /**
  * A command that the engine refuses, with one clear sentence for users and agents. Except for `partly-done`, nothing
- * was
- * changed.
+ * was changed.
  */
 export class Refusal extends UserFacingError {
   override readonly name = "Refusal";

@@ -63,8 +63,7 @@ export class Notices implements Disposable {
   /**
    * Delivers the task's notice if one is pending. A failure is stored in the record and retried later.
    * @param mustStoreFirst whether the record must be stored before the notice is sent. If an end and its notice's ID
-   * can be
-   * read again from the server's messages after a crash, storing both in one write after the delivery is enough.
+   * can be read again from the server's messages after a crash, storing both in one write after the delivery is enough.
    * @param answer the answer of the task, if it was just read
    */
   deliver(

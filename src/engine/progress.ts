@@ -4,8 +4,8 @@ import type { Phase, Progress, ToolUse } from "./task.ts";
 const RECENT_TOOLS = 5;
 
 /**
- * Tracks the progress of one turn. `accept` and each `on…` return whether anything visible to users changed.
- * Activity without visible change only updates `lastUpdate`.
+ * Tracks the progress of one turn. `accept` and each `on…` return whether anything visible to users changed. Activity
+ * without visible change only updates `lastUpdate`.
  */
 export class ProgressTracker {
   private activity: "queued" | "starting" | "thinking" | "streaming";

@@ -168,8 +168,7 @@ export class TaskRegistry {
 
   /**
    * Finds a task by its ID, or by a prefix or suffix of it that is unique among the tasks of `parentSessionID`, or
-   * among
-   * all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
+   * among all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
    */
   find(reference: string, parentSessionID?: string): Entry {
     const records = this.all().map(({ record }) => record);

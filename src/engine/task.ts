@@ -65,14 +65,13 @@ export type NoticeState =
   | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
   /**
    * The parent already knows (it received the result, or cancelled the task itself), does not want to be notified, or
-   * is
-   * gone. The reason is one of our sentences in English, without values.
+   * is gone. The reason is one of our sentences in English, without values.
    */
   | { readonly state: "skipped"; readonly reason: string };
 
 /**
- * The facts about a task that outlive every process, stored in its session's metadata in less than 4 kB.
- * Times are in milliseconds since 1970.
+ * The facts about a task that outlive every process, stored in its session's metadata in less than 4 kB. Times are in
+ * milliseconds since 1970.
  */
 export interface TaskRecord {
   /** The ID of the task's session. */

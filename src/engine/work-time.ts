@@ -7,8 +7,7 @@ import type { WorkingTurn } from "./running-turn.ts";
 
 /**
  * Measures how long tasks have worked: the time of their turns, except while they or their descendants waited for a
- * user
- * or the machine slept. Waits that ended before this process followed the task are taken from its record.
+ * user or the machine slept. Waits that ended before this process followed the task are taken from its record.
  */
 export class WorkTime implements Disposable {
   private readonly subscription: Disposable;

@@ -16,10 +16,8 @@ export interface Attachment {
   readonly own: boolean;
   /**
    * Resolves to the running server (after a crash, to the restarted one), to why it cannot be used, or to "stopped" if
-   * a
-   * user stopped it. Call it before sending anything to a server, and again whenever its connection broke: another
-   * program
-   * may have taken its port.
+   * a user stopped it. Call it before sending anything to a server, and again whenever its connection broke: another
+   * program may have taken its port.
    */
   running(signal: AbortSignal): Promise<RunningServer | ConnectionFailure | "stopped">;
   /** How long loading a folder may take, including its plugins, in milliseconds. */

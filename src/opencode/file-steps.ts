@@ -6,10 +6,9 @@ import { tryParse } from "./validation.ts";
 /*
  * Reads file changes from the server's messages. In a Git repository the server takes a snapshot of the session's
  * folder around each step (one answer of the model and the tools it calls). The step's `patch` part names the files
- * that
- * differ. The user message's `summary.diffs` has the differences over all finished steps of the turn, with complete
- * files.
- * Changes that snapshots do not show (in unfinished steps, ignored files, folders without Git) are read from the tools.
+ * that differ. The user message's `summary.diffs` has the differences over all finished steps of the turn, with
+ * complete files. Changes that snapshots do not show (in unfinished steps, ignored files, folders without Git) are read
+ * from the tools.
  */
 
 const snapshotDiff = z.object({

@@ -23,10 +23,9 @@ export interface LoadingOptions {
 }
 
 /**
- * Resolves to the client's folder, as the server writes it, once the server has loaded it. Even a healthy server
- * delays the response until the folder's plugins are installed. Rejects with a `ConnectionError` if that takes too
- * long, or
- * if the server refuses (such as for an invalid configuration) or has ended.
+ * Resolves to the client's folder, as the server writes it, once the server has loaded it. Even a healthy server delays
+ * the response until the folder's plugins are installed. Rejects with a `ConnectionError` if that takes too long, or if
+ * the server refuses (such as for an invalid configuration) or has ended.
  */
 export async function loadFolder(
   client: ServerClient,

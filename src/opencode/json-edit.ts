@@ -3,8 +3,7 @@ import { createScanner, parseTree, type Node, type ParseError } from "jsonc-pars
 /*
  * Edits JSON written by users, with comments and trailing commas. Unlike the library's own edits, these preserve all
  * other text exactly and keep comments in place. The nodes passed in must belong to the given text. An item is a value
- * in a
- * list, or a property of an object.
+ * in a list, or a property of an object.
  */
 
 /**

@@ -138,8 +138,8 @@ function installFolders(options: LocateOptions): string[] {
 }
 
 /**
- * Resolves npm's `opencode.cmd`, which only a shell can run, to the executable that it would start. The extension
- * never uses a shell.
+ * Resolves npm's `opencode.cmd`, which only a shell can run, to the executable that it would start. The extension never
+ * uses a shell.
  */
 async function behindShim(file: string, options: LocateOptions): Promise<Located> {
   if (options.platform !== "win32" || !/\.(cmd|bat)$/i.test(file)) return { executable: file };

@@ -8,8 +8,7 @@ import { appendItem, parseConfig, placeOf, removeItem, replaceNode } from "./jso
 
 /*
  * The plugin's entry in OpenCode configurations. Configurations are edited as text, so that everything that users wrote
- * is
- * preserved.
+ * is preserved.
  */
 
 const FILE_NAME = "opencode-plugin.js";

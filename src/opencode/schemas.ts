@@ -18,8 +18,7 @@ import { tryParse } from "./validation.ts";
 
 /*
  * The server's data as far as the extension reads it, converted for the engine. Unknown fields are dropped, so that
- * newer
- * servers are understood. A field that is read but has an unexpected type is an error.
+ * newer servers are understood. A field that is read but has an unexpected type is an error.
  */
 
 /** A schema with a conversion to the engine's model. */

@@ -35,8 +35,7 @@ export interface Ask {
  * Sends a request to an endpoint. Rejects only if `signal` aborts.
  *
  * Uses a socket because in Bun, `fetch` and `node:http` would send the call and its token to the proxy in `HTTP_PROXY`,
- * and
- * would end long waits after a few minutes. Uses HTTP/1.0 because its responses are not chunked.
+ * and would end long waits after a few minutes. Uses HTTP/1.0 because its responses are not chunked.
  */
 export async function callEndpoint(
   { port, token }: Pick<EndpointEntry, "port" | "token">,

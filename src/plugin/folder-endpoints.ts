@@ -21,8 +21,7 @@ const NO_SERVER = "http://localhost:4096/";
 
 /**
  * Whether an endpoint can serve this server. A server on port 4096 of `localhost` or on IPv6 reports the same address
- * as
- * no server. Treating it as none causes a clear refusal; the opposite could send calls to an unrelated endpoint.
+ * as no server. Treating it as none causes a clear refusal; the opposite could send calls to an unrelated endpoint.
  */
 export function isReachable(server: URL): boolean {
   return server.href !== NO_SERVER;

@@ -13,8 +13,7 @@ const GUARDED = Symbol.for("asyncagents.guarded");
 /**
  * Ensures that this server, which a daemon started, always has a daemon. If the daemon is replaced, the new one is told
  * to reopen the folders, since tasks may be running there without a window. If there is no daemon, one is started. If
- * that
- * fails, the server and its child processes end after `graceMs`, as nobody else would end them.
+ * that fails, the server and its child processes end after `graceMs`, as nobody else would end them.
  */
 export function guardServer(stateFolder: string, graceMs: number, directory: string): void {
   const process_ = process as { [GUARDED]?: Set<string> };

@@ -85,8 +85,7 @@ type Reads = Pick<
 
 /**
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A
- * `CancelSignal`
- * argument is not sent; aborting it cancels the call.
+ * `CancelSignal` argument is not sent; aborting it cancels the call.
  */
 export interface FolderCalls extends TaskCommands, Reads {
   models(): Promise<readonly ModelInfo[]>;
@@ -174,8 +173,7 @@ export interface DaemonRequests {
   open(folder: OpenFolder): FolderSnapshot;
   /**
    * Opens a folder without a window, with the settings of its last window, and joins its server. Does nothing if no
-   * window
-   * ever had it open.
+   * window ever had it open.
    */
   reopen(folder: OfFolder & Reopening): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
@@ -186,8 +184,7 @@ export interface DaemonRequests {
   stop(work: { readonly directories: readonly string[] }): void;
   /**
    * Ends this daemon so that another version can take over its servers, which keep running. Also accepted from windows
-   * with
-   * newer protocols.
+   * with newer protocols.
    */
   handOver(): void;
 }

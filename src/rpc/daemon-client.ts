@@ -37,8 +37,7 @@ export interface DaemonClientOptions extends DaemonPlace {
 
 /**
  * A window's connection to the daemon. Finds or starts the daemon when the first folder is opened, and again whenever
- * the
- * connection is lost.
+ * the connection is lost.
  */
 export class DaemonClient implements Disposable {
   private current: DaemonState = { kind: "connecting" };

@@ -1,7 +1,6 @@
 /*
  * The interface of the daemon's program: it reads its configuration from standard input, as one JSON object, and writes
- * one
- * line to standard output once it listens.
+ * one line to standard output once it listens.
  */
 
 export interface DaemonConfig {

@@ -17,8 +17,7 @@ interface SignalPlace {
 interface MethodTraits {
   /**
    * Whether the call can safely be repeated if the daemon died before it answered, because it changes nothing more or
-   * the
-   * engine recognizes its call ID.
+   * the engine recognizes its call ID.
    */
   readonly repeatable: boolean | ((args: readonly unknown[]) => boolean);
   readonly signal?: SignalPlace;

@@ -34,8 +34,7 @@ export function endTree(pid: number): void {
 
 /**
  * The start time of a process in the system's format. Together with the process ID it identifies the process, even
- * after
- * the ID is reused. Undefined if the process is not running, or the system does not report it (Windows).
+ * after the ID is reused. Undefined if the process is not running, or the system does not report it (Windows).
  */
 export async function startOf(pid: number): Promise<string | undefined> {
   if (process.platform === "win32") return undefined;

@@ -6,8 +6,7 @@ export type Ranks = ReadonlyMap<string, number>;
 
 /**
  * Merging takes quadratic time, so long pieces are merged window by window. Bytes after a window can affect how its
- * last
- * bytes are merged, so those are left to the next window. They are more than the longest token (128 bytes).
+ * last bytes are merged, so those are left to the next window. They are more than the longest token (128 bytes).
  */
 const WINDOW_BYTES = 512;
 const LEFT_TO_NEXT_BYTES = 192;

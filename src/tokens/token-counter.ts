@@ -18,8 +18,7 @@ export interface TokenCounterOptions {
 
 /**
  * Counts in a separate thread, which is started when needed and ended when idle. The caller's thread is never blocked
- * for
- * long, whatever the texts.
+ * for long, whatever the texts.
  */
 export class ThreadTokenCounter implements TokenCounter, Disposable {
   private thread: TokenizerThread | undefined;

@@ -1,7 +1,6 @@
 /**
  * Invisible characters that can hide or reorder text, such as direction marks and tags (but not the joiner in emoji),
- * and
- * halves of surrogate pairs.
+ * and halves of surrogate pairs.
  */
 const INVISIBLE = /(?!\u200d)[\p{Cf}\p{Cs}]/gu;
 const BREAKS = /[\s\p{Cc}]+/gu;

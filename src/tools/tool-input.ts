@@ -5,10 +5,8 @@ const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;
 
 /**
  * A model's input, read leniently if the meaning is clear: null and blank text count as missing, numbers and booleans
- * may
- * be text, and the whole input may be JSON text. If the meaning is unclear, the methods throw a {@link Refusal} that
- * names
- * the parameter and what is expected.
+ * may be text, and the whole input may be JSON text. If the meaning is unclear, the methods throw a {@link Refusal}
+ * that names the parameter and what is expected.
  */
 export class ToolInput {
   private readonly given: ReadonlyMap<string, unknown>;

@@ -65,8 +65,7 @@ export interface ToolDeclaration {
 
 /**
  * Executes a call. `input` comes from a model, unchecked. Rejects with a `Refusal` whose message is one clear sentence
- * for
- * the model, or with a `ServerFailure`. In both cases nothing was changed.
+ * for the model, or with a `ServerFailure`. In both cases nothing was changed.
  */
 export type ToolRun = (input: unknown, context: ToolContext) => Promise<ToolResult>;
 

@@ -48,8 +48,7 @@ const OPENING_MARGIN = 0.05;
 /**
  * Cuts a history to the limits: shortens tool results that are too long, then removes the oldest messages until the
  * rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting again changes nothing. Tokens
- * are
- * counted only if the lengths of the texts do not settle the question.
+ * are counted only if the lengths of the texts do not settle the question.
  *
  * Rejects with a {@link Refusal} if a limit is not a number greater than 0, and with the counter's errors.
  *

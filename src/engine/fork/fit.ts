@@ -19,9 +19,8 @@ export interface FittedMessages {
 /**
  * The newest of the messages (oldest first) that have at most `maxTokens` together. Two things stay however old they
  * are: a compaction's summary at the front, and the prompt of the first kept answer. If they are large, they are
- * shortened
- * in the middle, so that most of the limit is left for the newest messages. The newest message is shortened too if it
- * does not fit.
+ * shortened in the middle, so that most of the limit is left for the newest messages. The newest message is shortened
+ * too if it does not fit.
  */
 export async function fitMessages(
   messages: readonly Message[],

@@ -53,11 +53,9 @@ export interface InheritedHistory {
  * the summary, the messages that OpenCode kept beside it, and later messages.
  *
  * Left out are parts that models are not sent (ignored texts, step marks, patches, snapshots, answers that ended in an
- * error) and reasoning, which cannot be continued in another session. A call without result ends as {@link
- * IN_PROGRESS}.
- * A message that is still being written keeps its present content. A large file is replaced by a text that names it.
- * The
- * call that launched the fork loses its result and its prompt, as the prompt comes last anyway.
+ * error) and reasoning, which cannot be continued in another session. A call without result ends as
+ * {@link IN_PROGRESS}. A message that is still being written keeps its present content. A large file is replaced by a
+ * text that names it. The call that launched the fork loses its result and its prompt, as the prompt comes last anyway.
  *
  * Throws a {@link Refusal} if a message of the range does not exist, or the first comes after the last.
  */

@@ -33,14 +33,13 @@ export interface ForkOptions {
 }
 
 /**
- * Chooses how a cut history is handed over. A copy is only right if nothing was cut and no call was running:
- * otherwise it would show the child what the limits leave out, or a call that never ends. The server is slower at
- * copying
- * than at replaying, and also copies everything before a compaction.
+ * Chooses how a cut history is handed over. A copy is only right if nothing was cut and no call was running: otherwise
+ * it would show the child what the limits leave out, or a call that never ends. The server is slower at copying than at
+ * replaying, and also copies everything before a compaction.
  *
  * A replay writes as many recent messages natively as the events allow (one per message and one per part), beginning
- * with
- * a prompt if possible. If a single turn is too long, its end is native, and the text before it replaces its prompt.
+ * with a prompt if possible. If a single turn is too long, its end is native, and the text before it replaces its
+ * prompt.
  */
 export function planFork(
   cut: CutHistory,

@@ -23,10 +23,9 @@ export interface ShortenedCall {
 }
 
 /**
- * Shortens the result of a call to its first `maxChars` characters (UTF-16 units), followed by a line with its
- * original length. Undefined if the result is short enough or was already shortened to `maxChars`. A result shortened
- * less
- * is shortened again, and the line keeps the first length.
+ * Shortens the result of a call to its first `maxChars` characters (UTF-16 units), followed by a line with its original
+ * length. Undefined if the result is short enough or was already shortened to `maxChars`. A result shortened less is
+ * shortened again, and the line keeps the first length.
  */
 export function shortenResult(part: ToolPart, maxChars: number): ShortenedCall | undefined {
   const result = resultOf(part.state);

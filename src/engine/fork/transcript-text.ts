@@ -23,8 +23,7 @@ export const TRANSCRIPT_LEGEND =
 /**
  * Messages as text, one paragraph each. A line within a text that begins like a label is quoted with `> `, even after
  * unusual line breaks or invisible characters, so that no text can pose as another speaker or as a call. Other lines
- * are
- * unchanged.
+ * are unchanged.
  */
 export function transcriptText(messages: readonly Message[]): string {
   return messages.flatMap((message) => messageText(message, PREVIEW_LENGTH) ?? []).join("\n\n");
