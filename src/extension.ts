@@ -40,8 +40,7 @@ interface Manifest {
  * this function has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
-  // The editor disposes subscriptions in order, so the log would end before the parts that write to it. `Parts`
-  // reverses the order.
+  // The editor would dispose the log before the parts that write to it; `Parts` disposes in reverse order.
   const parts = new Parts();
   context.subscriptions.push(parts);
   const manifest = context.extension.packageJSON as Manifest;

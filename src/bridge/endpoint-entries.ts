@@ -11,9 +11,7 @@ const ENTRY_VERSION = 1;
 /** File names that the plugin finds whatever its version: do not change the pattern. */
 const FILE_NAME = /^window-[\w-]+\.json$/;
 
-/**
- * How an endpoint announces itself to the plugin: one file per endpoint in the state folder, readable only by the user.
- */
+/** How an endpoint announces itself to the plugin: one file per endpoint in the state folder, private to the user. */
 const endpointEntry = z.object({
   v: z.literal(ENTRY_VERSION),
   /** The real paths of the folders whose agents the endpoint serves. */

@@ -26,9 +26,7 @@ import type { PublishedEntry } from "./endpoint-entries.ts";
 
 /** Every call holds a connection until it is answered, and agents can have many calls waiting. */
 const MAX_CALLS = 256;
-/**
- * The maximum of connections that have not sent the token. Beyond it, the oldest is closed. Calls send it immediately.
- */
+/** The maximum of connections that have not sent the token, beyond which the oldest is closed. */
 const MAX_STRANGERS = 32;
 /** For the head of a request, including the token. */
 const HEAD_TIMEOUT_MS = 5_000;

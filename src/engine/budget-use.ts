@@ -52,10 +52,7 @@ export class BudgetUse {
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
   }
 
-  /**
-   * The error of a task whose turn was aborted at this time (milliseconds since 1970). Undefined if no limit was used
-   * up.
-   */
+  /** The error of a task whose turn was aborted then (milliseconds since 1970). Undefined if no limit was used up. */
   reachedBy(entry: Entry, at: number): TaskError | undefined {
     const use = this.of(entry, at);
     return use && isUsedUp(use) ? exceeded(use) : undefined;

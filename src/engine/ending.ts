@@ -34,10 +34,7 @@ type Ender = Caller | "limit";
 
 type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
-/**
- * Ends tasks: by themselves, by a command, at a limit, or with their session. The descendants of a stopped task stop
- * too.
- */
+/** Ends tasks: by themselves, by a command, at a limit, or with their session. Descendants are stopped too. */
 export class Ending {
   constructor(
     private readonly ports: EndingPorts,
@@ -86,8 +83,7 @@ export class Ending {
   lose(entry: Entry): void {
     const { record } = entry;
     const event = { type: "turn-failed", at: this.ports.clock.now(), error: SESSION_DELETED } as const;
-    // Derived from the start, not from now: an earlier process may have noticed the deletion at another time, and must
-    // have used the same notice.
+    // Derived from the start, so that every process that notices the deletion derives the same notice.
     const messageID = noticeID(record, record.startedAt, SESSION_DELETED.name);
     this.registry.show(entry, this.closed(entry, transition(record, event), messageID));
   }

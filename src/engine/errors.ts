@@ -31,10 +31,7 @@ export class UserFacingError extends Error {
   }
 }
 
-/**
- * A command that the engine refuses, with one clear sentence for users and agents. Except for `partly-done`, nothing
- * was changed.
- */
+/** A refused command, with one sentence for users and agents. Nothing was changed, except for `partly-done`. */
 export class Refusal extends UserFacingError {
   override readonly name = "Refusal";
 

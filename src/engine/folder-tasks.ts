@@ -60,10 +60,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return this.get(sessionID) ?? this.subagents.get(sessionID);
   }
 
-  /**
-   * Finds a task by its ID or a unique prefix or suffix, among those of a session if given. Throws a `Refusal` if none
-   * fits.
-   */
+  /** Finds a task by ID or unique prefix or suffix, among those of a session if given. Throws a `Refusal`. */
   find(reference: string, parentSessionID?: string): Task {
     return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
   }

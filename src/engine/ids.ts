@@ -35,10 +35,7 @@ export function partID(messageID: string, index: number): string {
   return `prt_${((BigInt(`0x${digits}`) + BigInt(index)) % TIME_SPACE).toString(16).padStart(12, "0")}${tail}`;
 }
 
-/**
- * When an ID was created, in milliseconds since 1970. IDs hold the time modulo about two years, counted back from
- * `now`.
- */
+/** When an ID was created, in milliseconds since 1970: within the two years before `now`, after which times repeat. */
 export function timeOf(id: string, now: number): number {
   const [, digits] = /_([0-9a-f]{12})/.exec(id) ?? [];
   if (digits === undefined) return now;

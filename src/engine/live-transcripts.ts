@@ -41,10 +41,7 @@ export class LiveTranscripts implements Disposable {
     await Promise.all([...this.opened].map((transcript) => this.read(transcript)));
   }
 
-  /**
-   * Reads the open conversations again that do not have this message. Writing a fork's history before it emits no
-   * events.
-   */
+  /** Reads open conversations without this message again: writing a fork's history before it emits no events. */
   async reloadBefore({ id, sessionID }: MessageInfo): Promise<void> {
     const opened = [...this.opened].filter(
       (transcript) => transcript.sessionID === sessionID && !transcript.has(id),

@@ -36,9 +36,7 @@ export function isWithin(limit: Rules, rules: Rules): boolean {
   );
 }
 
-/**
- * The rules to append to `rules` to keep them within `limit`. As far as rules can express it, they change nothing else.
- */
+/** The rules to append to `rules` to keep them within `limit`, with no other effects where rules can express that. */
 export function restrict(limit: Rules, rules: Rules): Rules {
   if (isWithin(limit, rules)) return [];
   const given = effective(rules);
@@ -113,10 +111,7 @@ function narrower(one: string, other: string): string | undefined {
   return covers(other, one) ? one : undefined;
 }
 
-/**
- * Whether `outer` matches everything that `inner` (a pattern or plain text) matches. Conservative: may return false
- * although that is the case.
- */
+/** Whether `outer` matches all that `inner`, a pattern or text, matches. May return false although it does. */
 function covers(outer: string, inner: string): boolean {
   return forms(inner).every((text) => forms(outer).some((pattern) => coversForm(pattern, text)));
 }

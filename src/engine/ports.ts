@@ -48,10 +48,7 @@ export interface NewSession {
  * unreachable, refuses, or returns an unexpected response.
  */
 export interface AgentServer {
-  /**
-   * The server's events in order. Events missed while disconnected are not repeated; the engine reads the state when it
-   * connects.
-   */
+  /** The server's events in order. Those missed while disconnected are not repeated; `connect` reads the state. */
   readonly onEvent: Event<ServerEvent>;
 
   createSession(session: NewSession): Promise<Session>;
@@ -75,10 +72,7 @@ export interface AgentServer {
   writeHistory(sessionID: string, messages: readonly Message[]): Promise<void>;
   /** Removes all messages of an idle session. */
   removeMessages(sessionID: string): Promise<void>;
-  /**
-   * Replaces the task record in the session's metadata, without changing other metadata. Undefined if the session is
-   * gone.
-   */
+  /** Replaces the task record in the session's metadata, and nothing else. Undefined if the session is gone. */
   saveRecord(record: TaskRecord): Promise<Session | undefined>;
 
   /** The newest `limit` messages (all if undefined), the oldest first. */

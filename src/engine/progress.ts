@@ -97,10 +97,7 @@ export class ProgressTracker {
     return stale.length > 0;
   }
 
-  /**
-   * Marks the turn as stalled if there was no activity for `limit` milliseconds and it waits for neither a user nor a
-   * retry.
-   */
+  /** Marks the turn as stalled after `limit` milliseconds without activity, unless it waits for a user or a retry. */
   checkStall(now: number, limit: number): boolean {
     const waits = this.requests.size > 0 || (this.retry !== undefined && this.retry.next > now);
     const stalled = limit > 0 && !waits && now - this.lastUpdate >= limit;

@@ -212,9 +212,7 @@ function place<T extends { readonly id: string }>(tree: Tree<T>, id: string, val
   else tree.forget(id);
 }
 
-/**
- * Fills a tree with the values and returns how they differ from the previous ones. Equal values keep their identity.
- */
+/** Fills a tree with the values and returns how they differ from before. Equal values keep their identity. */
 function difference<T extends { readonly id: string }>(
   before: Tree<T>,
   tree: Tree<T>,

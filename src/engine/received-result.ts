@@ -80,10 +80,7 @@ export function isWaitingFor(conversation: readonly Message[], { id }: TaskRecor
   });
 }
 
-/**
- * Whether the call of OpenCode's own tool that launched this task is still waiting. If the server died, such a call
- * stays open forever.
- */
+/** Whether the call of OpenCode's tool that launched this task is still open, and not because its server died. */
 export function isDelegated(conversation: readonly Message[], { id, error }: TaskRecord): boolean {
   if (error?.name === INTERRUPTED_ERROR) return false;
   const last = conversation.findLast(({ info }) => info.role === "assistant");

@@ -194,10 +194,7 @@ export class TaskRegistry {
     return entry.snapshot;
   }
 
-  /**
-   * Applies a session received from the server, and returns its entry if it is a task. Of two records, the one with the
-   * higher revision wins.
-   */
+  /** Applies a session from the server, unless the known record is newer. Returns its entry if it is a task. */
   applySession(session: Session): Entry | undefined {
     this.sessionTree.keep(session);
     const entry = this.adoptTask(session);
@@ -247,9 +244,7 @@ export class TaskRegistry {
     return entry;
   }
 
-  /**
-   * Removes a deleted session and its task. A task whose parent still has to be notified is kept among the lost ones.
-   */
+  /** Removes a deleted session and its task. The task is kept as lost while its parent has to be notified. */
   forget(sessionID: string): Entry | undefined {
     const entry = this.entries.get(sessionID);
     if (entry && isActive(entry.record)) this.losses.fire(entry);

@@ -53,9 +53,7 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
-  /**
-   * Removes a session's requests. The server keeps listing the requests of an aborted turn, but they have no effect.
-   */
+  /** Removes a session's requests. The server keeps listing those of aborted turns, but they have no effect. */
   forget(sessionID: string): void {
     const stale = this.all().filter((request) => request.sessionID === sessionID);
     for (const { id } of stale) this.open.delete(id);

@@ -20,9 +20,7 @@ export function rootsOf<S extends MaybeRoot>(sessions: readonly S[]): readonly S
   return sessions.filter((session) => isRoot(session)).sort((a, b) => b.updated - a.updated);
 }
 
-/**
- * The first candidate in which users can work, otherwise the most recently updated session. Undefined if there is none.
- */
+/** The first candidate in which users can work, otherwise the most recently updated session. Undefined if none. */
 export function firstRoot<S extends MaybeRoot>(
   candidates: readonly (string | undefined)[],
   session: (id: string) => S | undefined,

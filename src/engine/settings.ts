@@ -17,17 +17,11 @@ export interface EngineSettings {
   readonly defaultModel?: ModelRef | undefined;
   /** How many tasks may run at once. 0 means no limit. */
   readonly maxConcurrentTasks: number;
-  /**
-   * How deep agents may launch tasks: 0 not at all, 1 only agents of root sessions, 2 also agents of their tasks, and
-   * so on.
-   */
+  /** How deep agents may launch tasks: 0 not at all, 1 only agents of root sessions, 2 also agents of their tasks, … */
   readonly maxDepth: number;
   /** Whether parents are notified of tasks that a user launched. */
   readonly notifyParent: boolean;
-  /**
-   * How to treat a task's write to a file that another session changed since the task read it. `off` does not even mark
-   * it.
-   */
+  /** How to treat writes to a file that another session changed since the task read it. `off` does not mark them. */
   readonly collisions: "block" | "warn" | "off";
   /** The limits of tasks and batches. */
   readonly budget: Budget;

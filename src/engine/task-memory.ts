@@ -2,9 +2,7 @@ import { withTombstone, type Tombstone } from "./find-task.ts";
 import type { TaskMemoryStore } from "./ports.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
-/**
- * What is remembered about tasks beyond the process and the server: tasks whose session is gone, and unsettled tasks.
- */
+/** What is remembered about tasks because the server may forget it: tasks without session, and unsettled tasks. */
 export class TaskMemory {
   private buried: readonly Tombstone[];
   private readonly records: Map<string, TaskRecord>;

@@ -35,10 +35,7 @@ export interface Spending extends TokenUsage {
 export const TASK_STATUSES = ["running", "completed", "error", "cancelled", "resumed"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/**
- * Why a task ended in `error`: `name` is a stable code for programs, `message` a sentence in English or the server's
- * text.
- */
+/** Why a task ended in `error`: `name` is a code for programs, `message` a text in English or by the server. */
 export interface TaskError {
   readonly name: string;
   readonly message: string;
@@ -180,9 +177,7 @@ export interface Task extends TaskRecord {
   /** US dollars spent by its session so far. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /**
-   * The task's or its batch's limit that is most used. Only set while the task is active and the limit is used to 80%.
-   */
+  /** The most used limit of the task or its batch. Only set while the task is active and at least 80% is used. */
   readonly nearLimit?: LimitUse | undefined;
   /** The collisions seen so far. Undefined if there are none. */
   readonly collisions?: readonly Collision[] | undefined;

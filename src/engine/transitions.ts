@@ -40,9 +40,7 @@ export const STATUS_WORDS: Readonly<Record<TaskStatus, Sentence>> = {
   resumed: sentence("resumed"),
 };
 
-/**
- * The record after the event. If the table has no entry, throws a {@link Refusal} that names the status and a way out.
- */
+/** The record after the event. Throws a {@link Refusal} with the status and a way out if the table has no entry. */
 export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
   const status = TABLE[record.status][event.type];
   if (status === undefined) throw refusal(record, event);

@@ -210,9 +210,7 @@ export class TurnWatcher implements Disposable {
     }
   }
 
-  /**
-   * Reads the state of the turn, and ends the task if the turn has ended. Combines calls made before the read starts.
-   */
+  /** Reads the state of the turn, and ends the task if it has ended. Combines calls until the read starts. */
   private settle(entry: Entry, source: "hint" | "poll"): void {
     const { turn } = entry;
     if (!this.connected || !turn || turn.isBeingRead) return;

@@ -234,8 +234,7 @@ export class OpenCodeAgentServer implements AgentServer {
         agent,
         ...(model && promptModel(model)),
         ...(noReply !== undefined && { noReply }),
-        // Parts are stored in this order, but returned in the order of their IDs. The text comes last, so if it is
-        // there, so are the files.
+        // Parts are stored in this order, but returned by ID. The text comes last: once it is stored, so are the files.
         parts: [...files.map(promptFile), ...parts.map(promptPart)],
       },
     } satisfies api.SessionPromptAsyncData;

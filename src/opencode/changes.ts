@@ -81,10 +81,7 @@ function overlap(one: Span, other: Span): boolean {
   return one.start <= other.end && one.end >= other.start;
 }
 
-/**
- * The changes of a file in all turns so far. Spans from the start of the first turn that changed it to the last one's
- * end.
- */
+/** A file's changes so far. Spans from the start of the first turn that changed it to the end of the last one. */
 interface ChangingFile extends Change, Span {
   /** Whether the content changed between two turns. */
   readonly isBroken: boolean;

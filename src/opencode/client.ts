@@ -53,10 +53,7 @@ export function createClient(access: ServerAccess, directory: string): ServerCli
   };
 }
 
-/**
- * Aborts reading the body with the signal. Node's `fetch` may ignore its signal after the headers have arrived, and the
- * body would keep the connection open.
- */
+/** Aborts the body with the signal. Node's `fetch` may ignore its signal once the headers have arrived. */
 export function endingWith(signal: AbortSignal, response: Response): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;

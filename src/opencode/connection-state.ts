@@ -50,10 +50,7 @@ export function isUp({ kind }: ConnectionState): boolean {
   return kind === "connected" || kind === "reconnecting";
 }
 
-/**
- * Whether to keep waiting: an own server that crashes is restarted, but if it cannot work in the folder, retrying does
- * not help.
- */
+/** Whether to keep waiting: an own server is restarted after a crash, but stays unable to work in a folder. */
 function isBearable({ own, cuts, failure: { code } }: ConnectionAction & { readonly type: "cut" }): boolean {
   return own && cuts <= BEARABLE_CUTS && code !== "start-failed" && code !== "start-timeout";
 }

@@ -140,9 +140,7 @@ export class OpenCodeConnection implements Disposable {
     if (this.wanted && !this.options.settings().url) await this.options.ownServers.stop(this.wanted);
   }
 
-  /**
-   * The command that attaches a terminal to a session of the server. Rejects with a `ConnectionError` if not connected.
-   */
+  /** The command that attaches a terminal to a session. Rejects with a `ConnectionError` if not connected. */
   async attachCommand(sessionID: string): Promise<ProgramCall> {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());

@@ -41,8 +41,7 @@ export async function loadFolder(
     };
     const askAgain = () => {
       onSlow();
-      // A request sent while the server opens its port can hang forever. The first request is kept, as it may be
-      // answered.
+      // A request sent while the server opens its port can hang forever. The first one is kept: it may be answered.
       ask();
     };
     timers.push(

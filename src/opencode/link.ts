@@ -34,10 +34,7 @@ export class Link implements Disposable {
   private readonly stream: EventStream;
   private running: RunningServer | undefined;
   private version = "";
-  /**
-   * Undefined while events do not arrive, or while it is not certain which program listens at the address: send nothing
-   * then.
-   */
+  /** Undefined while events do not arrive, or another program may listen at the address: send nothing then. */
   client: ServerClient | undefined;
 
   constructor(private readonly options: LinkOptions) {

@@ -27,10 +27,7 @@ export interface OwnServerOptions {
   readonly logger: Logger;
 }
 
-/**
- * A server that the extension runs for all folders with the same program: starts it, restarts it after crashes, ends
- * it.
- */
+/** A server for all folders with the same program: starts it, restarts it after crashes, ends it. */
 export class OwnServer {
   private readonly users = new Set<Attachment>();
   private readonly ending = new AbortController();
@@ -71,9 +68,7 @@ export class OwnServer {
     return attachment;
   }
 
-  /**
-   * Leaves the server to the next daemon. Resolves immediately, or once the server is gone if it was already ending.
-   */
+  /** Leaves the server to the next daemon. If it is already ending, resolves once it is gone. */
   async leave(): Promise<void> {
     this.isLeft = true;
     this.grace?.dispose();

@@ -35,9 +35,7 @@ export class OwnServers {
 
   constructor(private readonly options: OwnServersOptions) {}
 
-  /**
-   * Joins the running server of the program. Undefined if there is none. Throws a `ConnectionError` if it is unusable.
-   */
+  /** Joins the program's running server. Undefined if there is none. Throws a `ConnectionError` if it is unusable. */
   async adopt(wanted: Wanted, search: Search): Promise<Attachment | undefined> {
     const server = await this.find(wanted);
     return server && use(server, search);

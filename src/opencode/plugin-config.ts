@@ -58,10 +58,7 @@ export class PluginConfig {
     }
   }
 
-  /**
-   * The environment for a server with the plugin. If that fails, the given one, and the server starts without the
-   * plugin.
-   */
+  /** The environment for a server with the plugin. If that fails, the given one, for a server without it. */
   async serverEnv(env: Environment, settings: OwnServerSettings): Promise<Environment> {
     try {
       const content = env[CONTENT]?.trim() || "{}";

@@ -44,10 +44,7 @@ export function pluginEntry(stateFolder: string, settings?: OwnServerSettings): 
   return `[${JSON.stringify(url)}, { ${options.join(", ")} }]`;
 }
 
-/**
- * Adds or updates the plugin's entry. Returns the same text if it is up to date. Throws a {@link Refusal} if
- * impossible.
- */
+/** Adds or updates the plugin's entry; returns the same text if it is current. Throws a {@link Refusal}. */
 export function addPlugin(config: ConfigText, stateFolder: string, settings?: OwnServerSettings): string {
   const { text } = config;
   const entry = pluginEntry(stateFolder, settings);

@@ -140,9 +140,7 @@ class ServerStream {
       }
   }
 
-  /**
-   * The server forwards folder events only some time after its first event. A successful probe shows that it does now.
-   */
+  /** The server forwards folder events some time after its first event. A successful probe shows that it does. */
   private async open(): Promise<void> {
     const { signal } = this.abort;
     await awaitHealth(this.access, OPEN_TIMEOUT_MS, signal);

@@ -33,9 +33,7 @@ const serverState = z.object({
   pid: z.number(),
   /** When that process started; see `startOf`. */
   processStart: z.optional(z.string()),
-  /**
-   * OpenCode's version. Undefined until the server has responded, as its port may belong to another program until then.
-   */
+  /** OpenCode's version. Undefined until the server responds: until then its port may belong to another program. */
   version: z.optional(z.string()),
 });
 

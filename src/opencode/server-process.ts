@@ -59,10 +59,7 @@ export class ServerProcess {
     });
   }
 
-  /**
-   * Starts `opencode serve` and resolves once it responds. Rejects with a `ConnectionError` and leaves no process
-   * behind.
-   */
+  /** Starts `opencode serve`. Resolves once it responds; otherwise rejects with a `ConnectionError` and ends it. */
   static async start(options: StartOptions): Promise<ServerProcess> {
     for (let attempt = 1; ; attempt++) {
       const server = await this.spawn(options);

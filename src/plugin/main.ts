@@ -90,10 +90,7 @@ function declareTool(
   };
 }
 
-/**
- * Attaches a field's JSON Schema to it. OpenCode converts fields with its own copy of zod, which does not find the
- * descriptions registered in ours.
- */
+/** Attaches a field's JSON Schema, because OpenCode's own copy of zod does not find the descriptions in ours. */
 function selfDescribing(field: z.ZodMiniType): z.ZodMiniType {
   const json: Record<string, unknown> = { ...z.toJSONSchema(field, { io: "input" }) };
   delete json["$schema"];

@@ -18,9 +18,7 @@ interface OpenCodeConfig {
 export interface PluginHooks {
   config(config: OpenCodeConfig): void;
   readonly tool: Readonly<Record<string, PluginTool>>;
-  /**
-   * Called before any tool runs, with the arguments from the model. If it rejects, the call fails with that message.
-   */
+  /** Called before any tool runs, with the model's arguments. If it rejects, the call fails with that message. */
   "tool.execute.before"(
     call: { readonly tool: string; readonly sessionID: string },
     output: { readonly args: unknown },

@@ -26,10 +26,7 @@ export interface PluginSettings {
    * during the wait still writes.
    */
   readonly writePatienceMs: number;
-  /**
-   * How many levels OpenCode's own subagents may have, unless the user's configuration sets this. Undefined means
-   * OpenCode's default.
-   */
+  /** The levels of OpenCode's own subagents if the user's configuration sets none. Undefined: OpenCode's default. */
   readonly subagentDepth: number | undefined;
   /** Whether agents get the tools. */
   readonly tools: boolean;

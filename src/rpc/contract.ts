@@ -130,10 +130,7 @@ export type FolderMethod = keyof FolderCalls;
 
 /** A folder as seen by a window, across restarts of the daemon. */
 export interface FolderClient extends Disposable {
-  /**
-   * Fires with changes in order. The first batch, and the first after each reconnect to the daemon, begins with a
-   * `reset`.
-   */
+  /** Fires with changes in order, beginning with a `reset`, as after each reconnect to the daemon. */
   readonly onDidChange: Event<readonly FolderChange[]>;
   /** A call resolves after `onDidChange` has fired for the changes that it made. */
   readonly calls: FolderCalls;
@@ -171,10 +168,7 @@ export interface DaemonRequests {
   /** Checks whether the daemon responds. */
   ping(): void;
   open(folder: OpenFolder): FolderSnapshot;
-  /**
-   * Opens a folder without a window, with the settings of its last window, and joins its server. Does nothing if no
-   * window ever had it open.
-   */
+  /** Opens a folder without a window, with its last settings, and joins its server. Does nothing without settings. */
   reopen(folder: OfFolder & Reopening): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
@@ -182,10 +176,7 @@ export interface DaemonRequests {
   status(): DaemonStatus;
   /** Cancels the tasks of these folders. Folders that no window has open are closed, and their servers end. */
   stop(work: { readonly directories: readonly string[] }): void;
-  /**
-   * Ends this daemon so that another version can take over its servers, which keep running. Also accepted from windows
-   * with newer protocols.
-   */
+  /** Ends this daemon but not its servers, so that another version takes over. Newer protocols may ask for it too. */
   handOver(): void;
 }
 
@@ -228,9 +219,7 @@ export interface DaemonStatus {
     readonly windows: number;
     /** The queued and running tasks, the oldest first. */
     readonly tasks: readonly Task[];
-    /**
-     * The process that was started for the folder, shared with folders of the same program. Undefined if there is none.
-     */
+    /** The server process for the folder, shared with folders of the same program. Undefined if there is none. */
     readonly server?: ServerStatus | undefined;
   }[];
   readonly pid: number;

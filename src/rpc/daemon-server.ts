@@ -14,10 +14,7 @@ import { connectTo, DaemonFiles, type DaemonEntry } from "./daemon-files.ts";
 import type { FolderHost } from "./folder-host.ts";
 import { ServedWindow } from "./served-window.ts";
 
-/**
- * The maximum of connections that have not proven the token. Beyond it, the oldest is closed. Windows prove it
- * immediately.
- */
+/** The maximum of connections that have not proven the token, beyond which the oldest is closed. */
 const MAX_STRANGERS = 32;
 const GREETING_TIMEOUT_MS = 5_000;
 const LOCK_RETRY_MS = 20;

@@ -3,9 +3,7 @@ import { chmod, lstat, mkdir, readdir, rename, rm, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { isAlive } from "./processes.ts";
 
-/**
- * Creates a folder that only this user can access. Throws if the path belongs to another user or is not a real folder.
- */
+/** Creates a folder that only this user can access. Throws if another user owns the path or it is no real folder. */
 export async function ensurePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   // On Windows, the user's folders are protected by access lists, which these modes do not show.

@@ -17,10 +17,7 @@ const CHUNK_OVERHEAD = 64;
 /** When a run was cut at any place, the sum for the parts was up to three tokens less than the count for the whole. */
 const EXTRA_AT_CUT = 4;
 
-/**
- * Matches up to the last place that no token crosses: after a word or number, before a character that cannot continue
- * it.
- */
+/** Matches up to the last place that no token crosses: after a word or number that the next character ends. */
 const TO_LAST_BOUNDARY = /^[^]*(?:\p{L}(?=[^\p{L}\p{M}\p{Cs}'])|\p{N}(?=[^\p{N}\p{Cs}]))/u;
 
 /** Splits texts lazily into batches of chunks, each of which is quick to send and to count. */

@@ -2,10 +2,7 @@ import * as z from "zod/mini";
 import { TASK_STATUSES } from "../engine/task.ts";
 import type { ToolDeclaration } from "./tool.ts";
 
-/*
- * Separate from what the tools do, so that code that declares tools does not load the code that runs them, and vice
- * versa.
- */
+/* Separate from what the tools do, so that declaring tools does not load their implementation. */
 
 const optionalText = (description: string) => z.optional(z.string()).check(z.describe(description));
 const optionalFlag = (description: string) => z.optional(z.boolean()).check(z.describe(description));

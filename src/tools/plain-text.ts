@@ -1,7 +1,4 @@
-/**
- * Invisible characters that can hide or reorder text, such as direction marks and tags (but not the joiner in emoji),
- * and halves of surrogate pairs.
- */
+/** Invisible characters that can hide or reorder text (but not the joiner in emoji), and halves of surrogate pairs. */
 const INVISIBLE = /(?!\u200d)[\p{Cf}\p{Cs}]/gu;
 const BREAKS = /[\s\p{Cc}]+/gu;
 /** Characters with a meaning in Markdown. An underscore within a word has none. */

@@ -106,10 +106,7 @@ export class ForkBuilder {
     });
   }
 
-  /**
-   * Writes a prepared conversation into the task's empty session. If the server refuses a replay, it is written as
-   * text.
-   */
+  /** Writes a prepared conversation into the task's empty session: as text if the server refuses a replay. */
   async write(task: TaskRecord, { cut, plan }: PreparedFork): Promise<void> {
     if (cut.messages.length === 0) return;
     if (plan.kind === "replay") {

@@ -70,9 +70,7 @@ export class ForkDelivery {
     }
   }
 
-  /**
-   * Removes what an interrupted delivery left. False if nothing was removed because the prompt has or may have arrived.
-   */
+  /** Removes what an interrupted delivery left. False if it was not interrupted: the prompt has or may have arrived. */
   private async clear(record: TaskRecord): Promise<boolean> {
     const { server } = this.ports;
     if ((await isStored(server, record)) !== false) return false;

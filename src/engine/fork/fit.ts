@@ -2,9 +2,7 @@ import type { Message } from "../server-model.ts";
 import { shortenMessage } from "./shorten-message.ts";
 import { total, type TokenScales } from "./token-scales.ts";
 
-/**
- * How many bytes are counted per call: enough to save calls, but few enough that only a few old messages are counted.
- */
+/** How many bytes are counted per call: enough to save calls, but few enough to count few old messages. */
 const BATCH_BYTES = 128 * 1024;
 /** The share of the limit that may be reserved for an older prompt, and for each part of a summary. */
 const FRAME_SHARE = 1 / 4;

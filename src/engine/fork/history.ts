@@ -26,9 +26,7 @@ const QUOTED_FILES: ReadonlySet<string> = new Set(["text/plain", "application/x-
 
 /** The requested part of a conversation. By default everything that its model sees now. */
 export interface HistoryRange {
-  /**
-   * The first message. If it is an answer, its prompt is included. Earlier messages are left out, including summaries.
-   */
+  /** The first message, with its prompt if it is an answer. Earlier messages are left out, including summaries. */
   readonly fromMessageID?: string | undefined;
   /** The last message. */
   readonly upToMessageID?: string | undefined;

@@ -19,9 +19,7 @@ export interface TokenSum {
   readonly isEstimate: boolean;
 }
 
-/**
- * Determines the tokens of messages with as little counting as possible, since counting is much slower than estimating.
- */
+/** Determines the tokens of messages. Counts as little as possible, since estimating is much faster. */
 export class TokenScales {
   private readonly estimates = new Map<Message, number>();
   private readonly upperBounds = new Map<Message, number>();
