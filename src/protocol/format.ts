@@ -1,6 +1,6 @@
 import { formatDuration } from "../engine/notice-text.ts";
 
-/** Numbers and times as the language of the editor writes them. */
+/** Formats numbers and times in the editor's language. */
 export class Formatter {
   private readonly exact: Intl.NumberFormat;
   private readonly compact: Intl.NumberFormat;
@@ -22,7 +22,7 @@ export class Formatter {
     return formatDuration(ms);
   }
 
-  /** US dollars and cents; small amounts keep two digits that count. */
+  /** US dollars, rounded to cents; amounts below 10 cents keep two significant digits. */
   cost(dollars: number): string {
     return this.dollars.format(Number(dollars < 0.1 ? dollars.toPrecision(2) : dollars.toFixed(2)));
   }

@@ -7,7 +7,7 @@ const MAX_URL = 8_000;
 const MAX_PATH = 4_000;
 const MAX_PROMPT = 1_000_000;
 const MAX_ANSWER = 100_000;
-/** Questions of one request, and answers to one question. */
+/** Limits both the questions of a request and the answers to one question. */
 const MAX_ANSWERS = 100;
 
 const text =
@@ -59,12 +59,14 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
 
 type Fields<M> = { readonly [K in Exclude<keyof M, "type">]-?: Check };
 
-/** What came from the page, if it is a message of ours; the page shows what models and tools wrote, so it is not trusted. */
+/**
+ * Returns the message if it is valid. The page renders the output of models and tools, so its messages aren't trusted.
+ */
 export function parsePanelMessage(value: unknown): PanelMessage | undefined {
   return fits(value, FIELDS) ? (value as PanelMessage) : undefined;
 }
 
-/** Whether the value has a type that is known, the fields that belong to it, and no others. */
+/** Whether the value has a known type, exactly the fields of that type, and no others. */
 function fits(value: unknown, kinds: Readonly<Record<string, Readonly<Record<string, Check>>>>): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { type, ...rest } = value as Readonly<Record<string, unknown>>;
@@ -76,7 +78,10 @@ function fits(value: unknown, kinds: Readonly<Record<string, Readonly<Record<str
   );
 }
 
-/** Addresses that may leave the panel. Everything else (`command:`, `javascript:`, `file:`, `data:`, …) stays text. */
+/**
+ * Whether a link may open outside the panel. Every other scheme (`command:`, `javascript:`, `file:`, `data:`, …) stays
+ * text.
+ */
 export function isSafeLink(url: string): boolean {
   return /^(?:https?:\/\/|mailto:)[^\s\p{Cc}]+$/iu.test(url);
 }

@@ -4,18 +4,23 @@ import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
 
 export type { RequestAnswer };
 
-/** What the output panel shows of a task, and the messages between it and the extension. Times are milliseconds since 1970. */
+/**
+ * The data that the output panel shows, and the messages between panel and extension. Times are in milliseconds since
+ * 1970.
+ */
 
-/** What the panel is about: a task, or a subagent that somebody else launched, which becomes a task where it is adopted. */
+/**
+ * What the panel shows: a task, or a subagent launched outside the extension, which becomes a task when it is adopted.
+ */
 export interface TaskView {
   readonly kind: "task" | "subagent";
   readonly id: string;
-  /** The end of the ID, which is what users read. */
+  /** The end of the ID, as shown to users. */
   readonly shortID: string;
   readonly description: string;
-  /** Missing where the server has not said yet. */
+  /** Missing until the server reports it. */
   readonly agent?: string | undefined;
-  /** `provider/model`, with its variant if it has one. */
+  /** `provider/model`, followed by the variant if there is one. */
   readonly model?: string | undefined;
   readonly status: Child["status"];
   readonly isForked: boolean;
@@ -25,9 +30,9 @@ export interface TaskView {
   /** US dollars. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** Why it ended in `error`. */
+  /** The cause of the status `error`. */
   readonly error?: string | undefined;
-  /** The limit that it is near to, its own or that of its batch, and how much of it is used. */
+  /** The limit that is nearly reached, of the task or of its batch, and the percentage used. */
   readonly nearLimit?: { readonly scope: "task" | "batch"; readonly percent: number } | undefined;
   /** Only while the task is active. */
   readonly activity?: ActivityView | undefined;
@@ -37,9 +42,9 @@ export interface TaskView {
 export interface ActivityView {
   readonly phase: Phase;
   readonly toolCalls: number;
-  /** The tool at work in phase `tool`. */
+  /** The tool running in phase `tool`. */
   readonly tool?: { readonly name: string; readonly title?: string | undefined } | undefined;
-  /** The last update. */
+  /** The time of the last update. */
   readonly lastUpdate: number;
   readonly retry?: Progress["retry"];
 }
@@ -52,7 +57,9 @@ interface EntryBase {
 
 export interface PromptEntry extends EntryBase {
   readonly kind: "prompt";
-  /** `inherited`: the task is a fork and got it with its history; `notice`: the product told of another task. */
+  /**
+   * `inherited`: part of the history that a fork took over; `notice`: a message from the extension about another task.
+   */
   readonly origin: "prompt" | "follow-up" | "inherited" | "notice";
   readonly text: string;
   readonly at: number;
@@ -72,7 +79,7 @@ export interface ReasoningEntry extends EntryBase {
   readonly end?: number | undefined;
 }
 
-/** A tool call, without what went in and came out: that is sent when the user opens it. */
+/** A tool call without its input and output, which are sent when the user expands it. */
 export interface ToolEntry extends EntryBase {
   readonly kind: "tool";
   readonly tool: string;
@@ -91,11 +98,11 @@ export interface FileEntry extends EntryBase {
 export interface ErrorEntry extends EntryBase {
   readonly kind: "error";
   readonly message: string;
-  /** Stopped by someone, so nothing that needs mending. */
+  /** Cancelled by someone rather than failed. */
   readonly interrupted: boolean;
 }
 
-/** The server replaced what came before by a summary, for the model. */
+/** The server replaced the earlier messages by a summary in what it sends to the model. */
 interface CompactionEntry extends EntryBase {
   readonly kind: "compaction";
 }
@@ -104,24 +111,24 @@ export type Entry =
   PromptEntry | TextEntry | ReasoningEntry | ToolEntry | FileEntry | ErrorEntry | CompactionEntry;
 
 export type EntryChange =
-  /** Replaces the entry of that ID. A new one goes after the entry named, or to the front. */
+  /** Replaces the entry with the same ID; a new entry goes after the entry `after`, or to the front. */
   | { readonly type: "put"; readonly entry: Entry; readonly after: string | undefined }
   | { readonly type: "remove"; readonly id: string }
   | { readonly type: "remove-message"; readonly messageID: string }
-  /** Adds to the end of the entry's text. */
+  /** Appends to the entry's text. */
   | { readonly type: "append"; readonly id: string; readonly delta: string };
 
-/** Text that may have been cut at its end. */
+/** Text that may be cut at its end. */
 export interface Excerpt {
   readonly text: string;
-  /** Characters before the cut; equal to the text's length when nothing was cut. */
+  /** Characters before the cut; equals the text's length if nothing was cut. */
   readonly total: number;
 }
 
 export interface ToolDetail {
   readonly id: string;
   readonly input: readonly { readonly name: string; readonly value: Excerpt; readonly isFile: boolean }[];
-  /** Missing while there is none yet. */
+  /** Missing until there is output. */
   readonly output?: Excerpt | undefined;
   /** What the call changed in a file, as a unified diff. */
   readonly diff?: Excerpt | undefined;
@@ -130,17 +137,20 @@ export interface ToolDetail {
 export interface PermissionView {
   readonly kind: "permission";
   readonly id: string;
-  /** Who asks; missing where that is not known. */
+  /** The agent that asks; missing if unknown. */
   readonly asker?: string | undefined;
-  /** What is asked for: `Run a Command`. */
+  /** The permission asked for, such as `Run a Command`. */
   readonly title: string;
-  /** What it is asked for: commands, files, addresses. Never cut: nobody is to allow what they cannot read. */
+  /**
+   * The commands, files or addresses that the permission is about. Never cut: users must be able to read what they
+   * allow.
+   */
   readonly subjects: readonly string[];
   /** In the agent's own words. */
   readonly reason?: string | undefined;
   /** What the call would change in files, as a unified diff. */
   readonly diff?: Excerpt | undefined;
-  /** What "always" would allow from now on, in words; missing where that is no answer. */
+  /** What the answer "always" would allow from now on, in words; missing if "always" can't be answered. */
   readonly always?: string | undefined;
 }
 
@@ -148,26 +158,26 @@ export interface QuestionView {
   readonly question: string;
   readonly header: string;
   readonly options: readonly {
-    /** What is answered where this one is chosen. */
+    /** The answer sent if this option is chosen. */
     readonly answer: string;
     readonly label: string;
     readonly description: string;
   }[];
-  /** Several options may be chosen. */
+  /** Whether several options may be chosen. */
   readonly multiple: boolean;
-  /** An own answer is welcome. */
+  /** Whether the user may enter an answer of their own. */
   readonly custom: boolean;
 }
 
 export interface QuestionsView {
   readonly kind: "question";
   readonly id: string;
-  /** Who asks; missing where that is not known. */
+  /** The agent that asks; missing if unknown. */
   readonly asker?: string | undefined;
   readonly questions: readonly QuestionView[];
 }
 
-/** What an agent waits for. */
+/** A request that an agent waits for. */
 export type RequestView = PermissionView | QuestionsView;
 
 export interface RefusedPrompt {
@@ -180,17 +190,17 @@ export type ConnectionView = "connected" | "connecting" | "disconnected";
 /** From the extension to the panel. */
 export type HostMessage =
   /**
-   * `translations` are by the English text. `now` lets the page tell elapsed times by the clock that the timestamps come
-   * from, which may be another machine's.
+   * `translations` are keyed by the English text. `now` lets the page compute elapsed times by the clock of the
+   * timestamps, which may be another machine's.
    */
   | { readonly type: "setup"; readonly translations: Readonly<Record<string, string>>; readonly now: number }
   | { readonly type: "connection"; readonly connection: ConnectionView }
   | { readonly type: "task"; readonly task: TaskView }
-  /** There is no such task (any more). */
+  /** The task doesn't exist (any more). */
   | { readonly type: "gone" }
   /**
-   * The newest entries, in place of all that was sent; with `before`, those that go before it. `earlier` says whether there
-   * are others before them.
+   * The newest entries, replacing everything sent so far; with `before`, the entries that precede that one. `earlier`
+   * says whether there are even older entries.
    */
   | {
       readonly type: "conversation";
@@ -201,29 +211,32 @@ export type HostMessage =
   | { readonly type: "changes"; readonly changes: readonly EntryChange[] }
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }
-  /** How `resume` went: the prompt was taken, unless it comes back with the reason why not. */
+  /** The result of `resume`. If the prompt was refused, it comes back with the reason. */
   | { readonly type: "resume-done"; readonly refused?: RefusedPrompt | undefined }
-  /** Whether a retry is under way. */
+  /** Whether the extension is retrying the task. */
   | { readonly type: "retrying"; readonly retrying: boolean }
-  /** All that waits for the user now, the oldest first. */
+  /** All requests that wait for the user, oldest first. */
   | { readonly type: "requests"; readonly requests: readonly RequestView[] }
-  /** The reply to that request was not taken. */
+  /** The reply to the request couldn't be sent. */
   | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
-  /** Something small that the user is to know, and soon forget. */
+  /** A short message that the page shows for a moment. */
   | { readonly type: "note"; readonly text: string };
 
 /** From the panel to the extension. */
 export type PanelMessage =
-  /** The page listens; everything is to be sent. */
+  /** The page is listening and needs the complete state. */
   | { readonly type: "ready" }
-  /** Asks for the entries before the one named. */
+  /** Requests the entries before the named one. */
   | { readonly type: "earlier"; readonly before: string }
   | { readonly type: "tool-detail"; readonly id: string }
-  /** Opens what a tool call got or gave as a document, complete and searchable; the file, where the field names one. */
+  /**
+   * Opens an input field or the output of a tool call as a complete document; if the field names a file, opens the
+   * file.
+   */
   | { readonly type: "open-field"; readonly id: string; readonly field: string }
-  /** Opens what a tool call changed, or what a request would change, as a document: complete. */
+  /** Opens the complete diff of a tool call or of a request as a document. */
   | { readonly type: "open-diff"; readonly id: string }
-  /** Opens a file that the agent wrote of: a path, with `:line` or `:line:column` if that was said. */
+  /** Opens a file that the agent mentioned: a path, optionally with `:line` or `:line:column`. */
   | { readonly type: "open-path"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
   | { readonly type: "open-transcript" }
@@ -231,7 +244,7 @@ export type PanelMessage =
   | { readonly type: "resume"; readonly prompt: string }
   /** Runs a command of the extension on the task. */
   | { readonly type: "run"; readonly command: PanelCommand }
-  /** Answers the request of that ID. */
+  /** Answers the request with that ID. */
   | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
 /** Commands of the extension that the panel runs on its task. */
@@ -253,7 +266,7 @@ interface Typed {
   readonly type: string;
 }
 
-/** One handler for each kind of message: leaving one out does not compile. */
+/** One handler for each type of message; a missing handler is a compile error. */
 export type Handlers<M extends Typed> = {
   readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
 };

@@ -3,7 +3,7 @@ import { TOOL_NAMES, type ToolName } from "../tools/tool.ts";
 import type { EditorTool, EditorToolContext } from "./editor-tool.ts";
 import type { Settings } from "./settings.ts";
 
-/** Gives the tools to the editor's own agents, as long as the settings say so. */
+/** Registers the agent tools with VS Code's own agents while the settings enable them. */
 export class AgentTools implements vscode.Disposable {
   private registered: vscode.Disposable | undefined;
   private readonly subscription: vscode.Disposable;
@@ -28,7 +28,7 @@ export class AgentTools implements vscode.Disposable {
       : undefined;
   }
 
-  /** What carries a tool out is loaded by its first call. */
+  /** The implementation of a tool is loaded on its first call. */
   private tool(name: ToolName): vscode.LanguageModelTool<object> {
     let loaded: Promise<EditorTool> | undefined;
     const load = (): Promise<EditorTool> =>

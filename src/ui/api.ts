@@ -11,21 +11,23 @@ import { connectedFolder, requireFolder } from "./folders/require-folder.ts";
 import type { WindowSession } from "./mirror/window-session.ts";
 
 /**
- * What other extensions get from `activate()`. It asks the user nothing, connects where need be, and rejects with an English
- * sentence what cannot be. Task IDs may be given as any unique prefix or suffix.
+ * The API that `activate()` returns to other extensions. It never prompts the user, connects when necessary, and
+ * rejects with an error in English. Task IDs may be given as any unique prefix or suffix.
  */
 export interface AsyncAgentsApi {
   readonly apiVersion: 1;
-  /** Resolves once servers that run already for the folders there are were looked for, and joined. */
+  /**
+   * Resolves when the extension has looked for servers already running for the open folders and has connected to them.
+   */
   ready(): Promise<void>;
   readonly tasks: {
-    /** The tasks of a session, by default the active one of the current folder, oldest first. */
+    /** The tasks of a session, oldest first; by default of the active session of the current folder. */
     list(parentSessionID?: string): readonly Task[];
     get(taskID: string): Task | undefined;
     launch(input: LaunchArguments): Promise<Task>;
     /**
-     * Launches on files, a `Location`, problems of a file or what changed since the last commit, as the commands
-     * `launchOn…` do; by default on what the active editor has of it.
+     * Launches on files, a `Location`, problems of a file or uncommitted changes, like the `launchOn…` commands; by
+     * default takes them from the active editor.
      */
     launchOn(
       kind: SubjectKind,
@@ -34,54 +36,61 @@ export interface AsyncAgentsApi {
       problems?: readonly vscode.Diagnostic[],
     ): Promise<Task>;
     resume(taskID: string, prompt: string): Promise<Task>;
-    /** A new task with the same prompt, after an error or a cancel. */
+    /** Launches a new task with the prompt of a failed or cancelled one. */
     retry(taskID: string): Promise<Task>;
-    /** A new task that carries on from the conversation of a task, a subagent or a session. */
+    /** Launches a new task that continues the conversation of a task, a subagent or a session. */
     fork(id: string, prompt: string, options?: Omit<LaunchArguments, "prompt" | "folder">): Promise<Task>;
-    /** Makes a task of a subagent that others launched. */
+    /** Makes a task of a subagent that was launched elsewhere. */
     adopt(subagentID: string): Promise<Task>;
-    /** At once, or with `block` when the task has ended or `timeout` (seconds, by default 30, at most 600) is up. */
+    /**
+     * Resolves at once; with `block`, when the task has ended or after `timeout` (seconds; default 30, at most 600).
+     */
     output(taskID: string, options?: OutputOptions): Promise<TaskOutput>;
-    /** Resolves to the task when it has ended, or as it is after `timeoutMs`; undefined: it is gone. */
+    /** Resolves with the task when it has ended or after `timeoutMs`; undefined if the task no longer exists. */
     wait(
       taskID: string,
       options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
     ): Promise<Task | undefined>;
-    /** Answers the permission or question that a task waits for, the oldest unless `requestID` names one. */
+    /** Answers a permission or question of a task: the one named by `requestID`, by default the oldest. */
     answer(taskID: string, answer: RequestAnswer, requestID?: string): Promise<void>;
     cancel(taskID: string): Promise<Task>;
-    /** By default of the active session. */
+    /** By default in the active session. */
     cancelBatch(batchID: string, parentSessionID?: string): Promise<readonly Task[]>;
     stopSubagent(subagentID: string): Promise<void>;
     clear(taskID: string, options?: { readonly cancelRunning?: boolean }): Promise<Task>;
     readonly onDidChange: vscode.Event<TaskChange>;
   };
-  /** What tasks changed. Paths are absolute or relative to the workspace; by default all that is left to review. */
+  /**
+   * The files that tasks changed. Paths are absolute or relative to the workspace; by default all files left to review.
+   */
   readonly changes: {
     read(taskID: string): Promise<SessionChanges>;
-    /** Resolves to the paths of what was accepted. */
+    /** Resolves to the accepted paths. */
     accept(taskID: string, paths?: readonly string[]): Promise<readonly string[]>;
-    /** As far as that harms nobody else's work. */
+    /** Reverts only where no one else's work is lost. */
     revert(taskID: string, paths?: readonly string[]): Promise<RevertResult>;
   };
   readonly session: {
-    /** The ID of the active session of the current folder; undefined where there is none. */
+    /** The ID of the current folder's active session; undefined if there is none. */
     readonly active: string | undefined;
-    /** Undefined follows the conversation that was written in last. */
+    /** With undefined, the active session is the one most recently written to. */
     select(sessionID: string | undefined): void;
     readonly onDidChange: vscode.Event<string | undefined>;
   };
   readonly server: {
     connect(): Promise<void>;
-    /** Ends the server of the current folder, and what works in it. */
+    /** Stops the server of the current folder and everything that runs in it. */
     stop(): Promise<void>;
     /**
-     * Ends the work of this user in these folders, by their paths, in whichever windows they are open. Resolves to those,
-     * by their real paths, in which there was something to end.
+     * Stops the user's background work in folders, given by path, whichever windows have them open. Resolves to the
+     * real paths of the folders in which there was something to stop.
      */
     stopBackgroundWork(folders: readonly string[]): Promise<readonly string[]>;
   };
-  /** The tools for agents in OpenCode's configuration. Resolves to the path of its file; undefined: there is none. */
+  /**
+   * The agent tools in OpenCode's configuration. Resolves to the path of the configuration file; undefined if there is
+   * none.
+   */
   readonly agentTools: {
     install(scope: "project" | "user"): Promise<string | undefined>;
     remove(scope: "project" | "user"): Promise<string | undefined>;
@@ -97,7 +106,7 @@ export function createApi(
   const { known, folders, tasks } = context;
   const session = (): WindowSession | undefined => folders.current?.session;
   const programs = async () => (await import("./later.ts")).forPrograms;
-  /** The tasks of a folder are known once it is connected. */
+  /** Runs once the folder is connected, because its tasks are unknown before. */
   const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
     await folders.opened;
     await connectedFolder(folders, known.folderOf(id));

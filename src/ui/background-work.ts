@@ -4,22 +4,22 @@ import type { DaemonStatus } from "../rpc/contract.ts";
 
 const SECOND = 1_000;
 
-/** What works in one folder, whichever windows have it open. */
+/** What the daemon does in one folder, whichever windows have it open. */
 export type FolderWork = DaemonStatus["folders"][number];
 
-/** Where there is something to end: a folder that a window has open stays open, so only its tasks can end. */
+/** The folders with something to stop. A folder that a window has open stays open, so only its tasks can be stopped. */
 export function stoppable({ folders }: Pick<DaemonStatus, "folders">): readonly FolderWork[] {
   return folders.filter(({ tasks, windows }) => tasks.length > 0 || windows === 0);
 }
 
-/** The folders that use the same server, this one among them. */
+/** The folders that use the same server, including this one. */
 export function sharers({ server }: FolderWork, { folders }: Pick<DaemonStatus, "folders">): FolderWork[] {
   return folders.filter((folder) => folder.server?.pid === server?.pid);
 }
 
 /**
- * `2 tasks, the oldest for 5 m`, `open in no window`, `412 MB, shared by 2 folders`.
- * @param shared by how many folders its server is used
+ * Describes the work in a folder: `2 tasks, the oldest for 5 m`, `open in no window`, `412 MB, shared by 2 folders`.
+ * @param shared the number of folders that use its server
  */
 export function workWords(
   { windows, tasks, server }: FolderWork,

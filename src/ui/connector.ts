@@ -10,7 +10,7 @@ import { withoutLinks } from "./plain-text.ts";
 import type { Settings } from "./settings.ts";
 import { translate } from "./translate.ts";
 
-/** The view that shows progress, where the user sees it. */
+/** The view that shows progress while it is visible. */
 export interface WatchedView {
   readonly id: string;
   readonly visible: boolean;
@@ -22,7 +22,7 @@ export interface ConnectorOptions {
   readonly passwords: PasswordStore;
   readonly settings: Settings;
   readonly daemon: { isStarted(): Promise<boolean> };
-  /** Sends the daemon the settings as they are now. */
+  /** Sends the current settings to the daemon. */
   readonly configure: () => Promise<void>;
   readonly view: WatchedView;
   /** The folder's name. */
@@ -30,11 +30,11 @@ export interface ConnectorOptions {
   readonly logger: Logger;
 }
 
-/** The connection of a folder to its server as the user has it: what they see of it, and what they are asked. */
+/** The connection of a folder to its server as users experience it: what is shown to them and what they are asked. */
 export class Connector implements vscode.Disposable {
   private readonly changes: Emitter<void>;
   readonly onDidChange: Event<void>;
-  /** Those who wait for a connection, each with its way to give up. */
+  /** The controllers of pending connection attempts. */
   private readonly waits = new Set<AbortController>();
   private readonly subscription: { dispose(): void };
 
@@ -45,17 +45,17 @@ export class Connector implements vscode.Disposable {
     this.subscription = mirror.known.onDidChangeConnection(() => this.changes.fire());
   }
 
-  /** Connected only once the tasks were read. */
+  /** `connected` only after the tasks have been read. */
   get state(): ConnectionState {
     return this.options.mirror.known.connection;
   }
 
-  /** Joins a server that runs already, if this folder has one. Starts and asks nothing; never rejects. */
+  /** Connects to the folder's server if one is already running. Starts nothing and asks nothing; never rejects. */
   async adopt(): Promise<void> {
     const { daemon, mirror, settings } = this.options;
     if (!vscode.workspace.isTrusted) return;
     try {
-      // Most windows need no daemon: without one, no server of ours runs either.
+      // Most windows need no daemon, and if it isn't running, neither is a server that it started.
       if (settings.server().url === undefined && !(await daemon.isStarted())) return;
       await (await mirror.open()).join();
     } catch (error) {
@@ -63,14 +63,14 @@ export class Connector implements vscode.Disposable {
     }
   }
 
-  /** Resolves once connected and up to date; the view shows progress meanwhile. */
+  /** Resolves when the folder is connected and up to date; shows progress until then. */
   async ensureConnected(): Promise<void> {
     if (!vscode.workspace.isTrusted)
       throw new Refusal("unavailable", sentence("This folder isn't trusted. Trust it to run agents in it."));
     if (this.state.kind !== "connected") await this.connectVisibly();
   }
 
-  /** Connects because the user said so, and asks for the password where that is what is missing. */
+  /** Connects at the user's request, and asks for the password if that is missing. */
   async connectAsking(): Promise<ConnectionState> {
     try {
       await this.ensureConnected();
@@ -82,26 +82,26 @@ export class Connector implements vscode.Disposable {
     return this.state;
   }
 
-  /** The settings name another server: leaves the present one, and joins that if the user looks on. */
+  /** Disconnects after the settings name another server; connects to that one if the user is watching. */
   async reconnect(isWatched: boolean): Promise<void> {
     if (this.state.kind === "disconnected") return;
     await this.options.mirror.calls.disconnect();
     if (isWatched) await this.ensureConnected();
   }
 
-  /** Reads everything anew from the server. */
+  /** Reads everything from the server again. */
   async refresh(): Promise<void> {
     await this.ensureConnected();
     await this.options.mirror.calls.refresh();
   }
 
-  /** Gives up connecting, for all who wait for it. A server that other windows use stays. */
+  /** Cancels connecting for all callers. A server that other windows use keeps running. */
   async cancel(): Promise<void> {
     this.giveUp();
     if (this.state.kind === "connecting") await this.options.mirror.calls.cancelConnecting();
   }
 
-  /** Ends a server that this product started, and leaves it; one that is only starting, too. */
+  /** Stops a server that the extension started, even if it is still starting, and disconnects from it. */
   async stopServer(): Promise<void> {
     this.giveUp();
     await this.options.mirror.calls.stopServer();
@@ -113,9 +113,7 @@ export class Connector implements vscode.Disposable {
     this.changes.dispose();
   }
 
-  /**
-   * Shows what is going on: in the view, which offers to cancel, and to whom does not see that, beside everything else.
-   */
+  /** Shows progress with a cancel button: in the view, or in a notification if the view isn't visible. */
   private async connectVisibly(): Promise<void> {
     const { mirror, view, name } = this.options;
     const { Notification } = vscode.ProgressLocation;

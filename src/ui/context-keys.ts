@@ -3,35 +3,37 @@ import * as vscode from "vscode";
 /** A step of the walkthrough. */
 export type FirstStep = "connect" | "launch" | "resume" | "agentTools";
 
-/** Facts that the manifest's `when` clauses ask for, by their names there. */
+/** Values for the `when` clauses of the manifest, by the names used there. */
 interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, boolean> {
   /** The walkthrough was opened in this window. */
   "asyncagents.firstSteps.shown": boolean;
-  /** Of the current folder, as is `failure` and `ownServer`. */
+  /** `state`, `failure` and `ownServer` refer to the current folder. */
   "asyncagents.state":
     "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
   "asyncagents.failure": string | undefined;
-  /** One folder at least. */
+  /** At least one folder is connected. */
   "asyncagents.connected": boolean;
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;
   "asyncagents.hasFinished": boolean;
   "asyncagents.filtered": boolean;
   "asyncagents.filterHidesAll": boolean;
-  /** Of the selected rows one at least is at work, has an answer, is a task. */
+  /** At least one of the selected rows is running, has an answer, is a task, is a subagent. */
   "asyncagents.selectionActive": boolean;
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;
   "asyncagents.selectionSubagents": boolean;
-  /** Whether a text editor is active; a page, a picture or the settings in an editor's place is none. */
+  /** Whether a text editor is active, as opposed to a webview, an image or the settings. */
   "asyncagents.textEditor": boolean;
   /** The addresses of the documents in which prompts are written. */
   "asyncagents.promptEditors": readonly string[];
-  /** Those of them whose prompts are for new tasks. */
+  /** The addresses of the prompt documents that launch new tasks. */
   "asyncagents.launchEditors": readonly string[];
-  /** Whether changes of a task wait to be reviewed. */
+  /** Whether changes of a task are listed for review. */
   "asyncagents.reviewing": boolean;
-  /** The paths of what the diff editors of those changes show as modified; addresses differ in a remote window. */
+  /**
+   * The paths of the files that diff editors under review show as modified; addresses would differ in a remote window.
+   */
   "asyncagents.reviewedFiles": readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { showError } from "./human-error.ts";
 
 type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
 
-/** Tells the user that the daemon does not answer, and offers to restart it. */
+/** Notifies the user that the daemon isn't responding, and offers to restart it. */
 export class DaemonTrouble implements Disposable {
   private daemon: Daemon | undefined;
   private isOffered = false;
@@ -27,7 +27,7 @@ export class DaemonTrouble implements Disposable {
     });
   }
 
-  /** What is the matter; undefined: nothing is. */
+  /** The problem in words; undefined if there is none. */
   get message(): string | undefined {
     return this.isSilent
       ? vscode.l10n.t(
@@ -52,9 +52,9 @@ export class DaemonTrouble implements Disposable {
       const text = vscode.l10n.t(
         "The background process of Async Agents isn't responding. Restarting it doesn't interrupt agents.",
       );
-      // As an error it stays until somebody answers; a warning would hide itself with its button.
+      // An error notification stays until the user responds; a warning would hide, along with its button.
       const answer = await vscode.window.showErrorMessage(text, restart);
-      // It may answer again by now, or another window may have restarted it.
+      // By now the daemon may respond again, or another window may have restarted it.
       if (answer === restart && this.isSilent) await this.daemon?.restart();
     } catch (error) {
       await showError(error, this.logger);

@@ -13,41 +13,41 @@ import type { Folders } from "./folders/folders.ts";
 import { modelMessage } from "./human-error.ts";
 import { visible } from "./plain-text.ts";
 
-/** Characters of a prompt that a user is shown before they agree to it. */
+/** Characters of a prompt shown in its confirmation. */
 const PROMPT_EXCERPT = 1_000;
 const LINE = 120;
-/** How many of the tasks to be cancelled or cleared are named. */
+/** The number of tasks that a confirmation names. */
 const MOST_NAMED = 10;
 
 /** A tool that changes something. */
 type ChangingTool = "asyncagents_task" | "asyncagents_cancel" | "asyncagents_clear";
 
-/** What the tools work on in this window. */
+/** What the tools need of this window. */
 export interface EditorToolContext {
   readonly known: KnownTasks;
   readonly folders: Folders;
   readonly logger: Logger;
-  /** An agent launched a task. */
+  /** Called when an agent has launched a task. */
   readonly onDidLaunch: () => void;
 }
 
-/** What the user was asked to agree to before a call. */
+/** What the user was asked to confirm before a call. */
 interface Question {
   readonly folder: Folder;
-  /** Undefined: none was known yet; then the tasks were not, either. */
+  /** Undefined if there was no session yet, and thus no known tasks. */
   readonly sessionID: string | undefined;
-  /** Those that the call would cancel or clear. */
+  /** The tasks that the call would cancel or clear. */
   readonly tasks: readonly Task[];
 }
 
 /**
- * One tool as an agent of the editor calls it. Such an agent has no session in OpenCode: it works on the active one,
- * and what it launches is announced as if the user had launched it.
+ * A tool for VS Code's own agents. Such an agent has no OpenCode session: the tool works on the active session, and
+ * notifications about its tasks appear as if the user had launched them.
  */
 export class EditorTool implements vscode.LanguageModelTool<object> {
   /**
-   * What was asked before calls that are still to come, by their input: the editor gives nothing else that a call and
-   * its question have in common. Questions that the user declined stay, as no call follows them.
+   * Confirmations of upcoming calls, by the JSON of their input: the editor gives nothing else that links a call to its
+   * confirmation. Declined ones remain here, because no call follows them.
    */
   private readonly questions = new Map<string, readonly Question[]>();
 
@@ -56,7 +56,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     private readonly context: EditorToolContext,
   ) {}
 
-  /** Reads what is known, and does nothing else: no server is started, no session created. */
+  /** Only reads what is known: starts no server and creates no session. */
   async prepareInvocation({
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<object>): Promise<vscode.PreparedToolInvocation> {
@@ -65,7 +65,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     const invocationMessage = progressMessage(name);
     await folders.opened;
     const folder = folders.current;
-    // Without a folder the call is refused.
+    // The call itself is refused without a folder.
     if (!needsConfirmation(name) || !folder) return { invocationMessage };
     const sessionID = folder.session.id;
     const tasks = sessionID === undefined ? [] : affectedTasks(name, input, known, sessionID);
@@ -78,7 +78,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     };
   }
 
-  /** Rejects with one sentence for the model. */
+  /** Rejects with an error whose message is for the model. */
   async invoke(
     { input }: vscode.LanguageModelToolInvocationOptions<object>,
     token: vscode.CancellationToken,
@@ -106,9 +106,9 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     const { session } = folder;
     const sessionID =
       questions[0]?.sessionID ??
-      // Whoever only looks for tasks must not leave a session behind.
+      // A call that only looks for tasks must not create a session.
       (this.name === "asyncagents_task" ? await session.ensure() : (session.id ?? ""));
-    // Tasks may have been launched or resumed since.
+    // Tasks may have been launched or resumed since the confirmation.
     for (const task of affectedTasks(this.name, input, known, sessionID))
       if (!questions.every((question) => covers(question, task))) throw this.changedSince(input);
     const text = await folder.calls.callTool(this.name, input, sessionID, signal);
@@ -117,8 +117,8 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
   }
 
   /**
-   * The questions that the user's agreement to a call with this input may belong to: the call does only what all of
-   * them allow. Throws a {@link Refusal} where they are about different folders or sessions, or there is none.
+   * Returns the confirmations that may belong to a call with this input; the call does only what all of them allow.
+   * Throws a {@link Refusal} if they are about different folders or sessions, or if there are none.
    */
   private takeQuestions(input: object): readonly Question[] {
     const key = JSON.stringify(input);
@@ -132,7 +132,7 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     return questions;
   }
 
-  /** Forgets what was asked, so that the next call is not measured against it. */
+  /** Drops the confirmations, so that the next call isn't checked against them. */
   private changedSince(input: object): Refusal {
     this.questions.delete(JSON.stringify(input));
     return new Refusal(
@@ -153,12 +153,12 @@ function affectedTasks(name: ToolName, sent: unknown, known: KnownTasks, session
     if (name === "asyncagents_cancel") return cancelTargets(new ToolInput(sent), context).filter(isActive);
     if (name === "asyncagents_clear") return clearTargets(new ToolInput(sent), context);
   } catch {
-    // The call itself will say what is wrong with it.
+    // The call itself reports what is wrong with the input.
   }
   return [];
 }
 
-/** Whether the user was told that this task goes, and that it is at work if it is. */
+/** Whether the confirmation listed this task, and listed it as running if it is. */
 function covers({ sessionID, tasks }: Question, task: Task): boolean {
   const listed = tasks.find(({ id }) => id === task.id);
   return sessionID === undefined || (listed !== undefined && (isActive(listed) || !isActive(task)));
@@ -179,7 +179,7 @@ function progressMessage(name: ToolName): string {
   }
 }
 
-/** What a user has to agree to: work that is begun, and tasks that are stopped or go. */
+/** The confirmation for a call that starts work, or that stops or removes tasks. */
 function confirmation(
   name: ChangingTool,
   sent: unknown,
@@ -195,12 +195,12 @@ function confirmation(
     describeTasks(name, input, question, message);
     return { title: askAbout(name, question.tasks.length), message };
   } catch {
-    // The call itself will say what is wrong with it.
+    // The call itself reports what is wrong with the input.
     return { title: progressMessage(name), message };
   }
 }
 
-/** Returns the title. */
+/** Adds the details to the message and returns the title. */
 function describeLaunch(
   input: ToolInput,
   { sessionID }: Question,
@@ -225,7 +225,7 @@ function describeLaunch(
     : vscode.l10n.t("Resume a background task?");
 }
 
-/** Which tasks go; as the call names them where they are not known. */
+/** Lists the affected tasks; if they are unknown, lists the IDs that the call names. */
 function describeTasks(
   name: ToolName,
   input: ToolInput,
@@ -245,7 +245,7 @@ function describeTasks(
     addLine(message, vscode.l10n.t("All background tasks of the active session, running ones included."));
 }
 
-/** @param count of the tasks; 0: it is not known which there are */
+/** @param count the number of tasks; 0 if they are unknown */
 function askAbout(name: Exclude<ChangingTool, "asyncagents_task">, count: number): string {
   switch (name) {
     case "asyncagents_cancel":
@@ -269,7 +269,7 @@ function nameTask(reference: string, known: KnownTasks, sessionID: string | unde
   }
 }
 
-/** A paragraph that shows just the text, whatever is in it. */
+/** Adds a paragraph of literal text, without Markdown. */
 function addLine(message: vscode.MarkdownString, text: string): void {
   message.appendText(visible(oneLine(text, LINE))).appendMarkdown("\n\n");
 }

@@ -9,7 +9,7 @@ const DONE = "asyncagents.firstSteps";
 /** In the order of the walkthrough. */
 export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as const satisfies FirstStep[];
 
-/** Notes which steps of the walkthrough the user has done, on this machine and for good. */
+/** Remembers on this machine which steps of the walkthrough the user has completed. */
 export class FirstSteps implements vscode.Disposable {
   private readonly done: Set<FirstStep>;
   private readonly subscriptions: readonly { dispose(): void }[];
@@ -19,7 +19,7 @@ export class FirstSteps implements vscode.Disposable {
     private readonly keys: Pick<ContextKeys, "set">,
     known: Pick<Tasks, "onDidChange">,
     folders: Pick<Folders, "follow">,
-    /** Whether the user can see the output of the task of this ID. */
+    /** Whether the user can see the output of this task. */
     isShown: (taskID: string) => boolean,
   ) {
     const kept = state.get<readonly string[]>(DONE, []);
@@ -47,7 +47,10 @@ export class FirstSteps implements vscode.Disposable {
     void this.state.update(DONE, [...this.done]);
   }
 
-  /** The walkthrough is open: the editor ticks only what becomes true after it has read it for the first time. */
+  /**
+   * Marks the walkthrough as open: the editor completes only steps that become true after it first read their
+   * condition.
+   */
   shown(): void {
     this.keys.set("asyncagents.firstSteps.shown", true);
   }

@@ -7,19 +7,19 @@ import { withoutLinks } from "./plain-text.ts";
 import { translate } from "./translate.ts";
 
 /**
- * The sentence a user reads of an error, its remedy included. What they cannot act on is left to the log. An error can
- * quote what agents wrote.
+ * The message and remedy that users see for an error. Details that they can't act on are only logged. Links are
+ * removed, because an error can quote what agents wrote.
  */
 export function humanMessage(error: unknown): string {
   return withoutLinks(translate(explanation(error)));
 }
 
-/** As {@link humanMessage}, for a model: in English, whatever the editor's language. */
+/** Like {@link humanMessage}, but for a model: always in English. */
 export function modelMessage(error: unknown): string {
   return withoutLinks(english(explanation(error)));
 }
 
-/** What an error comes to in words, its remedy included. */
+/** The explanation of an error, including its remedy. */
 export function explanation(error: unknown): Text {
   if (error instanceof ConnectionError) return describeFailure(error.failure);
   if (error instanceof Refusal) return error.text;
@@ -30,12 +30,12 @@ export function explanation(error: unknown): Text {
   return sentence("Unexpected error. See the log for details.");
 }
 
-/** Shows an error to the user; what was refused as a warning, any other with what helps one click away. */
+/** Shows an error: a refusal as a warning, any other error with a button that helps. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
-  // Whoever cancelled knows.
+  // Whoever cancelled knows it already.
   if (error instanceof Refusal && error.code === "cancelled-by-caller") return;
   logger.error("A command failed.", error);
-  // A refusal changed nothing and names the remedy.
+  // A refusal names its remedy and has changed nothing, so it needs no button.
   if (error instanceof Refusal && error.code !== "unavailable")
     return void (await vscode.window.showWarningMessage(humanMessage(error)));
   const [label, command, ...args] = isMissing(error)
@@ -45,7 +45,7 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
   if (choice === label) await vscode.commands.executeCommand(command, ...args);
 }
 
-/** Whether it is OpenCode itself that is missing. */
+/** Whether OpenCode itself wasn't found. */
 function isMissing(error: unknown): boolean {
   return error instanceof ConnectionError && ["not-found", "bad-path"].includes(error.failure.code);
 }

@@ -1,4 +1,4 @@
-/* What a person sees and does, in a chunk of its own: it is loaded when they do. */
+/* User-facing features in a separate chunk, which is loaded on first use. */
 
 export { Review } from "./changes/review.ts";
 export * as forPrograms from "./commands/for-programs.ts";

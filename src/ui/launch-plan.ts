@@ -2,40 +2,40 @@ import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { ModelRef } from "../engine/task.ts";
 import type { Subject } from "./editor/subject.ts";
 
-/** What is to become of a prompt, as the user has chosen so far. */
+/** How to launch a prompt, as far as the user has chosen. */
 export interface LaunchPlan {
-  /** Each of them gets the prompt; none: still to be chosen. */
+  /** Each of these agents gets the prompt; empty if still to be chosen. */
   readonly agents: readonly string[];
-  /** Undefined: the one of the settings, or the agent's own. */
+  /** Undefined uses the model from the settings, or the agent's own. */
   readonly model?: ModelRef | undefined;
   /** The conversation that the tasks inherit. */
   readonly fork?: ForkDraft | undefined;
   /** What the prompt is about. */
   readonly subject?: Subject | undefined;
-  /** Whether the prompt goes without its subject. */
+  /** Whether the subject is left out of the prompt. */
   readonly leavesOutSubject?: boolean | undefined;
-  /** The address of the folder that the agents work in; left out: the current one. */
+  /** The address of the folder that the agents work in; by default the current folder. */
   readonly folder?: string | undefined;
-  /** Whether each section of a text is a prompt of its own. */
+  /** Whether each section of the text is a separate prompt. */
   readonly splits?: boolean | undefined;
 }
 
-/** What goes with the prompts. */
+/** The subject to send with the prompts. */
 export function subjectOf({ subject, leavesOutSubject }: LaunchPlan): Subject | undefined {
   return leavesOutSubject ? undefined : subject;
 }
 
-/** A fork as the user has it before them. */
+/** A fork that the user is preparing. */
 export interface ForkDraft {
-  /** What is forked, in a few words. */
+  /** The title of the forked conversation. */
   readonly title: string;
   readonly request: ForkRequest;
-  /** How the message begins that the fork starts from; undefined: it starts from the beginning. */
+  /** The beginning of the message that the fork starts from; undefined if it starts with the first message. */
   readonly start?: string | undefined;
   readonly parentSessionID: string;
 }
 
-/** What the text of a prompt editor is for. */
+/** The purpose of a prompt editor. */
 export type PromptTarget =
   | { readonly kind: "launch"; readonly plan: LaunchPlan }
   | { readonly kind: "resume"; readonly taskID: string; readonly description: string };

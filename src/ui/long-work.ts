@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 
-/** What takes longer is said to be going on, in milliseconds. */
+/** Work that takes longer than this shows progress, in milliseconds. */
 const LONG_MS = 1_000;
 
-/** Shows progress beside everything else if the work turns out to be long. */
+/** Shows a progress notification if the work takes long. */
 export async function showIfLong<T>(title: string, work: Promise<T>): Promise<T> {
   const ended = work.then(
     () => undefined,

@@ -7,12 +7,12 @@ import { isActive, type Task } from "../engine/task.ts";
 import type { FlowContext } from "./requests/answer-flow.ts";
 import type { EndNotifications, NotificationContext } from "./task-notifications.ts";
 
-/** Tasks of a batch that ended this close to one another, in milliseconds, were stopped as one. */
+/** Tasks of a batch that end within this time, in milliseconds, count as stopped together. */
 const STOPPED_AS_ONE_MS = 5_000;
 
 /**
- * Tells the user when what they launched has ended, when anything comes near its limit or is stopped there, and when two
- * tasks change the same file.
+ * Notifies the user when a task they launched has ended, when a task approaches a limit or is stopped by one, and when
+ * two tasks change the same file.
  */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
@@ -35,17 +35,17 @@ export class Notifications implements vscode.Disposable {
 
   private async show({ before, after }: TaskChange): Promise<void> {
     if (!before || !after || !isActive(before) || isActive(after)) return;
-    // A resume that the server did not take leaves the task as it was.
+    // A follow-up that the server refused leaves the task unchanged.
     if (before.endedAt === after.endedAt) return;
     if (after.launchedBy !== "person" && !isStoppedAtLimit(after)) return;
-    // At once, as the tasks beside it may change while the texts are loaded.
+    // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
     this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
     await (await this.ends).show(after, before.status === "running" ? siblings : []);
   }
 
-  /** What a window finds when it opens was told before. */
+  /** Skips collisions that a window finds when it opens: these were reported before. */
   private async tellCollisions({ before, after }: TaskChange): Promise<void> {
     if (!before || !after?.collisions) return;
     const known = new Set(before.collisions?.map(({ taskID }) => taskID));
@@ -61,7 +61,7 @@ export class Notifications implements vscode.Disposable {
     await showNearLimit(this.context, task);
   }
 
-  /** Agents try again and again: the remedy is the same each time. */
+  /** Shown once, because agents retry and the remedy is the same each time. */
   private async tellDepth(refused: RefusedSubagent): Promise<void> {
     if (this.depthWasShown || this.context.notifyUser() === "never") return;
     this.depthWasShown = true;
@@ -70,12 +70,12 @@ export class Notifications implements vscode.Disposable {
   }
 }
 
-/** The limits are the user's, whoever launched what they stop. */
+/** The limits are the user's, so they are notified whoever launched the task. */
 function isStoppedAtLimit({ error }: Task): boolean {
   return error?.name === BUDGET_EXCEEDED;
 }
 
-/** Whether this other task was stopped a moment before, so that the user knows of their batch. */
+/** Whether another task of the batch was stopped within a moment, so that the user already knows. */
 function isStoppedWith(other: Task, { id, batchID, endedAt = 0 }: Task): boolean {
   return (
     other.id !== id &&
@@ -85,24 +85,24 @@ function isStoppedWith(other: Task, { id, batchID, endedAt = 0 }: Task): boolean
   );
 }
 
-/** Requests that come so soon after one another are told together, in milliseconds. */
+/** Requests that arrive within this time of each other, in milliseconds, are shown together. */
 const GATHER_MS = 100;
-/** So many notifications of their own may wait for an answer; more are told in one. */
+/** The most separate notifications waiting for an answer; more requests are combined in one. */
 const AT_ONCE = 3;
 
-/** Tells the user of each permission and question that waits for them, once in the life of a window. */
+/** Notifies the user once per window of each permission and question that waits for them. */
 export class RequestNotifications implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable;
   private readonly shown = new Set<string>();
-  /** Those whose notification was not answered yet. */
+  /** The requests whose notification hasn't been answered yet. */
   private readonly showing = new Set<string>();
-  /** Those that the notification for several was about. */
+  /** The requests covered by the combined notification. */
   private readonly summarised = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly context: FlowContext,
-    /** Whether the user is looking at this agent's output now: it shows the request. */
+    /** Whether the user can see the output of this agent, which includes the request. */
     private readonly isShown: (id: string) => boolean,
   ) {
     const showSoon = (): void => {
@@ -142,7 +142,7 @@ export class RequestNotifications implements vscode.Disposable {
     }
   }
 
-  /** Whether one notification for all that came while no window was open tells of it, or may. */
+  /** Whether the request is or may be covered by the notification of what happened while no window was open. */
   private isSummarised({ id, sessionID }: PendingRequest): boolean {
     return this.context.folders.of(sessionID)?.whileAway.covers(id) ?? false;
   }

@@ -4,19 +4,19 @@ import type { FileChange } from "../../engine/server-model.ts";
 import type { Present } from "./revert-plan.ts";
 
 const ACCEPTED = "asyncagents.acceptedChanges";
-/** Tasks whose accepted changes are remembered. */
+/** The number of tasks whose accepted changes are remembered. */
 const TASK_COUNT = 200;
 
-/** By task, then by path: a sign of what the task had made of the file. */
+/** By task, then by path: a hash of the content that the task left in the file. */
 type Accepted = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** A change and what is in its place now. */
+/** A change, and the current state of its file. */
 export interface PlacedChange {
   readonly change: FileChange;
   readonly present: Present;
 }
 
-/** Which changes a user has accepted. One of the same file that comes later is another one. */
+/** The changes that the user has accepted. A later change to the same file has another hash, so it isn't accepted. */
 export class AcceptedChanges {
   constructor(private readonly state: vscode.Memento) {}
 
@@ -45,7 +45,7 @@ export class AcceptedChanges {
   }
 }
 
-/** Where what the task left is not known whole, what is there now stands for it. */
+/** Hashes the content after the change; where the full content isn't known, the current content as well. */
 function sign({ change: { after }, present }: PlacedChange): string {
   const hash = createHash("sha256").update(JSON.stringify(after));
   if (after.kind !== "text" && present.kind === "file") hash.update(present.bytes);

@@ -3,10 +3,10 @@ import type { FileChange, FileContent } from "../../engine/server-model.ts";
 
 export const CHANGE_SCHEME = "asyncagents-change";
 
-/** Characters of the longest text that is shown. */
+/** The longest text shown, in characters. */
 const LONGEST = 2_000_000;
 
-/** A file among what a task or subagent changed. */
+/** A file that a task or subagent changed. */
 export interface ReviewedFile {
   readonly taskID: string;
   /** Absolute. */
@@ -21,15 +21,15 @@ export interface ChangeSide extends ReviewedFile {
 }
 
 /**
- * The address of a read-only document, called like `name`. It says all that is needed to read the text again, as the
- * editor does after the window was reloaded, or a closed editor opened again.
+ * The address of a read-only document titled like `name`. The address contains everything needed to read the text
+ * again, which the editor does after a window reload or when a closed editor is reopened.
  */
 export function sideUri(name: vscode.Uri, { taskID, path, side }: ChangeSide): vscode.Uri {
   const query = JSON.stringify({ taskID, path, side });
   return name.with({ scheme: CHANGE_SCHEME, authority: "", query, fragment: "" });
 }
 
-/** Undefined: the document is another one. */
+/** Undefined if the document isn't a side of a change. */
 export function sideOf({ scheme, query }: vscode.Uri): ChangeSide | undefined {
   if (scheme !== CHANGE_SCHEME) return undefined;
   try {
@@ -40,12 +40,14 @@ export function sideOf({ scheme, query }: vscode.Uri): ChangeSide | undefined {
   }
 }
 
-/** The change that the diff editor of a tab shows. Undefined: it shows none, or several. */
+/** The change that a tab's diff editor shows; undefined if it shows none or several. */
 export function shownChange({ input }: vscode.Tab): ReviewedFile | undefined {
   return input instanceof vscode.TabInputTextDiff ? sideOf(input.original) : undefined;
 }
 
-/** What stands in the document. What cannot be shown is replaced by a sentence, as two empty sides look like no change. */
+/**
+ * The document's text. Content that can't be shown is replaced by a sentence, as two empty sides would look unchanged.
+ */
 export function sideText(change: FileChange, side: Side): string {
   const content = change[side];
   const when = side === "before" ? vscode.l10n.t("Before") : vscode.l10n.t("After");
@@ -82,18 +84,18 @@ function isSide(value: unknown): value is ChangeSide {
   );
 }
 
-/** What the editor holds against each other for one file. */
+/** The two documents of a diff editor, and the file they belong to. */
 export interface DiffSides {
   readonly file: vscode.Uri;
   readonly original: vscode.Uri;
   readonly modified: vscode.Uri;
 }
 
-/** The documents of a file that a task changed. */
+/** The documents that show a task's change to a file. */
 export async function diffSides(taskID: string, { path, after }: FileChange): Promise<DiffSides> {
   const file = vscode.Uri.file(path);
   const isOnDisk = await isAsLeft(file, after);
-  // The editor takes sides of different paths for a renamed file, and shows the path of any but a real file whole.
+  // For two sides with different paths the editor assumes a rename, and it abbreviates only the paths of real files.
   const name = isOnDisk ? file : namelike(file);
   return {
     file,
@@ -102,14 +104,14 @@ export async function diffSides(taskID: string, { path, after }: FileChange): Pr
   };
 }
 
-/** A path that the editor shows as the one in the workspace. */
+/** A path that the editor displays like the file's path within the workspace. */
 export function namelike(file: vscode.Uri): vscode.Uri {
   return vscode.Uri.file(`/${vscode.workspace.asRelativePath(file, false)}`);
 }
 
 /**
- * Whether the file on disk can stand for what it became, so that it can be edited and navigated. Only a file of the
- * workspace: what an agent did must not make the editor open anything else.
+ * Whether the file on disk can serve as the modified side, so that it can be edited and navigated. Only a file in the
+ * workspace can: what an agent did must not make the editor open anything else.
  */
 async function isAsLeft(file: vscode.Uri, after: FileContent): Promise<boolean> {
   if (!vscode.workspace.getWorkspaceFolder(file)) return false;

@@ -16,14 +16,14 @@ export class ChangeNode extends TreeNode {
   constructor(
     readonly taskID: string,
     readonly change: FileChange,
-    /** Of its diff. */
+    /** The title of its diff. */
     readonly title: string,
   ) {
     super();
   }
 }
 
-/** The files of a task that are to be reviewed, as a list that is shown only while there are some. */
+/** Lists the files of a task that are left to review. The view is visible only while there are such files. */
 export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<ChangeNode> {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly view: vscode.TreeView<ChangeNode>;
@@ -37,7 +37,7 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     this.view = vscode.window.createTreeView(CHANGES_VIEW, { treeDataProvider: this });
   }
 
-  /** @param title of the diffs */
+  /** @param title the title of the diffs */
   show(child: Child, title: string, changes: readonly FileChange[]): void {
     this.list(changes.map((change) => new ChangeNode(child.id, change, title)));
     this.view.description = oneLine(child.description);
@@ -85,7 +85,7 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     this.changed.dispose();
   }
 
-  /** Who else changed the file. */
+  /** The others who changed the file. */
   private others({ isMixed, mixedWith }: FileChange): readonly string[] {
     if (!isMixed) return [];
     const names = mixedWith.map((id) => oneTitle(nameOf(this.known, id)));
@@ -112,15 +112,15 @@ function doubts({ isDoubtful }: FileChange): readonly string[] {
   return isDoubtful ? [vscode.l10n.t("May have been changed by another agent's commands.")] : [];
 }
 
-/** As users know a session that changed a file. */
+/** The name by which users know a session that changed a file. */
 export function nameOf(known: Pick<Tasks, "child" | "session">, sessionID: string): string {
   return known.child(sessionID)?.description ?? known.session(sessionID)?.title ?? sessionID;
 }
 
-/** Files that a sentence names before it stops. */
+/** The number of files that a message names. */
 const NAMED_FILES = 5;
 
-/** Opens what a session changed in the editor's own diff editor: of one file alone, of several together. */
+/** Opens the files that a session changed: a single one in the diff editor, several in the multi-diff editor. */
 export async function showChanges(child: Child, { files, hasSnapshots }: SessionChanges): Promise<void> {
   if (files.length === 0) {
     void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));

@@ -4,18 +4,18 @@ import type { FileChange } from "../../engine/server-model.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { planRevert, type Present, type RefusalReason } from "./revert-plan.ts";
 
-/** A file that was put back, with all it takes to undo that. Undefined: there was, or is, none. */
+/** A reverted file, and what undoing the revert needs: its content before and after. Undefined stands for no file. */
 export interface RevertedFile {
   readonly path: string;
   readonly was: Uint8Array | undefined;
   readonly left: Uint8Array | undefined;
 }
 
-/** A file that was left alone. */
+/** A file that wasn't reverted. */
 export interface RefusedFile {
   readonly path: string;
   readonly reason: RefusalReason | "not-writable";
-  /** Of what could not be written: what the system said. */
+  /** The system's message, for a file that couldn't be written. */
   readonly error?: string;
 }
 
@@ -25,8 +25,8 @@ export interface Reverted {
 }
 
 /**
- * Takes back changes, as far as the files allow it at the moment of writing. Written are bytes, not documents: the
- * editor would bring in its own line ends, encodings and formatters.
+ * Reverts changes as far as each file's state at the time of writing allows. Writes bytes rather than documents,
+ * because the editor would apply its own line endings, encodings and formatters.
  */
 export async function revertFiles(changes: readonly FileChange[], isTaskAtWork: boolean): Promise<Reverted> {
   const reverted: RevertedFile[] = [];
@@ -48,7 +48,7 @@ export async function revertFiles(changes: readonly FileChange[], isTaskAtWork: 
   return { reverted, refused };
 }
 
-/** Puts back what was reverted where nobody changed it since; returns the paths of the others. */
+/** Restores reverted files that nobody has changed since. Returns the paths of the others. */
 export async function undoRevert(files: readonly RevertedFile[]): Promise<readonly string[]> {
   const failed: string[] = [];
   for (const { path, was, left } of files) {
@@ -63,7 +63,7 @@ export async function undoRevert(files: readonly RevertedFile[]): Promise<readon
   return failed;
 }
 
-/** Writes a file, or takes it away. */
+/** Writes the file, or deletes it if there are no bytes. */
 async function put(path: string, bytes: Uint8Array | undefined): Promise<void> {
   const file = vscode.Uri.file(path);
   if (bytes) return void (await vscode.workspace.fs.writeFile(file, bytes));
@@ -83,7 +83,9 @@ function isStill(present: Present, left: Uint8Array | undefined): boolean {
   return present.kind === "absent" && left === undefined;
 }
 
-/** Why a file is left alone and what to do, in a sentence. `workers`: who is at work on it. */
+/**
+ * Why a file wasn't reverted and what to do, in a sentence. `workers` are the running tasks that changed it as well.
+ */
 export function refusalSentence({ path, reason, error }: RefusedFile, workers: readonly string[]): string {
   const file = vscode.workspace.asRelativePath(path);
   switch (reason) {

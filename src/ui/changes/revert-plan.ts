@@ -2,47 +2,47 @@ import { Buffer } from "node:buffer";
 import { diffArrays } from "diff";
 import type { FileChange } from "../../engine/server-model.ts";
 
-/** What is at a file's place now. */
+/** The current state of a file. */
 export type Present =
   | { readonly kind: "file"; readonly bytes: Uint8Array; readonly isUnsaved: boolean }
   | { readonly kind: "absent" }
-  /** Not in the workspace, or reached by a link. */
+  /** Not in the workspace, or reached through a link. */
   | { readonly kind: "outside" }
-  /** Something else, or not readable. */
+  /** Not a regular file, or not readable. */
   | { readonly kind: "unreadable" };
 
-/** Why a change is not taken back; stable words for programs. */
+/** Why a change isn't reverted. The values are stable, as programs may depend on them. */
 export type RefusalReason =
-  /** The task has not ended, or what it launched has not. */
+  /** The task or one of its subtasks is still running. */
   | "at-work"
-  /** Others at work have changed the file. */
+  /** Another running task has changed the file. */
   | "worked-on"
   | "outside"
   | "unsaved"
   | "unreadable"
-  /** What the file was is not known whole. */
+  /** The previous content isn't fully known. */
   | "no-snapshot"
   | "binary"
-  /** Its bytes are no UTF-8, so the text is not all of it. */
+  /** The previous content wasn't UTF-8, so its text is incomplete. */
   | "encoding"
-  /** It cannot be told who changed it. */
+  /** It is unclear who changed the file. */
   | "doubtful"
-  /** Between its two sides somebody else changed it too. */
+  /** Someone else also changed the file between the two sides of the change. */
   | "mixed"
-  /** Somebody changed it after the task in a way that cannot be told apart. */
+  /** Someone changed the file after the task, and the changes can't be separated. */
   | "changed-since";
 
-/** What taking back a change means for the file. */
+/** What reverting a change does to the file. */
 export type RevertPlan =
-  /** `isMerged`: changes that others made since stay. */
+  /** `isMerged`: later changes by others are kept. */
   | { readonly kind: "write"; readonly bytes: Uint8Array; readonly isMerged: boolean }
-  /** The task created it. */
+  /** The task created the file. */
   | { readonly kind: "delete" }
-  /** There is nothing left of the change. */
+  /** Nothing of the change is left. */
   | { readonly kind: "nothing" }
   | { readonly kind: "refused"; readonly reason: RefusalReason };
 
-/** Decides about one file. Nothing that somebody else did to it is ever lost by what is planned. */
+/** Plans the revert of one file. A plan never loses what anyone else did to the file. */
 export function planRevert(change: FileChange, present: Present, isTaskAtWork: boolean): RevertPlan {
   const { before, after } = change;
   if (present.kind === "outside" || present.kind === "unreadable") return refused(present.kind);
@@ -72,7 +72,7 @@ function refused(reason: RefusalReason): RevertPlan {
   return { kind: "refused", reason };
 }
 
-/** Whether nothing of a change is left, whatever others did since in other places. */
+/** Whether nothing of the change is left, regardless of later changes in other places. */
 export function isReverted({ before, after }: FileChange, present: Present): boolean {
   if (present.kind === "absent") return before.kind === "absent";
   if (present.kind !== "file" || before.kind !== "text") return false;
@@ -92,12 +92,12 @@ function isWhole<T extends { readonly kind: string }>(
   return content.kind === "text" || content.kind === "absent";
 }
 
-/** What was no UTF-8 was replaced by U+FFFD on its way here. */
+/** Bytes that weren't UTF-8 have become U+FFFD by the time the text arrives here. */
 function isIntact(text: string): boolean {
   return !text.includes("\u{fffd}");
 }
 
-/** Undefined: it is no UTF-8. */
+/** Undefined if the bytes aren't UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -106,10 +106,10 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Lines that may differ between two texts before it is not worth the time to compare them. */
+/** The number of differing lines above which two texts aren't compared, to save time. */
 const MOST_DIFFERENCES = 1_000;
 
-/** Lines `start` to `end` (exclusive) of a text, which became these. */
+/** Lines `start` to `end` (exclusive) of a text, and the lines that replace them. */
 interface Replacement {
   readonly start: number;
   readonly end: number;
@@ -117,8 +117,8 @@ interface Replacement {
 }
 
 /**
- * What a text is without the change from `before` to `after`, where others changed it since to `present`. Undefined:
- * their changes touch it, or are too many.
+ * Undoes the change from `before` to `after` in a text that has since become `present`. Undefined if later changes
+ * overlap with that change, or if there are too many differences.
  */
 export function takeBack(before: string, after: string, present: string): string | undefined {
   const base = linesOf(after);
@@ -136,12 +136,12 @@ export function takeBack(before: string, after: string, present: string): string
   return [...kept, ...base.slice(at)].join("");
 }
 
-/** With their ends, so that putting them together gives the text. */
+/** Lines include their line endings, so that joining them restores the text. */
 function linesOf(text: string): string[] {
   return text.split(/(?<=\n)/);
 }
 
-/** What has to be replaced in one text to make the other; undefined: too much. */
+/** The replacements that turn one text into the other; undefined if there are too many. */
 function replacements(from: string[], to: string[]): readonly Replacement[] | undefined {
   const changes = diffArrays(from, to, { maxEditLength: MOST_DIFFERENCES });
   if (!changes) return undefined;
@@ -162,7 +162,7 @@ function replacements(from: string[], to: string[]): readonly Replacement[] | un
   return open ? [...found, open] : found;
 }
 
-/** Places side by side touch as well: which of two insertions comes first would be a guess. */
+/** Adjacent places overlap as well: the order of two insertions at the same place would be a guess. */
 function isTouching(one: Replacement, other: Replacement): boolean {
   return one.start <= other.end && other.start <= one.end;
 }

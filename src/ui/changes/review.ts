@@ -20,22 +20,22 @@ export interface ReviewParts {
   readonly folders: Folders;
   readonly state: vscode.Memento;
   readonly keys: ContextKeys;
-  /** Tells the editor which documents of changes have another text now. */
+  /** Fires the address of each document of a change whose text has become outdated. */
   readonly textChanges: vscode.EventEmitter<vscode.Uri>;
   readonly logger: Logger;
 }
 
-/** The review of what one task or subagent changed: the files that are neither accepted nor reverted yet. */
+/** The review of the changes of one task or subagent: the files that are neither accepted nor reverted yet. */
 export class Review implements vscode.Disposable {
   private readonly accepted: AcceptedChanges;
   private readonly view: ChangesView;
   private readonly subscriptions: vscode.Disposable;
   private listed: { readonly child: Child; readonly changes: SessionChanges } | undefined;
-  /** The paths of what is left to review, by task: of the listed one, and of those whose diff editors are open. */
+  /** The paths left to review, by task; kept for the listed task and for tasks with open diff editors. */
   private readonly pendingPaths = new Map<string, ReadonlySet<string>>();
-  /** What is being read of tasks that are not listed. */
+  /** Reads in progress of the changes of tasks that aren't listed. */
   private readonly reads = new Map<string, Promise<SessionChanges>>();
-  /** The documents that say why they have no text. */
+  /** The documents that show an error instead of their text. */
   private readonly unread = new Set<string>();
 
   constructor(private readonly parts: ReviewParts) {
@@ -59,21 +59,21 @@ export class Review implements vscode.Disposable {
     );
   }
 
-  /** What a task or subagent changed, as the server knows it now. */
+  /** Reads from the server what a task or subagent changed. */
   async read({ id, createdAt }: Child): Promise<SessionChanges> {
     const { folders } = this.parts;
     const { calls } = await connectedFolder(folders, folders.of(id));
-    // What a fork inherited was done before it was there.
+    // Changes before its creation belong to the conversation that a fork inherited.
     return calls.changes(id, createdAt);
   }
 
-  /** Lists what is left to review of these changes; nothing: the list is closed. */
+  /** Lists the changes that are left to review; if none are left, the list disappears. */
   async show(child: Child, changes: SessionChanges): Promise<void> {
     const listed = { child, changes };
     this.listed = listed;
     this.fireTexts(child.id);
     const pending = await this.note(child.id, changes);
-    // Meanwhile others may have been shown, or the list closed.
+    // In the meantime another task may have been listed, or the list closed.
     if (this.listed !== listed) return;
     this.view.show(
       child,
@@ -82,7 +82,7 @@ export class Review implements vscode.Disposable {
     );
   }
 
-  /** A change of a task was accepted or reverted: what is left is listed, if its changes are what is listed. */
+  /** Follows up on an accepted or reverted change; the list is updated if it shows this task. */
   async update(child: Child, changes: SessionChanges): Promise<void> {
     await (child.id === this.listedTaskID ? this.show(child, changes) : this.note(child.id, changes));
   }
@@ -92,7 +92,7 @@ export class Review implements vscode.Disposable {
     this.view.clear();
   }
 
-  /** Those of a task's changes that were neither accepted nor reverted, by whomever. */
+  /** The changes of a task that nobody has accepted or reverted. */
   async pending(taskID: string, files: readonly FileChange[]): Promise<readonly PlacedChange[]> {
     const placed = await Promise.all(
       files.map(async (change) => ({ change, present: await presentFile(change.path) })),
@@ -108,7 +108,7 @@ export class Review implements vscode.Disposable {
     this.accepted.drop(taskID, paths);
   }
 
-  /** The text of a document of a change; where it cannot be had, why. */
+  /** The text of a document of a change; if it can't be read, the reason. */
   async text(uri: vscode.Uri): Promise<string> {
     const side = sideOf(uri);
     if (!side) return "";
@@ -126,9 +126,9 @@ export class Review implements vscode.Disposable {
   }
 
   /**
-   * The changes that a button in the title of a diff editor can be about, by what that shows as modified. The file
-   * itself can stand there in the diffs of several tasks, and other groups than the active one have buttons where the
-   * user wants them always.
+   * The changes that a button in a diff editor's title can refer to, given the modified side. The real file can be that
+   * side in diffs of several tasks, and with `alwaysShowEditorActions` the buttons also appear in inactive editor
+   * groups.
    */
   shownChanges(modified: vscode.Uri): readonly ReviewedFile[] {
     const side = sideOf(modified);
@@ -142,7 +142,7 @@ export class Review implements vscode.Disposable {
     return [...new Map(shown.map((change) => [change.taskID, change])).values()];
   }
 
-  /** The file that a key is about: that of the active diff editor, else the one selected in the list. */
+  /** The file that a keybinding refers to: that of the active diff editor, otherwise the one selected in the list. */
   get current(): ReviewedFile | undefined {
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
     const selected = this.view.selected;
@@ -162,7 +162,7 @@ export class Review implements vscode.Disposable {
   }
 
   private follow(id: string, before: Child | undefined): void {
-    // What is gone as a subagent can be a task now.
+    // A subagent that disappears may have become a task.
     const child = this.parts.known.child(id);
     if (!child && this.pendingPaths.delete(id)) this.updateKeys();
     if (id !== this.listedTaskID) return;
@@ -170,7 +170,7 @@ export class Review implements vscode.Disposable {
     else if (before && isRunning(before) && !isRunning(child)) void this.refresh();
   }
 
-  /** Remembers what is left to review of a task. */
+  /** Remembers which changes of a task are left to review. */
   private async note(taskID: string, { files }: SessionChanges): Promise<readonly PlacedChange[]> {
     const pending = await this.pending(taskID, files);
     this.pendingPaths.set(taskID, new Set(pending.map(({ change }) => change.path)));
@@ -178,7 +178,7 @@ export class Review implements vscode.Disposable {
     return pending;
   }
 
-  /** Only the diff editors of changes that are left to review offer to accept and to revert. */
+  /** Only diff editors of changes that are left to review offer the accept and revert buttons. */
   private updateKeys(): void {
     const { all } = vscode.window.tabGroups;
     const open = new Set(all.flatMap(({ tabs }) => tabs.flatMap((tab) => shownChange(tab)?.taskID ?? [])));
@@ -192,10 +192,10 @@ export class Review implements vscode.Disposable {
     this.parts.keys.set("asyncagents.reviewedFiles", paths);
   }
 
-  /** What a task changed, as it is listed; else as the server knows it, without starting one. */
+  /** The listed changes of a task; otherwise reads them from the server, without starting one. */
   private async changesOf(taskID: string): Promise<SessionChanges> {
     if (this.listed?.child.id === taskID) return this.listed.changes;
-    // The editor asks for all documents of a diff at once.
+    // The editor requests all documents of a diff at the same time.
     const reading =
       this.reads.get(taskID) ?? this.readUnlisted(taskID).finally(() => this.reads.delete(taskID));
     this.reads.set(taskID, reading);
@@ -214,7 +214,7 @@ export class Review implements vscode.Disposable {
     return changes;
   }
 
-  /** The texts of a task's changes can have become other ones. */
+  /** Makes the editor read the texts of a task's changes again. */
   private fireTexts(taskID: string): void {
     for (const { uri } of vscode.workspace.textDocuments)
       if (sideOf(uri)?.taskID === taskID) this.parts.textChanges.fire(uri);

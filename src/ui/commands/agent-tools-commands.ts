@@ -7,13 +7,13 @@ import type { ServerContext } from "./command.ts";
 
 type Action = "install" | "remove";
 
-/** An edit of one of OpenCode's configurations. */
+/** The edit to one of OpenCode's configurations. */
 interface Edit {
   readonly action: Action;
   readonly scope: "project" | "user";
 }
 
-/** Puts the tools for agents into one of OpenCode's configurations, or takes them out of it. */
+/** Adds the agent tools to one of OpenCode's configurations, or removes them from it. */
 export async function configureAgentTools(context: ServerContext): Promise<void> {
   const folder = requireFolder(context.folders);
   const edit = await pickEdit(folder.settings.agentToolsEnabled());
@@ -91,7 +91,10 @@ function nothingToDo(action: Action, path: string | undefined): string {
   return vscode.l10n.t("The agent tools aren't in this configuration.");
 }
 
-/** OpenCode reads its configuration when it starts; a server that this product starts has the tools without it. */
+/**
+ * Reports the edit. OpenCode reads its configuration at startup; servers that the extension starts don't need the
+ * entry.
+ */
 async function tell(action: Action, path: string): Promise<void> {
   const message =
     action === "install"

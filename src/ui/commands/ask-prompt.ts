@@ -21,20 +21,20 @@ import type { LaunchMemory } from "./launch-memory.ts";
 interface PromptQuestion<B> extends Heading {
   readonly hint: string;
   readonly placeholder?: string | undefined;
-  /** The name under which the text is kept until it was used. */
+  /** The name of the draft that keeps the text until it is used. */
   readonly draft: string;
-  /** What went wrong with the text when it was to be used. */
+  /** The error that the last attempt to use the text caused. */
   readonly problem?: string | undefined;
-  /** Whether a text says nothing; by default: it is blank. */
+  /** Whether a text counts as empty; by default if it is blank. */
   readonly isEmpty?: ((text: string) => boolean) | undefined;
-  /** Given where the user writes on in an editor. */
+  /** The answer if the user continues in an editor. */
   readonly editor: B;
   readonly buttons?: readonly StepButton<B>[];
 }
 
 /**
- * Asks for a prompt, beginning with what was written the last time and not used. What is in the box is kept however
- * it is left; whoever uses it drops the draft.
+ * Asks for a prompt, starting with the draft of the last unused text. The text is kept however the box is closed;
+ * callers drop the draft once they have used it.
  */
 export function askPrompt<B>(
   memory: LaunchMemory,
@@ -74,23 +74,23 @@ export function askPrompt<B>(
 
 const EXCERPT_LENGTH = 100;
 
-/** A prompt that was written before. */
+/** A template or recent prompt that the user picked. */
 export interface PickedPrompt {
   readonly text: string;
-  /** Who is to do it, where the template says so. */
+  /** The agent that the template names. */
   readonly agent?: string | undefined;
 }
 
 type Picked =
   | { readonly kind: "template"; readonly template: Template }
   | { readonly kind: "recent"; readonly text: string }
-  /** This prompt is to become a template. */
+  /** Saves this recent prompt as a template. */
   | { readonly kind: "save"; readonly text: string }
   | { readonly kind: "settings" }
   | { readonly kind: "back" };
 type Item = vscode.QuickPickItem & { readonly value?: Picked };
 
-/** Asks for a template or a recent prompt. Undefined: the user changed their mind, or went to the settings. */
+/** Asks for a template or a recent prompt. Undefined if the user cancelled or opened the settings instead. */
 export async function pickPrompt(
   memory: LaunchMemory,
   heading: Heading,
@@ -116,7 +116,7 @@ export async function pickPrompt(
   }
 }
 
-/** The prompt of the template of this name. Throws a {@link Refusal} where there is none. */
+/** Fills in the template with this name. Throws a {@link Refusal} if there is none. */
 export function namedPrompt(name: string, variables: Variables): PickedPrompt {
   const template = templateList().templates.find((each) => each.name === name);
   if (template) return fillTemplate(template, variables);
@@ -255,7 +255,7 @@ function shown(prompt: string): string {
   return withoutIcons(excerpt(oneLine(prompt), EXCERPT_LENGTH));
 }
 
-/** Asks how a prompt is to be called as a template, and keeps it. */
+/** Asks for the name of a new template, and saves the prompt under it. */
 async function nameTemplate(prompt: string): Promise<void> {
   const { templates, broken } = templateList();
   const taken = [...templates.map(({ name }) => name), ...broken];
@@ -275,13 +275,13 @@ async function nameTemplate(prompt: string): Promise<void> {
 const SECTION = "asyncagents";
 const NAME = "templates";
 
-/** The templates of the user and of the workspace; the workspace's own come first where both have the same name. */
+/** The templates of the user and of the workspace; for equal names, the workspace's template wins. */
 function templateList(): TemplateList {
   const settings = vscode.workspace.getConfiguration(SECTION).inspect<unknown>(NAME);
   return readTemplates([settings?.globalValue, settings?.workspaceValue]);
 }
 
-/** Keeps a prompt among the user's own templates. */
+/** Saves a prompt in the user's own templates. */
 async function saveTemplate(name: string, prompt: string): Promise<void> {
   const configuration = vscode.workspace.getConfiguration(SECTION);
   const own = configuration.inspect<object>(NAME)?.globalValue;
@@ -289,7 +289,7 @@ async function saveTemplate(name: string, prompt: string): Promise<void> {
   await configuration.update(NAME, templates, vscode.ConfigurationTarget.Global);
 }
 
-/** Shows the setting in which templates are written. */
+/** Opens the setting that contains the templates. */
 async function openTemplateSettings(): Promise<void> {
   await vscode.commands.executeCommand("workbench.action.openSettings", `@id:${SECTION}.${NAME}`);
 }

@@ -16,15 +16,15 @@ import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
 import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
-/** What commands for tasks work on. */
+/** What task commands work on. */
 export interface TaskContext {
-  /** What there is one of for each folder: sessions, connections, agents. */
+  /** The folders of the window, each with its session, connection and agents. */
   readonly folders: Folders;
-  /** What is known of the tasks of all folders. */
+  /** The known tasks of all folders. */
   readonly known: AllTasks;
-  /** What changes them. */
+  /** The commands that change tasks. */
   readonly tasks: TaskCommands;
-  /** How the tree lists them. */
+  /** The sort order and filter of the tree. */
   readonly list: ListOptions;
   readonly logger: Logger;
 }
@@ -33,38 +33,41 @@ export interface TaskContext {
 export interface PromptContext extends TaskContext {
   readonly memory: LaunchMemory;
   readonly promptEditors: PromptEditors;
-  /** Opens a text as a read-only document; the name's extension tells the language. */
+  /** Opens a text as a read-only document; the name's extension determines the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
-  /** Brings a task into sight in the tree. */
+  /** Reveals a task in the tree. */
   readonly reveal: (taskID: string, options?: { readonly focus: boolean }) => void;
 }
 
 /** What launching works on. */
 export interface LaunchContext extends PromptContext {
-  /** Where the agents are to work: it stays the same from the first question to the last, whatever becomes the current one. */
+  /**
+   * The folder that the agents will work in. It stays the same for all questions, even if another folder becomes
+   * current.
+   */
   readonly folder: Folder;
 }
 
-/** What commands for the changes of a task work on. */
+/** What commands for a task's changes work on. */
 export interface ReviewContext extends TaskContext {
   readonly review: () => Promise<Review>;
 }
 
-/** What commands for servers, the daemon and the set-up work on. */
+/** What commands for servers, the daemon and the setup work on. */
 export interface ServerContext {
   readonly folders: Folders;
-  /** The window's; a folder has its own. */
+  /** The settings of the window; each folder has its own. */
   readonly settings: Settings;
   readonly logger: Logger;
-  /** What works for this user in all folders. */
+  /** The daemon, which works for this user in all folders. */
   readonly daemon: () => Promise<Pick<DaemonClient, "isStarted" | "status" | "stop" | "logFile">>;
-  /** Where OpenCode is on this machine; rejects with a `ConnectionError` where it is not found. */
+  /** Finds OpenCode on this machine; rejects with a `ConnectionError` if it isn't found. */
   readonly findExecutable: () => Promise<string>;
   readonly firstSteps: FirstSteps;
   readonly showLog: () => void;
 }
 
-/** What all commands work on; each asks for the part that it needs. */
+/** What all commands work on; each command declares the part that it needs. */
 export interface CommandContext extends PromptContext, ReviewContext, ServerContext {
   readonly panels: OutputPanels;
   /** The task or subagent whose row was clicked last. */
@@ -72,12 +75,12 @@ export interface CommandContext extends PromptContext, ReviewContext, ServerCont
 }
 
 /**
- * What a command does. Its arguments are what the editor hands over (rows, files, places) or what a key binding names;
- * what is missing it asks for. It resolves to undefined where the user changed their mind.
+ * A command. Its arguments are what the editor passes (rows, files, places) or what a keybinding specifies; the command
+ * asks for anything missing. Resolves to undefined if the user cancels.
  */
 export type Command = (context: CommandContext, ...args: readonly unknown[]) => Promise<unknown>;
 
-/** The commands that the product alone runs, beside those of the manifest. */
+/** The commands that only the extension itself runs; the others are in the manifest. */
 export const INTERNAL_COMMANDS: readonly string[] = [
   "_asyncagents.launchFromView",
   "_asyncagents.splitPrompt",
@@ -86,8 +89,8 @@ export const INTERNAL_COMMANDS: readonly string[] = [
 ];
 
 /**
- * Registers commands with the editor. What fails is shown, whoever ran it.
- * @param load what they do, by the last part of their IDs; asked for when one is run
+ * Registers commands with the editor. Failures are shown, whoever ran the command.
+ * @param load loads the commands, keyed by the last part of their IDs; called when one is run
  */
 export function registerCommands(
   context: CommandContext,

@@ -22,18 +22,18 @@ import { namedPrompt, pickPrompt } from "./ask-prompt.ts";
 /** What a task can be launched on. */
 export type SubjectKind = "selection" | "file" | "problem" | "change";
 
-/** Reads what is meant of what a menu hands over; where that is nothing, what the active editor has. */
+/** Reads the subject from the arguments that a menu passes; without any, from the active editor. */
 const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Folders) => Promise<Subject>>> =
   {
-    /** A `Location`, else what is selected. */
+    /** A `Location`; otherwise the selection. */
     selection: async ([place]) => selectionSubject(await selected(place)),
-    /** A file or folder, or several, else the file that is edited. */
+    /** One or more files or folders; otherwise the file in the active editor. */
     file: async ([uri, uris]) => {
       const given = [...urisIn(uris), ...urisIn(uri)];
       const active = vscode.window.activeTextEditor?.document.uri;
       return fileSubject(distinct(given.length > 0 || !active ? given : [active]));
     },
-    /** These problems of a file, or all of it; else those at the cursor. */
+    /** The given problems of a file, or all of its problems; otherwise those at the cursor. */
     problem: async ([uri, problems]) => {
       if (!(uri instanceof vscode.Uri)) {
         const { document, range } = await selected(undefined);
@@ -44,7 +44,7 @@ const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Fo
       const document = await vscode.workspace.openTextDocument(uri);
       return problemSubject(document, problemsGiven(problems) ?? vscode.languages.getDiagnostics(uri));
     },
-    /** What differs from the last commit: in the files of a row of source control, else in all of the repository. */
+    /** Uncommitted changes: of the files of a source control row; otherwise of the whole repository. */
     change: async (given, folders) => {
       const edited = vscode.window.activeTextEditor?.document.uri;
       const places = [repositoryIn(given), edited, folders.current?.uri];
@@ -65,7 +65,7 @@ function launchOn(kind: SubjectKind) {
     launchAsking(context, await readSubject(context, kind, given));
 }
 
-/** Reads what a task is to be launched on; its folder is the current one then, as an agent works in it. */
+/** Reads the subject of a launch, and makes its folder the current one, so that the agent works there. */
 export async function readSubject(
   { folders }: Pick<TaskContext, "folders">,
   kind: SubjectKind,
@@ -76,7 +76,7 @@ export async function readSubject(
   return READ[kind](given, folders);
 }
 
-/** Begins with a template: the one of this name, else one that is chosen. */
+/** Launches from a template: the named one, otherwise one that the user picks. */
 export async function launchTemplate(context: PromptContext, name: unknown): Promise<Task | undefined> {
   await connectedFolder(context.folders);
   const { memory } = context;
@@ -91,7 +91,7 @@ export async function launchTemplate(context: PromptContext, name: unknown): Pro
   return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent] });
 }
 
-/** What is named, else what is selected. */
+/** The given place, otherwise the selection. */
 async function selected(place: unknown): Promise<Selected> {
   if (place instanceof vscode.Location)
     return { document: await vscode.workspace.openTextDocument(place.uri), range: place.range };
@@ -100,7 +100,7 @@ async function selected(place: unknown): Promise<Selected> {
   throw new Refusal("invalid-argument", sentence("Open a file in an editor, then try again."));
 }
 
-/** The files that a menu hands over, of the explorer or of source control. */
+/** The files passed by a menu of the explorer or of source control. */
 function urisIn(value: unknown): readonly vscode.Uri[] {
   if (value instanceof vscode.Uri) return [value];
   if (Array.isArray(value)) return value.flatMap(urisIn);
@@ -110,7 +110,7 @@ function urisIn(value: unknown): readonly vscode.Uri[] {
   return "resourceStates" in value ? urisIn(value.resourceStates) : [];
 }
 
-/** The folder of the repository whose title's menu it is. */
+/** The root of the repository whose title menu was used. */
 function repositoryIn([value]: readonly unknown[]): vscode.Uri | undefined {
   return typeof value === "object" &&
     value !== null &&
@@ -124,7 +124,7 @@ function distinct(uris: readonly vscode.Uri[]): readonly vscode.Uri[] {
   return [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
 }
 
-/** Undefined: none were given. */
+/** Undefined if no problems were given. */
 function problemsGiven(value: unknown): readonly vscode.Diagnostic[] | undefined {
   if (value instanceof vscode.Diagnostic) return [value];
   if (!Array.isArray(value)) return undefined;

@@ -12,20 +12,18 @@ import { findChild } from "./pick-task.ts";
 import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
 import { requestsUnder } from "./row-commands.ts";
 
-/*
- * What programs do through the exported API: as the commands do it, but they are asked nothing, and what fails rejects.
- */
+/* The implementation of the exported API. Works like the commands, but asks nothing, and rejects on failure. */
 
 export { forkTask, launchTask } from "./launch.ts";
 
-/** Resolves to the folders, by their real paths, in which there was something to end. */
+/** Resolves to the real paths of the folders in which there was something to stop. */
 export async function stopBackgroundWork(
   context: Pick<ServerContext, "daemon">,
   folders: readonly string[],
 ): Promise<readonly string[]> {
   const daemon = await context.daemon();
   if (!(await daemon.isStarted())) return [];
-  // One that is gone from the disk may still be worked in.
+  // Agents may still run in a folder that was deleted from the disk.
   const wanted = await Promise.all(folders.map((path) => realpath(path).catch(() => path)));
   const directories = stoppable(await daemon.status())
     .map(({ directory }) => directory)
@@ -43,7 +41,7 @@ export async function launchOn(
   return launchTask(context, input, await readSubject(context, kind, given));
 }
 
-/** Answers what a task waits for: the oldest request, unless another one is named. */
+/** Answers a request of a task: the one named, by default the oldest. */
 export async function sendAnswer(
   context: TaskContext,
   taskID: string,
@@ -84,7 +82,7 @@ export async function readChanges(context: ReviewContext, taskID: string): Promi
   return (await changedBy(context, taskID)).changes;
 }
 
-/** Resolves to the paths of what was accepted. */
+/** Resolves to the accepted paths. */
 export async function acceptChanges(
   context: ReviewContext,
   taskID: string,
@@ -110,7 +108,7 @@ async function changedBy(context: ReviewContext, taskID: string): Promise<Change
   return { child, changes: await (await context.review()).read(child) };
 }
 
-/** Those named; by default all that is left to review. */
+/** The named files; by default all that are left to review. */
 async function filesOf(
   context: ReviewContext,
   target: ChangedBy,
@@ -119,7 +117,7 @@ async function filesOf(
   return paths ? paths.map((path) => changeAt(target, path)) : pendingOf(context, target);
 }
 
-/** Resolves to the path of the file that is now as wanted; undefined: there is none. */
+/** Resolves to the path of the configuration file that is now as requested; undefined if there is none. */
 export async function setAgentTools(
   { folders }: TaskContext,
   action: "install" | "remove",

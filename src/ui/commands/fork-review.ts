@@ -39,7 +39,7 @@ export const review: Step<Launching> = {
   },
 };
 
-/** What the user changes of a plan. */
+/** Asks the user about one part of the plan, and returns the new values. */
 async function changed(
   context: LaunchContext,
   { agents, fork }: ForkPlan,
@@ -97,7 +97,7 @@ function tryAgainItem(error: unknown): ActionItem {
   return { label: vscode.l10n.t("$(error) Try Again"), detail: humanMessage(error), action: "again" };
 }
 
-/** What is kept and what is not, in numbers. */
+/** What the fork keeps and omits, in numbers. */
 function summary(preview: ForkPreview): string {
   const { messagesBefore, messagesAfter, tokensBefore, tokensAfter } = preview;
   if (messagesBefore === 0) return vscode.l10n.t("The conversation is empty. The task gets only its prompt.");
@@ -170,7 +170,7 @@ async function askLimit(draft: ForkDraft, preview: ForkPreview | undefined): Pro
   return { ...draft, request: { ...draft.request, maxTokens: readLimit(given) } };
 }
 
-/** A number that may have its thousands apart. Undefined: it is none. */
+/** Reads a number that may contain thousands separators. Undefined if the value is no valid limit. */
 function readLimit(value: string): number | undefined {
   const isNumber = /^(\d+|\d{1,3}([\s.,_'’]\d{3})+)$/.test(value.trim());
   const limit = isNumber ? Number(value.replace(/\D/g, "")) : 0;
@@ -202,7 +202,7 @@ async function askStart({ known }: LaunchContext, draft: ForkDraft): Promise<Ans
   return { ...draft, start, request: { ...draft.request, fromMessageID } };
 }
 
-/** Empty: the beginning. */
+/** Empty if the fork starts at the beginning. */
 interface ForkStartChoice {
   readonly fromMessageID?: string;
   readonly start?: string;
@@ -212,7 +212,7 @@ function beginningOf(text: string): string {
   return withoutIcons(excerpt(oneLine(text), EXCERPT_LENGTH));
 }
 
-/** In two digits that count: tokens are estimated. */
+/** Rounds to two significant digits, because token counts are estimates. */
 function roughly(count: number): string {
   return count.toLocaleString(vscode.env.language, { maximumSignificantDigits: 2 });
 }

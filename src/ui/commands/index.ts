@@ -1,4 +1,4 @@
-/** What each command does, by the last part of its ID in the manifest. */
+/** All commands, by the last part of their IDs in the manifest. */
 export { configureAgentTools } from "./agent-tools-commands.ts";
 export {
   launchOnChange,

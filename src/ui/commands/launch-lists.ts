@@ -11,7 +11,7 @@ import { BACK, type Answer } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
 
 /**
- * Asks for an agent; Enter takes the one of the settings, else the one that was launched last.
+ * Asks for an agent; the default is the one from the settings, otherwise the one launched last.
  * @param others rows below the agents
  */
 export function pickAgent<T = never>(
@@ -28,7 +28,7 @@ export function pickAgent<T = never>(
   });
 }
 
-/** Asks for one or more agents. `titleFor` says what so many of them come to. */
+/** Asks for one or more agents. `titleFor` returns the title for a number of selected agents. */
 export function pickAgents(
   context: LaunchContext,
   heading: Heading,
@@ -44,7 +44,7 @@ export function pickAgents(
   });
 }
 
-/** Undefined: the first one of the list. */
+/** Undefined selects the first agent of the list. */
 function usualAgent({ folder, memory }: LaunchContext): string | undefined {
   return folder.settings.engine().defaultAgent ?? memory.agent;
 }
@@ -65,10 +65,10 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
   }));
 }
 
-/** Stands for the model that a task gets for which none is chosen. */
+/** Stands for the model of a task for which the user chooses none. */
 const USUAL = "";
 
-/** Asks for a model, or for the usual one: the one of the settings, else the agent's own. */
+/** Asks for a model, or for the usual one: the default from the settings, otherwise the agent's own. */
 export async function pickModel(
   { folder }: LaunchContext,
   heading: Heading,
@@ -89,7 +89,7 @@ export async function pickModel(
   return { model: (await models).find(({ ref }) => modelText(ref) === picked)?.ref };
 }
 
-/** What is said of a task for which no model is chosen. */
+/** The text for a task for which no model is chosen. */
 export function usualModel(): string {
   return vscode.l10n.t("The agent's own model, or the default");
 }

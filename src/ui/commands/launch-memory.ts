@@ -3,19 +3,19 @@ import type * as vscode from "vscode";
 const AGENT = "asyncagents.lastAgent";
 const DRAFTS = "asyncagents.drafts";
 const PROMPTS = "asyncagents.recentPrompts";
-/** How many drafts are kept. */
+/** The number of drafts kept. */
 const DRAFT_COUNT = 20;
-/** How many prompts are kept, and how long each may be, in characters. */
+/** The number of prompts kept, and the most characters of each. */
 const PROMPT_COUNT = 20;
 const PROMPT_LENGTH = 20_000;
 
 type Drafts = Readonly<Record<string, string>>;
 
-/** What the workspace remembers from one launch or answer to the next. */
+/** What the workspace remembers between launches and between answers. */
 export class LaunchMemory {
   constructor(private readonly state: vscode.Memento) {}
 
-  /** The agent that a user launched last. */
+  /** The agent that the user launched last. */
   get agent(): string | undefined {
     return this.state.get<string>(AGENT);
   }
@@ -24,7 +24,7 @@ export class LaunchMemory {
     void this.state.update(AGENT, agent);
   }
 
-  /** What was written and not used yet; empty: nothing. */
+  /** The unused text kept under this name; empty if there is none. */
   draft(name: string): string {
     return this.drafts[name] ?? "";
   }
@@ -38,8 +38,8 @@ export class LaunchMemory {
   }
 
   /**
-   * Sends the text that is kept under the name. It is no draft while it is on its way; where that fails it comes back,
-   * before what was written meanwhile.
+   * Sends the draft with this name. The draft is removed while it is being sent; if that fails, it is restored in front
+   * of what was written in the meantime.
    */
   async send<T>(name: string, send: (text: string) => Promise<T>): Promise<T> {
     const text = this.draft(name);
@@ -52,12 +52,12 @@ export class LaunchMemory {
     }
   }
 
-  /** The text was used; what was written under the name meanwhile stays. */
+  /** Drops the draft after its text was used, unless the draft has changed in the meantime. */
   dropDraft(name: string, text: string): void {
     if (this.draft(name) === text) this.keepDraft(name, "");
   }
 
-  /** What a user launched, the newest first, each once. */
+  /** The launched prompts without duplicates, newest first. */
   get prompts(): readonly string[] {
     return this.state.get<readonly string[]>(PROMPTS, []);
   }

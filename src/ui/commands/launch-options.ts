@@ -15,11 +15,11 @@ import type { Launching, LaunchOption } from "./launching.ts";
 
 const EXCERPT_LENGTH = 80;
 
-/** Shows what of a launch can be chosen, and lets the user change it. */
+/** Shows the options of a launch, and lets the user change them. */
 export const options: Step<Launching> = {
   take: async (state, place) => {
     const { context, plan, prompts, option: active } = state;
-    // Asked for now, the models are there when they are wanted; who wants them hears of a failure.
+    // Starts loading the models early, so that they are ready when needed. A failure is reported then.
     context.folder.calls.models().catch(() => undefined);
     const option = await askChoice<LaunchOption>({
       title: folderTitle(context.folders, context.folder, vscode.l10n.t("Launch Task: Options")),
@@ -65,7 +65,7 @@ async function changed(
   }
 }
 
-/** Opens an editor to write on in, which is where the prompts are kept then. */
+/** Continues in a prompt editor, which keeps the prompts from then on. */
 export async function writeInEditor(state: Launching): Promise<Move<Launching>> {
   const { context, plan, prompts, draft } = state;
   const { promptEditors, folder, memory } = context;
@@ -136,7 +136,7 @@ function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): C
   return { label, detail, value: "on" };
 }
 
-/** A fork of the active session; undefined: there is none. */
+/** A fork of the active session; undefined if there is none. */
 function forkOfActive({ folder }: LaunchContext): LaunchPlan["fork"] {
   const active = folder.session.session;
   if (!active) return undefined;

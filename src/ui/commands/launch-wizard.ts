@@ -15,7 +15,7 @@ import { options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
 
-/** Asks for an agent and a prompt, and for whatever else the user wants to choose; `subject`: what it is about. */
+/** Asks for an agent and a prompt, and for other options on request. `subject` is what the prompt is about. */
 export async function launchAsking(context: PromptContext, subject?: Subject): Promise<Task | undefined> {
   const plan = { agents: [], subject };
   return run([agent, prompt, review, launch], {
@@ -26,7 +26,7 @@ export async function launchAsking(context: PromptContext, subject?: Subject): P
   });
 }
 
-/** Asks for the prompt of a fork, then shows what it inherits. */
+/** Asks for the prompt of a fork, then shows what the fork inherits. */
 export async function forkAsking(
   context: LaunchContext,
   plan: LaunchPlan & Required<Pick<LaunchPlan, "fork">>,
@@ -36,8 +36,8 @@ export async function forkAsking(
 }
 
 /**
- * Asks who is to do what a text says, and shows what is to be launched.
- * @param isInEditor whether the text is in an editor already, so that it cannot go on in one
+ * Asks for the agent for a given prompt, then shows the options.
+ * @param isInEditor whether the prompt is already in an editor, so that opening one isn't offered
  */
 export async function launchTextAsking(
   context: PromptContext,
@@ -48,7 +48,7 @@ export async function launchTextAsking(
   return run([agent, options, review, launchFrom()], begin, agents.length > 0 ? 1 : 0);
 }
 
-/** Asks for the prompts, where they are not selected in the editor, then for the agents. */
+/** Asks for the prompts, unless they are selected in the editor, then for the agents. */
 export async function launchBatch(context: PromptContext): Promise<void> {
   const begin = { context: await inFolder(context), plan: { agents: [], splits: true } };
   const prompts = selectedTexts();
@@ -57,7 +57,7 @@ export async function launchBatch(context: PromptContext): Promise<void> {
     : run([prompt, agents, launch], { ...begin, prompts: [], draft: "batch" }));
 }
 
-/** One prompt for each selection of the active editor, where there are several. */
+/** The texts of the active editor's selections, if there are several. */
 function selectedTexts(): readonly string[] | undefined {
   const editor = vscode.window.activeTextEditor;
   const texts = (editor?.selections ?? [])
@@ -79,8 +79,8 @@ async function run(
 }
 
 /**
- * Launches prompts of an editor, for which it asks what is still open.
- * @returns the plan as it is then, and whether it was launched
+ * Launches the prompts of an editor, after asking for what is still missing.
+ * @returns the resulting plan, and whether the prompts were launched
  */
 export async function launchFromEditor(
   context: LaunchContext,
@@ -92,7 +92,7 @@ export async function launchFromEditor(
   return { plan: state.plan, isLaunched: isFinished };
 }
 
-/** Shows what can be chosen for prompts of an editor. */
+/** Shows the options for the prompts of an editor. */
 export async function chooseOptions(
   context: LaunchContext,
   plan: LaunchPlan,
@@ -124,7 +124,7 @@ const agent: Step<Launching> = {
     );
     if (picked === undefined || picked === BACK) return picked;
     if (typeof picked !== "string") return { state, to: picked };
-    // Several agents that were chosen before are left for one that is chosen now.
+    // A newly picked agent replaces the agents chosen before.
     return {
       state: plan.agents.includes(picked) ? state : { ...state, plan: { ...plan, agents: [picked] } },
     };
@@ -143,7 +143,7 @@ const otherFolder: Step<Launching> = {
   },
 };
 
-/** Several agents for the prompts, which are known. */
+/** Asks for one or more agents for prompts that are already known. */
 const agents: Step<Launching> = {
   take: async (state, place) => {
     const { context, plan, prompts } = state;
@@ -161,7 +161,7 @@ const agents: Step<Launching> = {
   },
 };
 
-/** What a button of the box leads to. */
+/** Where a button of the prompt box leads, given the text in the box. */
 type Detour = (state: Launching, typed: string) => Promise<Answer<Move<Launching>>>;
 
 const prompt: Step<Launching> = {
@@ -199,7 +199,7 @@ const prompt: Step<Launching> = {
   },
 };
 
-/** The prompts of what is in the box, none of them blank. */
+/** Splits the text of the box into prompts; none of them is blank. */
 function promptsIn({ splits }: LaunchPlan, text: string): readonly string[] {
   return (splits ? text.split(/\r?\n|\|/).map((each) => each.trim()) : [text]).filter((each) => each.trim());
 }
@@ -235,7 +235,7 @@ function promptTexts(plan: LaunchPlan): {
   };
 }
 
-/** Adds a template or a recent prompt to what was typed, or puts it in the place of the one before. */
+/** Appends a template or recent prompt to the typed text; replaces the previously inserted one if it is unchanged. */
 const insertPrompt: Detour = async (state, typed) => {
   const { context, plan, draft = "", inserted } = state;
   const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
@@ -250,7 +250,7 @@ const insertPrompt: Detour = async (state, typed) => {
       plan: picked.agent === undefined ? plan : { ...plan, agents: [picked.agent] },
       prompts: promptsIn(plan, text),
     };
-    // The box takes one line only.
+    // The input box is single-line.
     if (!isOneLine(text)) return { state: filled, to: options };
     context.memory.keepDraft(draft, text);
     return { state: { ...filled, inserted: text }, to: prompt };
@@ -259,7 +259,7 @@ const insertPrompt: Detour = async (state, typed) => {
   }
 };
 
-/** What was typed is never lost. */
+/** Appends to the typed text, so that nothing typed is lost. */
 function joined(typed: string, text: string): string {
   if (typed.trim() === "") return text;
   return `${typed.trimEnd()}${isOneLine(text) ? " " : "\n\n"}${text}`;

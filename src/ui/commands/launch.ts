@@ -12,28 +12,28 @@ import type { PromptContext, TaskContext } from "./command.ts";
 import { forkAsking, launchAsking } from "./launch-wizard.ts";
 import { findChild, pickFrom, referenceOf } from "./pick-task.ts";
 
-/** What is to be launched; the names are those of the tool `asyncagents_task`. */
+/** The arguments of a launch, named as in the tool `asyncagents_task`. */
 export interface LaunchArguments {
   readonly prompt: string;
   readonly description?: string | undefined;
-  /** By default that of the settings; of a fork that of what is forked. */
+  /** By default the agent from the settings; for a fork, the agent of the source. */
   readonly agent?: string | undefined;
   /** `provider/model`. */
   readonly model?: string | undefined;
   readonly batch_id?: string | undefined;
-  /** The folder to work in, by its path or its name in the workspace; by default the current one. */
+  /** The path or workspace name of the folder to work in; by default the current folder. */
   readonly folder?: string | undefined;
 }
 
 const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id", "folder"];
 
-/** Launches what a key binding says; asks where it says nothing. */
+/** Launches with the arguments of a keybinding; without arguments, asks. */
 export async function launch(context: PromptContext, argument: unknown): Promise<Task | undefined> {
   const isFromMenu = argument === undefined || argument === null || argument instanceof TreeNode;
   return isFromMenu ? launchAsking(context) : launchTask(context, argument);
 }
 
-/** Throws a `Refusal` that names what is wrong with what somebody wrote into a key binding or a program. */
+/** Validates arguments from a keybinding or a program. Throws a `Refusal` that names the problem. */
 function readArguments(input: unknown): LaunchArguments {
   if (typeof input !== "object" || input === null)
     throw new Refusal("invalid-argument", sentence("The argument must be an object with a prompt."));
@@ -56,13 +56,13 @@ function readArguments(input: unknown): LaunchArguments {
   return { prompt, ...rest };
 }
 
-/** From the empty view, whose button goes with the first task: the task's row has the focus then. */
+/** Launches from the empty view. Its button disappears with the first task, so the task's row gets the focus. */
 export async function launchFromView(context: PromptContext): Promise<void> {
   const task = await launchAsking(context);
   if (task) context.reveal(task.id, { focus: true });
 }
 
-/** Forks the conversation of a task or subagent, or that of the active session. */
+/** Forks the conversation of a task or subagent, or of the active session. */
 export async function fork(context: PromptContext, argument: unknown): Promise<void> {
   const { folders, known } = context;
   const reference = referenceOf(argument);
@@ -89,7 +89,7 @@ export async function fork(context: PromptContext, argument: unknown): Promise<v
   );
 }
 
-/** Launches under the active session, which is created if there is none. */
+/** Launches in the active session, which is created if there is none. */
 export async function launchTask(
   { folders }: Pick<TaskContext, "folders">,
   input: unknown,
@@ -114,8 +114,8 @@ export async function launchTask(
 }
 
 /**
- * A new task that carries on from the conversation of a session, of a task, or of a subagent of others; of the latter two
- * as the same agent with the same model unless changed.
+ * Launches a new task that continues the conversation of a session, task or subagent; for a task or subagent, with its
+ * agent and model by default.
  */
 export async function forkTask(
   context: Pick<TaskContext, "known" | "tasks">,
@@ -138,7 +138,7 @@ export async function forkTask(
   });
 }
 
-/** The folder that a program names: by its path, its address or its name in the workspace. Throws a {@link Refusal}. */
+/** Finds the folder that a program names by path, address or workspace name. Throws a {@link Refusal}. */
 function folderNamed(folders: Folders, wanted: string): Folder {
   const found = folders.all.filter(({ uri, name }) =>
     [uri.fsPath, uri.toString(), name].includes(wanted.trim()),

@@ -9,36 +9,36 @@ import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
 import type { Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
 
-/** What the launch wizard knows so far. */
+/** The state of the launch wizard. */
 export interface Launching {
   readonly context: LaunchContext;
   readonly plan: LaunchPlan;
-  /** Empty: still to be written. */
+  /** Empty if they are still to be written. */
   readonly prompts: readonly string[];
-  /** The name of the draft that the prompts were written as; left out: they come from elsewhere, and stay there. */
+  /** The draft in which the prompts are kept; undefined if they come from elsewhere and stay there. */
   readonly draft?: string | undefined;
-  /** What went wrong when the prompts were to be used. */
+  /** The error of the last attempt to use the prompts. */
   readonly problem?: string | undefined;
-  /** What was put into the box last. */
+  /** The text last inserted into the box. */
   readonly inserted?: string | undefined;
-  /** The option that was changed last. */
+  /** The option changed last. */
   readonly option?: LaunchOption | undefined;
-  /** Whether the prompts are in an editor, so that they need not go on in one. */
+  /** Whether the prompts are already in an editor, so that opening one isn't offered. */
   readonly isInEditor?: boolean;
-  /** What was launched. */
+  /** The launched tasks. */
   readonly tasks?: readonly Task[];
 }
 
 export type LaunchOption = "on" | "subject" | "agents" | "model" | "fork" | "editor" | "sections";
 
-/** So many tasks at once are asked about: each one costs. */
+/** Launching more tasks than this at once needs confirmation, because each one costs money. */
 const MANY_TASKS = 10;
 
-/** Some tasks were launched, and others were not. */
+/** Thrown if some of the tasks couldn't be launched. */
 export class PartlyLaunched extends Refusal {
   constructor(
     text: Text,
-    /** What is left to be launched. */
+    /** The prompts that weren't launched. */
     readonly prompts: readonly string[],
     readonly agents: readonly string[],
   ) {
@@ -47,8 +47,8 @@ export class PartlyLaunched extends Refusal {
 }
 
 /**
- * The last step of the wizard: launches what was asked for.
- * @param box where the prompts are written; they are shown there again when they could not be launched
+ * The last step of the wizard: launches the tasks.
+ * @param box the step with the prompts, which is shown again if they couldn't be launched
  */
 export function launchFrom(box?: Step<Launching>): Step<Launching> {
   return {
@@ -76,7 +76,7 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
   };
 }
 
-/** Launches a task for each prompt and agent, all as one batch. */
+/** Launches one task for each combination of prompt and agent, all in one batch. */
 async function launchAll({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
   const { session, calls: commands } = await connectedFolder(context.folders, context.folder);
   const { agents, model, fork } = plan;
@@ -102,8 +102,8 @@ async function launchAll({ context, plan, prompts }: Launching): Promise<readonl
 }
 
 /**
- * Launches the first, which names the batch, then the others at once. Rejects where the first one is refused; one that
- * is refused later does not take back the others.
+ * Launches the first input, which creates the batch, then the others concurrently. Rejects if the first one fails; a
+ * later failure leaves the other tasks running.
  */
 async function launchTogether<T>(
   inputs: readonly T[],
@@ -129,7 +129,7 @@ function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }
 
-/** Whether the user wants that many tasks at once; asked only where they are many. */
+/** Whether the user wants that many tasks at once; asks only if there are many. */
 async function confirmCount(count: number): Promise<boolean> {
   if (count <= MANY_TASKS) return true;
   const launch = vscode.l10n.t("Launch {0} Tasks", count);

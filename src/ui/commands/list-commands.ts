@@ -21,7 +21,9 @@ interface ConditionItem extends vscode.QuickPickItem {
   readonly agent?: string;
 }
 
-/** One list for all conditions; what is typed is searched for. The tree follows at once, and goes back with Escape. */
+/**
+ * Offers all conditions in one list; typed text filters by description. The tree follows at once; Escape restores it.
+ */
 export async function filter({ known, folders, list }: TaskContext): Promise<void> {
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
@@ -72,7 +74,7 @@ function conditionItem(
   count: number,
   condition: Pick<ConditionItem, "state" | "agent">,
 ): ConditionItem {
-  // What is typed is not looked for here.
+  // The typed text filters the tasks, so it must not hide rows of this list.
   return { label, description: count > 0 ? String(count) : "", alwaysShow: true, ...condition };
 }
 

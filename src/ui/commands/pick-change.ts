@@ -11,7 +11,7 @@ import { withoutIcons } from "../plain-text.ts";
 import type { ReviewContext } from "./command.ts";
 import { pickConnected } from "./pick-task.ts";
 
-/** Milliseconds after which progress is shown. */
+/** The time after which progress is shown, in milliseconds. */
 const PATIENCE_MS = 500;
 
 /** A task or subagent and what it changed. */
@@ -21,8 +21,8 @@ export interface ChangedBy {
 }
 
 /**
- * What the task changed that a command is about: that of its argument (a row of the list, the ID of a task), else the one
- * whose changes are listed, else one that the user picks.
+ * The changes that a command is about: those of its argument (a row of the list, or a task ID), otherwise the listed
+ * ones, otherwise those of a task that the user picks.
  */
 export async function pickChanges(
   context: ReviewContext,
@@ -31,7 +31,7 @@ export async function pickChanges(
 ): Promise<ChangedBy | undefined> {
   const { listedTaskID } = await context.review();
   const row = argument instanceof ChangeNode ? argument.taskID : undefined;
-  // The title of the list can hand over a row of another view, which is not what it is about.
+  // A button in the list's title may pass a row of another view, which has nothing to do with the list.
   const named = row ?? (typeof argument === "string" ? argument : listedTaskID);
   const child = (await pickConnected(context, named, { title }))?.child;
   const changes = child && (await readChanges(context, child));
@@ -39,8 +39,8 @@ export async function pickChanges(
 }
 
 /**
- * The changed file that a command is about: a row of the list, what a diff editor shows, else one of the task that is
- * named by its ID; else the one before the user, else one that is picked.
+ * The changed file that a command is about: the given row or diff editor; for a task ID, a file that the user picks;
+ * without an argument, the file in front of the user, otherwise one that they pick.
  */
 export async function pickChange(
   context: ReviewContext,
@@ -54,7 +54,7 @@ export async function pickChange(
   return change && { ...changed, change };
 }
 
-/** A file that the task changed, by its path, absolute or relative to the workspace. Throws a {@link Refusal}. */
+/** The change to a file, given its path (absolute or relative to the workspace). Throws a {@link Refusal}. */
 export function changeAt({ child, changes }: ChangedBy, path: string): FileChange {
   const change = changes.files.find(
     (file) => file.path === path || vscode.workspace.asRelativePath(file.path, false) === path,
@@ -78,7 +78,7 @@ async function shownFile(
     : review.current;
 }
 
-/** Diffs of the same file, side by side: which of them a button belongs to is not known. */
+/** Asks if several diffs of the same file are visible, because it is unknown to which of them the button belongs. */
 async function pickShown(
   { known }: ReviewContext,
   shown: readonly ReviewedFile[],
@@ -110,7 +110,7 @@ async function pickFile(files: readonly FileChange[], title: string): Promise<Fi
   return picked?.change;
 }
 
-/** What a task or subagent changed; if it takes long, with progress. Undefined: the user cancelled. */
+/** Reads the changes of a task or subagent; shows progress if that takes long. Undefined if the user cancels. */
 export async function readChanges(
   { review }: ReviewContext,
   child: Child,
@@ -118,7 +118,7 @@ export async function readChanges(
   return withPatience(vscode.l10n.t("Reading changes…"), (await review()).read(child));
 }
 
-/** What the work gives; if it takes long, with progress and a way to cancel. Undefined: cancelled. */
+/** Awaits the work; if it takes long, shows progress with a cancel button. Undefined if the user cancels. */
 async function withPatience<T>(title: string, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), PATIENCE_MS)));

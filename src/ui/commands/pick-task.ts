@@ -14,13 +14,13 @@ import type { TaskContext } from "./command.ts";
 
 export interface PickOptions {
   readonly title: string;
-  /** Which ones the command can work on; by default any. */
+  /** Which tasks and subagents the command accepts; by default all. */
   readonly accepts?: (child: Child) => boolean;
-  /** Said when there is none of them. */
+  /** The message if the command accepts none of them. */
   readonly none?: string;
 }
 
-/** The task or subagent that a command is about: the one its argument names, else one that the user picks. */
+/** The task or subagent that a command is about: the one its argument names, otherwise one that the user picks. */
 export async function pickChild(
   context: TaskContext,
   argument: unknown,
@@ -30,7 +30,7 @@ export async function pickChild(
   return reference === undefined ? undefined : findChild(context, reference);
 }
 
-/** As {@link pickChild}, with its folder, which is connected first. */
+/** Like {@link pickChild}, but also connects the folder and returns it. */
 export async function pickConnected(
   context: TaskContext,
   argument: unknown,
@@ -44,8 +44,9 @@ export async function pickConnected(
 }
 
 /**
- * All that a command is about: what a menu was opened on (the selected rows or the one clicked, of a batch its tasks),
- * of which those that the command can work on, else what {@link pickChild} gives. Empty: the user changed their mind.
+ * The tasks and subagents that a command is about: those in the rows of the menu (the selected rows or the clicked one;
+ * for a batch its tasks) that the command accepts, otherwise the result of {@link pickChild}. Empty if the user
+ * cancels.
  */
 export async function pickChildren(
   context: TaskContext,
@@ -64,23 +65,23 @@ export async function pickChildren(
   );
   const accepted = [...children].filter(options.accepts ?? (() => true));
   if (accepted.length > 0) return accepted;
-  // Of what it cannot work on the refusal says why.
+  // A task that isn't accepted is passed on, so that the command can say why.
   const child = [...children][0] ?? (await pickChild(context, argument, options));
   return child ? [child] : [];
 }
 
-/** The task or subagent that is named by its ID, or the beginning or end of one. */
+/** Finds a task or subagent by its ID, or by the beginning or end of the ID. */
 export function findChild({ known }: Pick<TaskContext, "known">, reference: string): Child {
   return known.child(reference) ?? known.find(reference);
 }
 
-/** The ID, or the beginning or end of one, that a row of the tree or a key binding names. */
+/** The ID, or its beginning or end, from a row of the tree or a keybinding. */
 export function referenceOf(argument: unknown): string | undefined {
   if (argument instanceof ChildNode) return argument.id;
   return typeof argument === "string" ? argument : undefined;
 }
 
-/** The ID of a task or subagent that the user picks, or of the session that is offered beside them. */
+/** The ID of a task or subagent that the user picks, or of the session that is offered with them. */
 export async function pickFrom(
   { known, folders, list }: TaskContext,
   {
@@ -117,7 +118,7 @@ export async function pickFrom(
   const picked = await vscode.window.showQuickPick(items, {
     title,
     matchOnDescription: true,
-    // A panel that opens late would take the list away.
+    // Otherwise a panel that opens late would close the list.
     ignoreFocusOut: true,
     placeHolder:
       sessionID === undefined ? vscode.l10n.t("Select a task") : vscode.l10n.t("Select a task or session"),

@@ -10,7 +10,9 @@ import type { PromptContext } from "./command.ts";
 import { chooseOptions, launchFromEditor, launchTextAsking } from "./launch-wizard.ts";
 import { PartlyLaunched } from "./launching.ts";
 
-/** Launches, or resumes with, the text of a prompt editor; launches what is selected in another one, else its text. */
+/**
+ * Launches or resumes with the text of a prompt editor; in another editor, launches the selection or the whole text.
+ */
 export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
   const document = findDocument(uri);
   const target = context.promptEditors.target(document.uri);
@@ -32,7 +34,7 @@ export async function promptOptions(context: PromptContext, uri: unknown): Promi
   if (isAgreed) await submit(context, document, { ...target, plan });
 }
 
-/** Chooses whether the sections of a prompt editor are prompts of their own. */
+/** Sets whether the sections of a prompt editor are separate prompts. */
 export async function splitPrompt(
   { promptEditors }: PromptContext,
   uri: unknown,
@@ -44,7 +46,7 @@ export async function splitPrompt(
   promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
 }
 
-/** The document is closed once its text was taken. */
+/** Submits the text, and closes the document if the text was accepted. */
 async function submit(
   context: PromptContext,
   document: vscode.TextDocument,
@@ -73,7 +75,7 @@ async function submit(
   });
 }
 
-/** Undefined: the plan names none. */
+/** Undefined if the plan names no folder. */
 function folderOfPlan({ folders }: PromptContext, plan: LaunchPlan): Folder | undefined {
   if (plan.folder === undefined) return undefined;
   const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
@@ -81,7 +83,7 @@ function folderOfPlan({ folders }: PromptContext, plan: LaunchPlan): Folder | un
   throw folderGone();
 }
 
-/** Leaves in the editor what was not launched, unless it was changed meanwhile. */
+/** Leaves only the unlaunched prompts in the editor, unless its text has changed in the meantime. */
 async function keepRest(
   { promptEditors }: PromptContext,
   document: vscode.TextDocument,
@@ -103,7 +105,7 @@ function requireText(text: string): void {
   if (text.trim() === "") throw new Refusal("empty-prompt", sentence("Write a prompt, then launch it."));
 }
 
-/** The document that a menu or a lens is about, else the one that is edited. */
+/** The document that a menu or code lens is about, otherwise the one in the active editor. */
 function findDocument(uri: unknown): vscode.TextDocument {
   const wanted = uri instanceof vscode.Uri ? uri.toString() : undefined;
   const document =

@@ -26,7 +26,7 @@ export async function showChanges(context: ReviewContext, argument: unknown): Pr
   const child = (await pickConnected(context, argument, { title }))?.child;
   const changes = child && (await readChanges(context, child));
   if (!changes) return;
-  // The documents of the diff take their texts from there.
+  // The diff editor's documents get their texts from the review, so it is shown first.
   await (await context.review()).show(child, changes);
   await showInEditor(child, changes);
 }
@@ -52,7 +52,7 @@ export async function acceptAllChanges(context: ReviewContext, argument: unknown
   showAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
 }
 
-/** The files stay as they are; they leave the list. */
+/** Accepts changes: the files stay as they are and leave the list. */
 export async function accept(
   context: ReviewContext,
   { child, changes }: ChangedBy,
@@ -64,7 +64,7 @@ export async function accept(
   await review.update(child, changes);
 }
 
-/** What of a task's changes was neither accepted nor reverted yet. */
+/** The changes of a task that were neither accepted nor reverted yet. */
 export async function pendingOf(
   { review }: ReviewContext,
   { child, changes }: ChangedBy,
@@ -95,17 +95,17 @@ async function showAccepted(
   await review.show(child, changes);
 }
 
-/** Files that a question names before it stops. */
+/** The number of files that a confirmation names. */
 const NAMED_FILES = 12;
 
-/** What reverting gives a program. */
+/** The result of a revert for programs. */
 export interface RevertResult {
   /** Absolute paths. */
   readonly reverted: readonly string[];
   readonly refused: readonly {
     readonly path: string;
     readonly reason: RefusedFile["reason"];
-    /** The reason and what to do, in a sentence. */
+    /** The reason and the remedy, in a sentence. */
     readonly message: string;
   }[];
 }
@@ -177,7 +177,7 @@ async function revert(
   return done;
 }
 
-/** As a program asks for it: at once, as far as that harms nobody else's work. */
+/** Reverts for a program: without asking, and only where no one else's work is lost. */
 export async function revertNow(
   context: ReviewContext,
   target: ChangedBy,
@@ -194,7 +194,7 @@ export async function revertNow(
   };
 }
 
-/** Reverts what a user agreed to, by what is so now: while they were asked, others went on. */
+/** Reverts what the user agreed to. Reads the changes again, because work may have continued during the question. */
 async function finish(
   context: ReviewContext,
   target: ChangedBy,
@@ -259,7 +259,7 @@ async function undoAll(
     );
 }
 
-/** Says why a file is left alone, and leads to where a user can revert parts of it: the diff editor's own arrows. */
+/** Says why a file can't be reverted, and offers the diff editor, with which users can revert parts of it. */
 async function refuse(
   context: ReviewContext,
   target: ChangedBy,

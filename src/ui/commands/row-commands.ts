@@ -20,7 +20,7 @@ import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
 
-/** Characters of a description that a message shows. */
+/** Characters of a description in a message. */
 const NAME_LENGTH = 80;
 
 export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
@@ -51,12 +51,12 @@ function createTerminal(name: string, { executable, args, directory, env }: Prog
     shellArgs: [...args],
     cwd: directory,
     env: { ...env },
-    // What the editor would keep of it over a restart includes its environment.
+    // A persistent terminal would be saved across restarts, including its environment variables.
     isTransient: true,
   });
 }
 
-/** Whether this terminal runs just that: one of a server that has moved since is of no use. */
+/** Whether this terminal runs exactly this call; a terminal of a server whose address has changed is useless. */
 function isTerminalOf({ creationOptions, exitStatus }: vscode.Terminal, { args }: ProgramCall): boolean {
   return (
     exitStatus === undefined &&
@@ -100,12 +100,12 @@ export async function resume(context: PromptContext, argument: unknown): Promise
 }
 
 interface Resuming {
-  /** Why the follow-up was not taken. */
+  /** Why the follow-up was refused. */
   readonly problem?: string;
   readonly task?: Task;
 }
 
-/** Asks for a follow-up to a completed task and resumes it; a subagent of others is adopted with it. */
+/** Asks for a follow-up to a completed task and resumes it; a subagent launched elsewhere is also adopted. */
 export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
   const { memory, promptEditors, tasks, logger } = context;
   const { id, description, status } = child;
@@ -162,7 +162,7 @@ export async function retry(context: TaskContext, argument: unknown): Promise<Ta
   return task && context.tasks.retry(task.id);
 }
 
-/** Lets the user answer what an agent waits for; nothing is ever allowed by itself. */
+/** Lets the user answer a request of an agent; nothing is ever allowed automatically. */
 export async function answer(context: FlowContext, argument: unknown): Promise<void> {
   const { known } = context;
   const reference = referenceOf(argument);
@@ -172,14 +172,14 @@ export async function answer(context: FlowContext, argument: unknown): Promise<v
   else void vscode.window.showInformationMessage(vscode.l10n.t("This agent isn't waiting for you."));
 }
 
-/** What waits for a user at this agent, or at one that works for it. */
+/** The open requests of an agent; if it has none, those of its descendants. */
 export function requestsUnder({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
   const open = known.openRequests();
   const own = open.filter(({ child }) => child.id === id);
   return own.length > 0 ? own : open.filter(({ child }) => ancestors(known, child).includes(id));
 }
 
-/** Makes tasks of what somebody else launched. */
+/** Makes tasks of subagents that were launched elsewhere. */
 export async function adopt(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Adopt Subagent"),
@@ -198,7 +198,7 @@ export async function adopt(context: TaskContext, argument: unknown, selection: 
     );
 }
 
-/** What a user has of it. */
+/** Tells the user what they can do with the adopted task. */
 function adoptedWords(task: Task): string {
   const name = nameOf(task);
   if (isRunning(task)) return vscode.l10n.t('"{0}" is now your task and continues its work.', name);
@@ -213,7 +213,7 @@ export async function copyTaskId(context: TaskContext, argument: unknown, select
   if (children.length > 0) await vscode.env.clipboard.writeText(children.map(({ id }) => id).join("\n"));
 }
 
-/** Copies the final answers as Markdown, several ones under headings. */
+/** Copies the final answers as Markdown; several answers get headings. */
 export async function copyResult(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Copy Result"),
@@ -238,17 +238,17 @@ export async function copyResult(context: TaskContext, argument: unknown, select
   );
 }
 
-/** That the result of a task was fetched is noted in its record; a subagent of others has none. */
+/** For a task, its record notes that the result was fetched; a subagent launched elsewhere has no record. */
 async function readResult({ known, tasks }: TaskContext, child: Child): Promise<string | undefined> {
   return isTask(child) ? (await tasks.output(child.id)).result : known.lastAnswer(child.id);
 }
 
-/** Ends what a task or a subagent of others does, and what works below it. */
+/** Stops a task or subagent, including its descendants. */
 async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promise<void> {
   await (isTask(child) ? tasks.cancel(child.id) : tasks.stopSubagent(child.id));
 }
 
-/** Does something with each at once, and shows the first failure. Resolves to what the others gave. */
+/** Runs an action for all children concurrently, and shows the first failure. Resolves to the other results. */
 async function forEach<T>(
   { logger }: Pick<TaskContext, "logger">,
   title: string,
@@ -261,7 +261,7 @@ async function forEach<T>(
   return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
-/** What a message calls a task. */
+/** The name of a task in a message. */
 function nameOf({ description }: Child): string {
   return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
 }
@@ -280,10 +280,10 @@ export async function clearFinished(context: TaskContext): Promise<void> {
   );
 }
 
-/** Clears at once and offers to undo; asks first where something would be cancelled. */
+/** Clears tasks immediately and offers to undo it; asks first if a running task would be cancelled. */
 async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<void> {
   const { known, tasks, logger } = context;
-  // What works below a row would go on unseen.
+  // Running descendants of a cleared task would continue out of sight.
   const working = new Set(
     asked.flatMap((task) => [...[task].filter(isRunning), ...runningDescendants(known, task.id)]),
   );
@@ -298,7 +298,7 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
           );
     if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return;
   }
-  // As they are now: while the question stood, what was at work may have ended.
+  // Checked again, because tasks may have ended while the question was open.
   const running = asked.flatMap(({ id }) => {
     const child = known.child(id);
     return child && isRunning(child) ? [] : runningDescendants(known, id);

@@ -38,14 +38,14 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
   });
   const picked = await vscode.window.showQuickPick([follow, ...sessions], {
     title: folderTitle(folders, folder, vscode.l10n.t("Select Session")),
-    // A panel that opens late would take the list away.
+    // Otherwise a panel that opens late would close the list.
     ignoreFocusOut: true,
     placeHolder: vscode.l10n.t("Select the session whose tasks to show"),
   });
   if (picked) session.select(picked.id);
 }
 
-/** The folder of the task whose panel asks for it, as far as that is known, else the current one. */
+/** Connects the folder of the task whose panel asks for it, or the current folder if that is unknown. */
 export async function connect({ folders }: ServerContext, taskID: unknown): Promise<void> {
   const folder = typeof taskID === "string" ? folders.of(taskID) : undefined;
   await (folder ?? requireFolder(folders)).connector.connectAsking();
@@ -70,7 +70,7 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
   await connector.stopServer();
 }
 
-/** How many tasks of other folders would end with the folder's server, as they use it too. */
+/** The number of running tasks in other folders that would end with the folder's server, because they share it. */
 async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
   const [status, directory] = await Promise.all([daemon.status(), realpath(uri.fsPath)]);
   const folder = status.folders.find((each) => each.directory === directory);
@@ -83,7 +83,7 @@ export async function refresh({ folders }: ServerContext): Promise<void> {
   await requireFolder(folders).connector.refresh();
 }
 
-/** Shows the log that is named; else it asks for one. */
+/** Shows the named log; without a name, asks for one. */
 export async function showLog(context: ServerContext, name: unknown): Promise<void> {
   const logs = [
     {
@@ -111,17 +111,17 @@ async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
   await vscode.commands.executeCommand("cursorBottom");
 }
 
-/** Ends work in folders of this user, in whichever windows they are open. */
+/** Stops background work in folders that the user picks, whichever windows have them open. */
 export async function stopBackgroundWork(context: ServerContext): Promise<void> {
   const daemon = await context.daemon();
-  // Else there is nothing to stop, and nobody is started to say so.
+  // Without a daemon there is nothing to stop; don't start one just to find that out.
   const chosen = await choose((await daemon.isStarted()) ? await daemon.status() : { folders: [] });
   if (!chosen || chosen.length === 0 || !(await confirm(chosen))) return;
   const directories = chosen.map(({ directory }) => directory);
   await showIfLong(vscode.l10n.t("Stopping background work…"), daemon.stop(directories));
 }
 
-/** Undefined: none, or there is nothing to choose from, which is said. */
+/** Undefined if the user cancels, or if there is nothing to stop (shows a message). */
 async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly FolderWork[] | undefined> {
   const work = stoppable(status);
   if (work.length === 0) {

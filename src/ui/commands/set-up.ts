@@ -7,15 +7,15 @@ import type { ServerContext } from "./command.ts";
 
 const WALKTHROUGH = "async-agents.opencode-async-agents#firstSteps";
 const DOCUMENTATION = "https://opencode.ai/docs/#install";
-/** How OpenCode's own documentation has it installed. */
+/** The install command from OpenCode's documentation. */
 const INSTALL_COMMAND =
   process.platform === "win32"
     ? "npm install -g opencode-ai"
     : "curl -fsSL https://opencode.ai/install | bash";
-/** How long a shell may take to ask for its first command. */
+/** How long to wait for a shell's first prompt. */
 const SHELL_START_MS = 2_000;
 
-/** Finds OpenCode and connects to it; where it is not found, helps to get it. */
+/** Finds OpenCode and connects to it; if it isn't found, helps the user install it. */
 export async function setUp(context: ServerContext): Promise<void> {
   const place = context.settings.server().url ?? (await findAsking(context));
   if (place === undefined) return;
@@ -28,7 +28,7 @@ export async function openWalkthrough({ firstSteps }: ServerContext): Promise<vo
   firstSteps.shown();
 }
 
-/** Agents work on a folder, and on a trusted one alone. */
+/** Agents need an open folder that is trusted. */
 function isReady(): boolean {
   return (vscode.workspace.workspaceFolders?.length ?? 0) > 0 && vscode.workspace.isTrusted;
 }
@@ -46,7 +46,7 @@ async function tell({ folders }: ServerContext, place: string): Promise<void> {
     );
 }
 
-/** Undefined: the user left without it. */
+/** Undefined if the user gives up. */
 async function findAsking(context: ServerContext): Promise<string | undefined> {
   for (;;) {
     try {
@@ -59,7 +59,7 @@ async function findAsking(context: ServerContext): Promise<string | undefined> {
 }
 
 interface Help extends vscode.QuickPickItem {
-  /** Resolves to whether OpenCode is to be looked for again. */
+  /** Resolves to whether to search for OpenCode again. */
   run(): Promise<boolean>;
 }
 
@@ -117,12 +117,12 @@ async function installInTerminal(): Promise<boolean> {
   });
   terminal.show();
   await isPrompting(terminal);
-  // Whether it is run is for the user to say.
+  // The user decides whether to run the command.
   terminal.sendText(INSTALL_COMMAND, false);
   return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then search again."));
 }
 
-/** Resolves once its shell asks for a command, or might: what is sent before is shown twice. */
+/** Resolves when the shell shows its prompt, or after a timeout. Text sent earlier would be displayed twice. */
 async function isPrompting(terminal: vscode.Terminal): Promise<void> {
   let settle = (): void => undefined;
   const prompts = new Promise<void>((resolve) => (settle = resolve));
@@ -149,7 +149,7 @@ async function chooseExecutable(): Promise<boolean> {
   return file ? setPath(file.fsPath) : true;
 }
 
-/** Undefined: takes it out of the settings. */
+/** Undefined removes the path from the settings. */
 async function setPath(path: string | undefined): Promise<boolean> {
   const { Global } = vscode.ConfigurationTarget;
   await vscode.workspace.getConfiguration("asyncagents").update("server.path", path, Global);

@@ -6,13 +6,13 @@ import { FILE_COUNT, fileText } from "./file-subject.ts";
 import { fenced } from "./quotation.ts";
 import type { Subject } from "./subject.ts";
 
-/** Paths that a prompt names; the agent finds the others. */
+/** The number of paths that a prompt names; the agent finds the others. */
 const NAMED_PATHS = 100;
 
 /**
- * What differs from the last commit: in these files, else in all of the repository that one of `places` is in. A diff
- * that is too long for a prompt is left to the agent, which is told how to read it. Throws a {@link Refusal} where
- * nothing differs.
+ * The changes since the last commit as a subject: of the given files, otherwise of the repository that contains one of
+ * `places`. If the diff is too long for a prompt, the agent is told how to read it. Throws a {@link Refusal} if there
+ * are no changes.
  */
 export async function changeSubject(
   given: readonly vscode.Uri[],
@@ -41,7 +41,7 @@ export async function changeSubject(
   };
 }
 
-/** Undefined: too long for a prompt. */
+/** Undefined if the diff is too long for a prompt. */
 async function readChanges(
   repository: GitRepository,
   uris: readonly vscode.Uri[],
@@ -64,7 +64,7 @@ async function readChanges(
   return { text: texts.join("\n\n"), files: added.flatMap(({ files }) => files) };
 }
 
-/** What no agent can read is named. */
+/** The text of a new file; a file that agents can't read is only named. */
 async function addedText(uri: vscode.Uri): Promise<DocumentText> {
   try {
     return await fileText(uri);
@@ -74,12 +74,12 @@ async function addedText(uri: vscode.Uri): Promise<DocumentText> {
   }
 }
 
-/** Empty: there is nothing that it could be compared with. */
+/** Empty if there is nothing to compare the file with. */
 async function diffOf(repository: GitRepository, uri: vscode.Uri): Promise<string> {
   try {
     return await repository.diffWithHEAD(uri.fsPath);
   } catch {
-    // Nothing was committed yet.
+    // There is no commit yet.
     return "";
   }
 }
@@ -88,7 +88,7 @@ interface Change {
   readonly uri: vscode.Uri;
 }
 
-/** What is used of the API of the editor's own Git extension, version 1. */
+/** The part of the API of VS Code's Git extension (version 1) that is used here. */
 interface GitRepository {
   readonly rootUri: vscode.Uri;
   readonly state: {
@@ -97,7 +97,7 @@ interface GitRepository {
     readonly mergeChanges: readonly Change[];
     readonly untrackedChanges?: readonly Change[];
   };
-  /** Empty for a file that is not tracked; rejects where nothing was committed yet. */
+  /** Empty for an untracked file; rejects if there is no commit yet. */
   diffWithHEAD(path: string): Promise<string>;
 }
 
@@ -106,7 +106,7 @@ interface GitApi {
   getRepository(uri: vscode.Uri): GitRepository | null;
 }
 
-/** The repository of the first of these that is in one; else the first that is open. */
+/** The repository of the first address that is in one; otherwise the first open repository. */
 async function repositoryOf(uris: readonly vscode.Uri[]): Promise<GitRepository> {
   const git = await gitApi();
   const [repository = git?.repositories[0]] = uris.flatMap((uri) => git?.getRepository(uri) ?? []);
@@ -127,7 +127,7 @@ async function gitApi(): Promise<GitApi | undefined> {
   }
 }
 
-/** The files that differ from the last commit, each once. */
+/** The files that differ from the last commit, without duplicates. */
 function changedFiles({ state }: GitRepository): readonly vscode.Uri[] {
   const { mergeChanges, indexChanges, workingTreeChanges, untrackedChanges = [] } = state;
   const all = [...mergeChanges, ...indexChanges, ...workingTreeChanges, ...untrackedChanges];

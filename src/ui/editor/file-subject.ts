@@ -16,13 +16,13 @@ import {
 } from "./place.ts";
 import type { Subject } from "./subject.ts";
 
-/** Files that go with one prompt at the most. */
+/** The most files in one prompt. */
 export const FILE_COUNT = 50;
-/** Bytes of a picture or PDF: the server stores it with the conversation. */
+/** The largest image or PDF in bytes; the server stores it with the conversation. */
 const MEDIA_BYTES = 10 * 1024 * 1024;
-/** Bytes that tell a text from other files. */
+/** The number of bytes checked to detect binary files. */
 const SAMPLE_BYTES = 8_192;
-/** What models may read beside texts; whether one does, OpenCode knows and says. */
+/** Types that models may read besides text. OpenCode knows which model can, and reports it. */
 const MEDIA: Readonly<Record<string, string>> = {
   ".png": "image/png",
   ".jpg": "image/jpeg",
@@ -33,8 +33,8 @@ const MEDIA: Readonly<Record<string, string>> = {
 };
 
 /**
- * Files and folders. Of a folder the server lists the names in it, and reads no file. Throws a {@link Refusal} that
- * names the file that cannot go with a prompt.
+ * Files and folders as a subject. The server lists a folder's entries without reading its files. Throws a
+ * {@link Refusal} that names the file that can't be part of a prompt.
  */
 export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject> {
   const [first] = uris;
@@ -59,7 +59,7 @@ export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject>
   };
 }
 
-/** How a file or folder goes with a prompt, as the editor has it. */
+/** A file or folder for a prompt; the editor's unsaved text takes precedence over the file on disk. */
 export async function fileText(uri: vscode.Uri): Promise<DocumentText> {
   const document = openDocument(uri);
   if (document && !isOnDisk(document)) return documentText(document);
@@ -103,7 +103,7 @@ async function stat(uri: vscode.Uri, name: string): Promise<vscode.FileStat> {
   }
 }
 
-/** Text has no zero bytes; only the beginning is looked at. */
+/** Whether the start of the file contains no zero bytes. */
 async function isText(uri: vscode.Uri, name: string): Promise<boolean> {
   const file = await open(uri.fsPath).catch(() => {
     throw new Refusal("invalid-argument", sentence('Can\'t read "{0}".', name));

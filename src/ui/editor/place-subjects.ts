@@ -12,12 +12,12 @@ export interface Selected {
   readonly range: vscode.Range;
 }
 
-/** What is selected. Throws a {@link Refusal} where nothing is. */
+/** The selection as a subject. Throws a {@link Refusal} if it is empty. */
 export function selectionSubject({ document, range }: Selected): Subject {
   if (range.isEmpty)
     throw new Refusal("invalid-argument", sentence("Select some text in the editor, then try again."));
   const { text, files, note } = documentText(document, range);
-  // The server reads whole lines.
+  // The server reads whole lines, so a part of a line is quoted in the prompt.
   const words = files.length > 0 && range.isSingleLine ? document.getText(range) : "";
   const isPart = words.trim() !== "" && words.trim() !== document.lineAt(range.start.line).text.trim();
   return {
@@ -29,7 +29,7 @@ export function selectionSubject({ document, range }: Selected): Subject {
   };
 }
 
-/** What the variables of templates stand for at a place. */
+/** The values of the template variables at a place. */
 function variablesOf({ document, range }: Selected): Variables {
   const { uri, languageId } = document;
   const problems = problemsIn(uri, range);
@@ -43,19 +43,19 @@ function variablesOf({ document, range }: Selected): Variables {
   };
 }
 
-/** What the variables of templates stand for in the active editor. */
+/** The values of the template variables in the active editor. */
 export function editorVariables(): Variables {
   const editor = vscode.window.activeTextEditor;
   return editor ? variablesOf({ document: editor.document, range: editor.selection }) : {};
 }
 
-/** Lines that are shown before and after a problem. */
+/** Lines of context shown before and after a problem. */
 const LINES_AROUND = 10;
-/** Problems that a prompt names; the agent finds the others. */
+/** The number of problems that a prompt names; the agent finds the others. */
 const NAMED_PROBLEMS = 100;
 const SEVERITIES = ["error", "warning", "information", "hint"] as const;
 
-/** Problems of one file, with the lines around them. Throws a {@link Refusal} where there are none. */
+/** Problems of one file as a subject, with the lines around them. Throws a {@link Refusal} if there are none. */
 export function problemSubject(
   document: vscode.TextDocument,
   problems: readonly vscode.Diagnostic[],
@@ -85,12 +85,12 @@ export function problemSubject(
   };
 }
 
-/** The problems that touch a place; at an empty one those around it. */
+/** The problems that intersect a range; for an empty range, those at its position. */
 export function problemsIn(uri: vscode.Uri, range: vscode.Range): readonly vscode.Diagnostic[] {
   return vscode.languages.getDiagnostics(uri).filter((each) => each.range.intersection(range) !== undefined);
 }
 
-/** As compilers write them, one below the other: `src/login.ts:3:5: error ts(2322): …`. */
+/** One problem per line, formatted as by compilers: `src/login.ts:3:5: error ts(2322): …`. */
 function problemLines(uri: vscode.Uri, problems: readonly vscode.Diagnostic[]): string {
   const lines = problems.slice(0, NAMED_PROBLEMS).map((each) => problemLine(uri, each));
   const others = problems.length - lines.length;

@@ -4,31 +4,31 @@ import { Refusal } from "../../engine/errors.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
 import { fenced } from "./quotation.ts";
 
-/** Characters of a text that goes into a prompt; a longer one is read by the server from its file. */
+/** The most characters quoted in a prompt; the server reads longer texts from their file. */
 export const QUOTE_LENGTH = 100_000;
 
-/** As the editor numbers them, both included. */
+/** One-based line numbers, both inclusive. */
 export interface Lines {
   readonly first: number;
   readonly last: number;
 }
 
-/** The lines of a range; one that ends before a line's first character does not hold that line. */
+/** The lines of a range. A range that ends before a line's first character doesn't include that line. */
 export function linesOf({ start, end }: vscode.Range): Lines {
   const last = end.character === 0 && end.line > start.line ? end.line - 1 : end.line;
   return { first: start.line + 1, last: last + 1 };
 }
 
 /**
- * Where something is, as an agent finds it: `src/login.ts:3-9`. By its whole path what is outside of the workspace, and
- * where there are several folders: the agent may work in another one.
+ * A place in a form that agents can find: `src/login.ts:3-9`. The path is absolute outside the workspace, and if there
+ * are several folders, because the agent may work in another one.
  */
 export function placeOf(uri: vscode.Uri, lines?: Lines): string {
   const isOneFolder = vscode.workspace.workspaceFolders?.length === 1;
   return withLines(isOneFolder ? shortPath(uri) : wholePath(uri), lines);
 }
 
-/** The same for users: of several folders the name is enough. */
+/** Like {@link placeOf}, but for users: with several folders, the folder's name is enough. */
 export function titleOf(uri: vscode.Uri, lines?: Lines): string {
   return withLines(shortPath(uri), lines);
 }
@@ -59,30 +59,30 @@ export function fileOf(uri: vscode.Uri, mime: string, lines?: Lines): PromptFile
   return { url: url.href, mime, filename: placeOf(uri, lines) };
 }
 
-/** Whether the server finds the text of a document on disk. */
+/** Whether the server can read the document's current text from disk. */
 export function isOnDisk({ uri, isDirty }: vscode.TextDocument): boolean {
   return uri.scheme === "file" && !isDirty;
 }
 
-/** The document that an editor holds for a file; undefined: it is not open. */
+/** The open document of a file; undefined if it isn't open. */
 export function openDocument(uri: vscode.Uri): vscode.TextDocument | undefined {
   return vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
 }
 
-/** Characters that OpenCode shows an agent of a file at once; it tells the agent how to read on. */
+/** Characters of a file that OpenCode shows an agent at first, along with how to read on. */
 const FIRST_LOOK = 50_000;
 
-/** How a part of a document goes with a prompt. */
+/** How a document, or a part of it, becomes part of a prompt. */
 export interface DocumentText {
-  /** What the prompt says of it. */
+  /** The text in the prompt. */
   readonly text: string;
   readonly files: readonly PromptFile[];
   readonly note?: string | undefined;
 }
 
 /**
- * Lines of a document, or all of it: read by the server, or quoted where the document is not on disk as the editor has
- * it. Throws a {@link Refusal} where that is too long to be quoted.
+ * A document, or some lines of it, for a prompt: read by the server, or quoted if the file on disk is missing or
+ * outdated. Throws a {@link Refusal} if the text is too long to quote.
  */
 export function documentText(document: vscode.TextDocument, range?: vscode.Range): DocumentText {
   const { uri, languageId } = document;
@@ -101,7 +101,7 @@ export function documentText(document: vscode.TextDocument, range?: vscode.Range
   return { text, files: [], note: vscode.l10n.t("Not saved; its text is included in the prompt.") };
 }
 
-/** In characters; its text is not made for that. */
+/** The length in characters, computed without creating the text. */
 export function lengthOf(document: vscode.TextDocument, range?: vscode.Range): number {
   const { start, end } = range ?? new vscode.Range(0, 0, document.lineCount, 0);
   return document.offsetAt(end) - document.offsetAt(start);

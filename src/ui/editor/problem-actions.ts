@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 
-/** Offers an agent wherever the editor offers what could be done about problems: at the light bulb, in their list. */
+/** Offers to launch an agent wherever the editor offers quick fixes: in the light bulb and in the Problems view. */
 export function offerProblemActions(): vscode.Disposable {
   return vscode.languages.registerCodeActionsProvider(
     [{ scheme: "file" }, { scheme: "untitled" }],

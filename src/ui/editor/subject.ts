@@ -1,21 +1,21 @@
 import type { PromptFile } from "../../engine/server-model.ts";
 import type { Variables } from "../templates/template.ts";
 
-/** What a task is launched on. Kept with prompt editors, so it is plain data. */
+/** The subject of a task, such as a selection or files. Plain data, because it is stored with prompt editors. */
 export interface Subject {
-  /** In a few words, for users: `src/login.ts:3-9`. */
+  /** A short name for users: `src/login.ts:3-9`. */
   readonly title: string;
-  /** What the prompt says of it: its place, and its text where the server could not read it. */
+  /** The text added to the prompt: the place, and the content if the server can't read it. */
   readonly text: string;
-  /** What the server reads of it. */
+  /** The files that the server reads. */
   readonly files: readonly PromptFile[];
-  /** What the user should know of it before they launch. */
+  /** A hint for the user before the launch. */
   readonly note?: string | undefined;
-  /** What templates make of it. */
+  /** The values of template variables. */
   readonly variables: Variables;
 }
 
-/** A prompt that says what it is about. */
+/** Adds the subject to the prompt. */
 export function promptOn(subject: Subject | undefined, prompt: string): string {
   return subject ? `${prompt.trimEnd()}\n\n${subject.text}` : prompt;
 }

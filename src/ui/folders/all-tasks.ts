@@ -20,7 +20,7 @@ import type { Folder } from "./folder.ts";
 import type { Folders } from "./folders.ts";
 import { requireFolder } from "./require-folder.ts";
 
-/** What is known of the tasks of all folders as one: a session is of one folder, so its ID says which is asked. */
+/** The known tasks of all folders. Each session belongs to one folder, so its ID determines which folder is asked. */
 export class AllTasks implements Disposable {
   private readonly taskChanges: Emitter<TaskChange>;
   private readonly sessionChanges: Emitter<string>;
@@ -60,7 +60,7 @@ export class AllTasks implements Disposable {
       return {
         dispose: () => {
           for (const subscription of subscriptions) subscription.dispose();
-          // What it waited for can be answered here no more.
+          // The folder's requests can no longer be answered in this window.
           this.requestChanges.fire();
         },
       };
@@ -68,8 +68,8 @@ export class AllTasks implements Disposable {
   }
 
   /**
-   * The folder of a task or another session, by its ID or a unique beginning or end of a task's. Undefined: none knows
-   * it. Throws a {@link Refusal} where several do.
+   * The folder of a session, by its ID, or of a task, also by a unique beginning or end of its ID. Undefined if no
+   * folder knows it. Throws a {@link Refusal} if several folders do.
    */
   folderOf(reference: string): Folder | undefined {
     const folder = this.folders.of(reference.trim());
@@ -132,14 +132,14 @@ export class AllTasks implements Disposable {
     return known?.batch(batchID, parentSessionID) ?? [];
   }
 
-  /** Of tasks below one session. */
+  /** The tasks must belong to the same folder. */
   totals(taskIDs: readonly string[]): Totals {
     return this.require(taskIDs[0] ?? "").known.totals(taskIDs);
   }
 
-  /** Of each folder. */
+  /** One result per folder. */
   async takenSince(time: number): Promise<readonly TakenSince[]> {
-    // A folder that was not opened has none.
+    // Folders without sessions aren't open, so they can't be asked.
     const folders = this.folders.all.filter(({ known }) => known.sessions().length > 0);
     return Promise.all(folders.map(({ calls }) => calls.takenSince(time)));
   }
@@ -191,7 +191,7 @@ export class AllTasks implements Disposable {
     return folder;
   }
 
-  /** The folder that a task was of may know what became of it. */
+  /** Prefers the refusal of the folder that the task belonged to, which may know what happened to it. */
   private unknown(reference: string, parentSessionID?: string): Refusal {
     const refusals = this.folders.all.map(({ known }) => refusalOf(known, reference, parentSessionID));
     return (
@@ -200,16 +200,16 @@ export class AllTasks implements Disposable {
   }
 }
 
-/** What is known of the tasks, whichever folder they are of. */
+/** The known tasks of all folders. */
 export type Tasks = Pick<AllTasks, Exclude<keyof AllTasks, "folderOf" | "dispose">>;
 
-/** Whether a reference names one of its tasks, or several. */
+/** Whether a reference matches one or more tasks of a folder. */
 function knows(known: ReadModel, reference: string): boolean {
   const refusal = refusalOf(known, reference);
   return refusal === undefined || refusal.code === "ambiguous-task";
 }
 
-/** Why a reference names no task there; undefined: it does. */
+/** Why a reference doesn't identify a task of the folder; undefined if it does. */
 function refusalOf(known: ReadModel, reference: string, parentSessionID?: string): Refusal | undefined {
   try {
     known.find(reference, parentSessionID);
@@ -220,9 +220,9 @@ function refusalOf(known: ReadModel, reference: string, parentSessionID?: string
   }
 }
 
-/** The commands of all folders: each goes to the folder of the session that it is about. */
+/** Task commands for all folders: each goes to the folder of its session. */
 export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">): TaskCommands {
-  /** Another window may know already what this one does not: then the current folder's says what it is. */
+  /** The daemon may already know a session that this window doesn't, so an unknown one goes to the current folder. */
   const at = (reference: string | undefined): TaskCommands => {
     const folder = reference === undefined ? undefined : all.folderOf(reference);
     return (folder ?? requireFolder(folders)).calls;

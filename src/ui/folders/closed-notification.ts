@@ -8,8 +8,9 @@ import type { Folder } from "./folder.ts";
 import type { OpenFolder } from "./folders.ts";
 
 /**
- * Tells the user that a folder which they took out of the workspace is still worked on, and what becomes of that.
- * @param isOwnServer whether its server ends with the work
+ * Notifies the user that tasks are still running in a folder that was removed from the workspace, and what happens to
+ * them.
+ * @param isOwnServer whether the extension started the folder's server, which then stops with the last task
  */
 export async function showClosed(
   { uri, name, settings }: Pick<Folder, "uri" | "name" | "settings">,
@@ -28,7 +29,7 @@ export async function showClosed(
   } else if (choice === stop) {
     const folder = openFolder({ uri, name, index: -1 });
     try {
-      // Where no server of its own is found any more, nothing works.
+      // If the extension's own server is no longer found, no task is running.
       await (isOwnServer ? folder.connector.adopt() : folder.connector.ensureConnected());
       const working = new Set(folder.known.active().map(({ id }) => id));
       const cancels = running.filter(({ id }) => working.has(id)).map(({ id }) => folder.calls.cancel(id));

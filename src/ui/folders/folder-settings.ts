@@ -2,7 +2,7 @@ import type * as vscode from "vscode";
 import type { FolderSettings } from "../../rpc/contract.ts";
 import type { Settings } from "../settings.ts";
 
-/** What the daemon is to know of a folder, as it is now. */
+/** The current settings of a folder for the daemon. */
 export async function folderSettings(
   settings: Settings,
   passwords: PasswordStore,
@@ -10,7 +10,7 @@ export async function folderSettings(
 ): Promise<FolderSettings> {
   const { url } = settings.server();
   const password = url === undefined ? undefined : await passwords.get(url);
-  // Read after the password, which takes a while: whoever asks last tells how things are.
+  // Read after the password, which takes a while, so that the values are current when this resolves.
   return {
     engine: settings.engine(),
     server: settings.server(),

@@ -8,11 +8,11 @@ const SEEN = "asyncagents.seen";
 const TOMBSTONES = "asyncagents.tombstones";
 const UNSETTLED = "asyncagents.unsettled";
 
-/** What the editor keeps of one folder with the workspace. */
+/** The state of a folder that VS Code stores with the workspace. */
 export class FolderState {
   private readonly folder: string;
 
-  /** @param isFirst whether it takes over what was kept when a window knew its first folder alone */
+  /** @param isFirst whether to take over the state of earlier versions, in which a window used only its first folder */
   constructor(
     private readonly state: vscode.Memento,
     uri: vscode.Uri,
@@ -30,7 +30,7 @@ export class FolderState {
     void this.state.update(this.key(PICKED_SESSION), id);
   }
 
-  /** What a window saw of the folder last; undefined: none did yet. */
+  /** What a window last saw of the folder; undefined if no window has seen it yet. */
   get seen(): Seen | undefined {
     return this.state.get(this.key(SEEN));
   }
@@ -39,14 +39,14 @@ export class FolderState {
     void this.state.update(this.key(SEEN), seen);
   }
 
-  /** What an earlier version kept of the folder's tasks; the daemon does now. */
+  /** The tasks that an earlier version stored for the folder; now the daemon stores them. */
   get keptTasks(): KeptTasks | undefined {
     const tombstones = this.state.get<KeptTasks["tombstones"]>(this.key(TOMBSTONES));
     const unsettled = this.state.get<KeptTasks["unsettled"]>(this.key(UNSETTLED));
     return tombstones || unsettled ? { tombstones: tombstones ?? [], unsettled: unsettled ?? [] } : undefined;
   }
 
-  /** Forgets it, unless the daemon, which knows these, does not have all of it. */
+  /** Removes the stored tasks, unless the daemon is missing some of them. `known` are those that the daemon has. */
   leaveTasks(known: readonly Tombstone[]): void {
     const ids = new Set(known.map(({ id }) => id));
     if (!this.keptTasks?.tombstones.every(({ id }) => ids.has(id))) return;

@@ -8,22 +8,22 @@ import type { WindowSession } from "../mirror/window-session.ts";
 import type { Settings } from "../settings.ts";
 import type { WhileAway } from "../while-away.ts";
 
-/** A folder of the workspace, with what this window has of it: each has a server, a session and tasks of its own. */
+/** A workspace folder in this window. Each folder has its own connection, session and tasks. */
 export interface Folder extends Disposable {
   readonly uri: vscode.Uri;
-  /** As the editor calls it. */
+  /** The name shown in VS Code. */
   readonly name: string;
-  /** As they hold for this folder. */
+  /** The settings that apply to this folder. */
   readonly settings: Settings;
   /** The connection as the user sees it. */
   readonly connector: Connector;
-  /** What is known of its tasks. */
+  /** The known tasks of the folder. */
   readonly known: ReadModel;
-  /** What changes them, and what is read on demand. Throws a `Refusal` until the folder is trusted and opened. */
+  /** Calls that change tasks or read on demand. Throws a `Refusal` until the folder is trusted and open. */
   readonly calls: FolderCalls;
-  /** Opens it at the daemon; again, it does nothing. No server is started. */
+  /** Opens the folder at the daemon; repeated calls do nothing. Starts no server. */
   open(): Promise<FolderCalls>;
-  /** The conversation of a task or subagent, followed live until disposed. */
+  /** The conversation of a task or subagent, updated until disposed. */
   openTranscript(id: string): Promise<Transcript>;
   readonly session: WindowSession;
   readonly whileAway: WhileAway;

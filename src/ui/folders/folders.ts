@@ -3,7 +3,7 @@ import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Folder } from "./folder.ts";
 
-/** The editor's own list of folders. */
+/** The part of `vscode.workspace` that lists folders. */
 export type Workspace = Pick<
   typeof vscode.workspace,
   "workspaceFolders" | "onDidChangeWorkspaceFolders" | "getWorkspaceFolder"
@@ -13,32 +13,35 @@ export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
 
 type Follower = (folder: Folder) => Disposable;
 
-/** Whether agents can work there. Of a remote window, where the extension runs, its folders are files as well. */
+/**
+ * Whether agents can work in the folder. In a remote window the extension runs remotely, so folders there count as
+ * well.
+ */
 export function isOnDisk({ uri }: vscode.WorkspaceFolder): boolean {
   return uri.scheme === "file";
 }
 
-/** The folders of the workspace that are on disk. There are none until {@link open} is called. */
+/** The workspace folders that are on disk. Empty until {@link open} is called. */
 export class Folders implements Disposable {
-  /** By their addresses. */
+  /** By address. */
   private readonly folders = new Map<string, Folder>();
   private used: Folder | undefined;
-  /** The current one, as was told last. */
+  /** The current folder when the last change was announced. */
   private lastCurrent: Folder | undefined;
-  /** What follows the folders, and what that gave for each. */
+  /** For each follower, its result for each folder. */
   private readonly followers = new Map<Follower, Map<Folder, Disposable>>();
   private readonly changes: Emitter<void>;
   private readonly currentChanges: Emitter<void>;
   private readonly closes: Emitter<Folder>;
   private subscription: Disposable | undefined;
   private announceOpened!: () => void;
-  /** Resolves once the folders are there that the window began with. */
+  /** Resolves when the window's initial folders have been added. */
   readonly opened = new Promise<void>((resolve) => (this.announceOpened = resolve));
-  /** Folders came or went. */
+  /** Fires when folders are added or removed. */
   readonly onDidChange: Event<void>;
-  /** A folder was taken out of the workspace; what works on it ends as soon as all were told. */
+  /** Fires when a folder was removed from the workspace; the folder is disposed after all listeners have run. */
   readonly onWillClose: Event<Folder>;
-  /** Another folder is the current one. */
+  /** Fires when another folder becomes the current one. */
   readonly onDidChangeCurrent: Event<void>;
 
   constructor(
@@ -61,23 +64,23 @@ export class Folders implements Disposable {
     return workspaceFolders.flatMap(({ uri }) => this.folders.get(uri.toString()) ?? []);
   }
 
-  /** The one that the user used last, else the first. Undefined: there is none. */
+  /** The folder used last, otherwise the first one. Undefined if there is none. */
   get current(): Folder | undefined {
     return this.used ?? this.all[0];
   }
 
-  /** The folder that a file is in, the innermost of several. */
+  /** The innermost folder that contains the file. */
   at(uri: vscode.Uri): Folder | undefined {
     const folder = this.workspace.getWorkspaceFolder(uri);
     return folder && this.folders.get(folder.uri.toString());
   }
 
-  /** The folder that a session, be it a task or not, is of. */
+  /** The folder of a session, whether it is a task or not. */
   of(sessionID: string): Folder | undefined {
     return this.all.find(({ known }) => known.session(sessionID) !== undefined);
   }
 
-  /** Makes a folder the current one, unless it went meanwhile. */
+  /** Makes a folder the current one, unless it was removed in the meantime. */
   use(folder: Folder | undefined): void {
     if (!folder || !this.all.includes(folder)) return;
     this.used = folder;
@@ -85,8 +88,8 @@ export class Folders implements Disposable {
   }
 
   /**
-   * Opens the folders of the workspace, and from now on each one that is added. Resolves once the servers that run
-   * already for those that are there were joined.
+   * Adds the folders of the workspace, and from now on every new one. Resolves when the initial folders are connected
+   * to servers that were already running.
    */
   async open(openFolder: OpenFolder): Promise<void> {
     for (const folder of this.workspace.workspaceFolders?.filter(isOnDisk) ?? [])
@@ -103,12 +106,12 @@ export class Folders implements Disposable {
     await this.adopt();
   }
 
-  /** Joins the servers that run already; starts none. */
+  /** Connects to servers that are already running; starts none. */
   async adopt(): Promise<void> {
     await Promise.all(this.all.map(({ connector }) => connector.adopt()));
   }
 
-  /** Follows each folder that there is and will be; what that gives is disposed when the folder goes. */
+  /** Calls the follower for each present and future folder; disposes its result when the folder is removed. */
   follow(follower: Follower): Disposable {
     const followed = new Map<Folder, Disposable>();
     this.followers.set(follower, followed);

@@ -3,13 +3,13 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Folder } from "./folder.ts";
 import type { Folders } from "./folders.ts";
 
-/** The current folder. Throws a {@link Refusal} where there is none. */
+/** The current folder. Throws a {@link Refusal} if there is none. */
 export function requireFolder({ current }: Pick<Folders, "current">): Folder {
   if (current) return current;
   throw new Refusal("unavailable", sentence("Open a folder first; background agents work in a folder."));
 }
 
-/** What is said where something was begun for a folder that was taken out of the workspace since. */
+/** The error for a prompt whose folder was removed from the workspace. */
 export function folderGone(): Refusal {
   return new Refusal(
     "unavailable",
@@ -20,8 +20,8 @@ export function folderGone(): Refusal {
 }
 
 /**
- * The folder, by default the current one, once it is connected; the view shows progress. Rejects where there is none, it
- * was taken out of the workspace, or it cannot be connected.
+ * Connects a folder, by default the current one, while the view shows progress. Rejects if there is no folder, if it
+ * was removed from the workspace, or if connecting fails.
  */
 export async function connectedFolder(folders: Folders, wanted?: Folder): Promise<Folder> {
   await folders.opened;
@@ -31,7 +31,7 @@ export async function connectedFolder(folders: Folders, wanted?: Folder): Promis
   return folder;
 }
 
-/** A title that says which folder it is about, where there are several. */
+/** Adds the folder's name to a title if there are several folders. */
 export function folderTitle(folders: Folders, { name }: Folder, title: string): string {
   return folders.all.length > 1 ? `${title} — ${name}` : title;
 }

@@ -6,7 +6,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Transcript } from "../../engine/transcript.ts";
 import type { FolderCalls, FolderClient, FolderSettings } from "../../rpc/contract.ts";
 
-/** A folder as the daemon knows it: what is shown of it, and the way to have things done there. */
+/** This window's copy of a folder's state, and its calls to the daemon for that folder. */
 export class FolderMirror implements Disposable {
   readonly known: ReadModel;
   private client: FolderClient | undefined;
@@ -21,7 +21,7 @@ export class FolderMirror implements Disposable {
     this.known = new ReadModel(clock, logger);
   }
 
-  /** Opens the folder at the daemon; again, it does nothing. A folder that nobody trusts is not to be opened. */
+  /** Opens the folder at the daemon; repeated calls do nothing. Untrusted folders must not be opened. */
   async open(): Promise<FolderCalls> {
     this.opening ??= this.join().catch((error: unknown) => {
       this.opening = undefined;
@@ -30,17 +30,17 @@ export class FolderMirror implements Disposable {
     return (await this.opening).calls;
   }
 
-  /** Throws a {@link Refusal} where the folder was not opened. */
+  /** Throws a {@link Refusal} if the folder isn't open. */
   get calls(): FolderCalls {
     return this.opened.calls;
   }
 
-  /** The conversation of a task or subagent, followed live until disposed. */
+  /** The conversation of a task or subagent, updated until disposed. */
   async openTranscript(id: string): Promise<Transcript> {
     return this.opened.openTranscript(id);
   }
 
-  /** A folder that is opened later gets its settings then. */
+  /** A folder that isn't open yet gets its settings when it is opened. */
   configure(settings: FolderSettings): void {
     this.client?.configure(settings);
   }

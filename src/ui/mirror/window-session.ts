@@ -5,8 +5,8 @@ import type { ReadModel } from "../../engine/read-model.ts";
 import { firstRoot, rootsOf } from "../../engine/root-sessions.ts";
 
 /**
- * The session whose tasks this window shows and to which new ones are attached: the one the user picked here, else
- * the one of the folder in which a user last wrote.
+ * The session whose tasks this window shows and to which it adds new ones: the one that the user picked in this window,
+ * otherwise the folder's session that was last written to.
  */
 export class WindowSession implements Disposable {
   private last: string | undefined;
@@ -16,10 +16,10 @@ export class WindowSession implements Disposable {
 
   constructor(
     private readonly known: ReadModel,
-    /** Resolves to the session in which a user last wrote, created where the folder has none. */
+    /** Resolves to the session that a user last wrote to; creates one if the folder has none. */
     private readonly ensureSession: () => Promise<string>,
     logger: Logger,
-    /** The pick of an earlier time, if one was kept. */
+    /** The stored choice of an earlier run, if any. */
     private picked?: string,
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
@@ -33,7 +33,7 @@ export class WindowSession implements Disposable {
     ];
   }
 
-  /** Undefined: this folder has no session yet. */
+  /** Undefined if the folder has no session yet. */
   get session(): MirroredSession | undefined {
     return this.last === undefined ? undefined : this.known.session(this.last);
   }
@@ -42,17 +42,17 @@ export class WindowSession implements Disposable {
     return this.last;
   }
 
-  /** Whether the user chose it. */
+  /** Whether the user picked the active session. */
   get isPicked(): boolean {
     return this.picked !== undefined && this.id === this.picked;
   }
 
-  /** The sessions that can be active, the one touched last first. */
+  /** The sessions that can be active, most recently used first. */
   roots(): readonly MirroredSession[] {
     return rootsOf(this.known.sessions());
   }
 
-  /** Fixes the choice; undefined follows the conversation again. */
+  /** Picks a session; undefined follows the latest conversation again. */
   select(sessionID: string | undefined): void {
     this.picked = sessionID;
     this.announce();
