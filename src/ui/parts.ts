@@ -2,7 +2,7 @@ interface Part {
   dispose(): unknown;
 }
 
-/** What ends together: the last one first, as it may need those that were there before it. */
+/** Parts that are disposed together, last one first, because later parts may need earlier ones. */
 export class Parts {
   private readonly parts: Part[] = [];
 
@@ -11,7 +11,7 @@ export class Parts {
     return part;
   }
 
-  /** Ends all, also where one fails; the failures are thrown then. */
+  /** Disposes all parts even if some fail, then throws their errors together. */
   dispose(): void {
     const failures: unknown[] = [];
     for (const part of this.parts.splice(0).reverse())

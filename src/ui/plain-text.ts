@@ -1,37 +1,39 @@
 import { oneLine } from "../engine/fork/excerpt.ts";
 
 /*
- * Texts that others wrote: agents, models and servers, and whoever named a folder or a file. Whatever shows one passes it
- * through a function of this file, which lets nothing hidden through: no control character, and none that turns the
- * direction of the text beside it.
+ * Functions for text written by others: agents, models, servers, and whoever named a folder or a file. Everything that
+ * shows such text passes it through one of these. They remove or reveal hidden characters: control characters, and
+ * characters that change the text direction.
  */
 
-/** A character that cannot be seen, or turns the direction; a line break and a tab are seen by what they do. */
+/**
+ * An invisible or direction-changing character. Line breaks and tabs aren't hidden, because their effect is visible.
+ */
 const HIDDEN = /(?!\r\n)[^\P{Cc}\n\t]|\p{Cf}/gu;
-/** Those that join letters or pictures, or keep them apart, which some languages need. */
+/** Characters that join or separate letters or emoji; some languages need them. */
 const JOINERS = new Set(["\u200c", "\u200d"]);
 
-/** For what a user decides by: hidden characters are shown as their codes, as in `\u{202e}`. */
+/** For text on which users base decisions: shows hidden characters as codes such as `\u{202e}`. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
 }
 
-/** For a row, a tab or a title: one line without anything hidden. */
+/** For rows, tabs and titles: a single line without hidden characters. */
 export function title(text: string): string {
   return oneLine(withoutHidden(text));
 }
 
-/** For notifications, and below the box of a dialog: the editor makes links of Markdown ones there, commands included. */
+/** For notifications and input prompts, in which the editor renders Markdown links, including command links. */
 export function withoutLinks(text: string): string {
   return withoutHidden(text).replaceAll("](", "] (");
 }
 
-/** For rows of lists, where `$(…)` becomes an icon. */
+/** For rows of lists, in which `$(…)` would become an icon. */
 export function withoutIcons(text: string): string {
   return withoutHidden(text).replace(/\$\([\w~-]+\)/g, "\\$&");
 }
 
-/** For a tooltip: one line that no Markdown, link or icon in it changes. */
+/** For tooltips: a single line in which Markdown, links and icons have no effect. */
 export function plainMarkdown(text: string): string {
   return title(text).replace(/[!-/:-@[-`{-~]/g, "\\$&");
 }

@@ -6,23 +6,23 @@ export interface Heading extends Place {
   readonly title: string;
 }
 
-/** A button beside the title, and what its click gives. */
+/** A button beside the title, and the answer that it gives. */
 export interface StepButton<B> extends vscode.QuickInputButton {
   readonly gives: B;
 }
 
 interface ListQuestion<T extends vscode.QuickPickItem, B> extends Heading {
   readonly placeholder: string;
-  /** May take a while; where they fail, so does the question. */
+  /** May take a while; if it rejects, so does the question. */
   readonly items: Promise<readonly T[]> | readonly T[];
-  /** Shown until they are there. */
+  /** Shown until the items are loaded. */
   readonly meanwhile?: readonly T[];
-  /** Which of them Enter takes at first; of several to pick, which are ticked. */
+  /** The items that are initially active; if several can be picked, those initially checked. */
   readonly first?: (items: readonly T[]) => readonly T[];
   readonly buttons?: readonly StepButton<B>[];
-  /** Closes the list. */
+  /** Closes the list when aborted. */
   readonly over?: AbortSignal;
-  /** The title for so many that are ticked. */
+  /** The title for a number of checked items. */
   readonly titleFor?: ((count: number) => string) | undefined;
 }
 
@@ -43,7 +43,7 @@ export function pickSome<T extends vscode.QuickPickItem, B = never>(
 function pick<T extends vscode.QuickPickItem, B, R>(
   question: ListQuestion<T, B>,
   isForSeveral: boolean,
-  /** Undefined: not enough yet. */
+  /** Undefined if the selection isn't sufficient yet. */
   read: (items: readonly T[]) => R | undefined,
 ): Promise<Answer<R | B>> {
   const { placeholder, items, meanwhile = [], first, buttons = [], over, titleFor } = question;
@@ -80,7 +80,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
   return showInput(list, listen, over);
 }
 
-/** A row that stands for a value, or a line between such rows. */
+/** A row that stands for a value, or a separator. */
 export type Choice<T> = vscode.QuickPickItem & { readonly value?: T };
 
 interface ChoiceQuestion<T> extends Heading {
@@ -88,7 +88,7 @@ interface ChoiceQuestion<T> extends Heading {
   readonly choices: Promise<readonly Choice<T>[]> | readonly Choice<T>[];
 }
 
-/** As {@link pickOne}, by values: at first `active`, else the first one. */
+/** Like {@link pickOne}, but for values; initially `active`, otherwise the first one, is active. */
 export async function askChoice<T>({
   choices,
   active,
@@ -99,7 +99,7 @@ export async function askChoice<T>({
   return picked === BACK ? BACK : picked?.value;
 }
 
-/** As {@link pickSome}, by values: at first `picked`; where there is none of them, the first one. */
+/** Like {@link pickSome}, but for values; initially `picked`, or the first one if none of these exists, is checked. */
 export async function askChoices<T>({
   choices,
   picked: values,
@@ -122,13 +122,13 @@ function among<T>(choices: readonly Choice<T>[], values: readonly (T | undefined
   return choices.filter(({ value }) => value !== undefined && values.includes(value));
 }
 
-/** Whatever comes of a question beside the way, the one before is asked again. Undefined: it stays as it is. */
+/** Turns Back into undefined for a side question, after which the main question is asked again anyway. */
 export async function aside<T>(question: Promise<Answer<T>>): Promise<T | undefined> {
   const answer = await question;
   return answer === BACK ? undefined : answer;
 }
 
-/** Says in a question's head where it stands, and offers the way back. */
+/** Shows a question's title, step and Back button. */
 export function showHeading(
   input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox,
   { title: heading, step, totalSteps = 0, canGoBack }: Heading,
@@ -141,7 +141,7 @@ export function showHeading(
   input.buttons = canGoBack ? [vscode.QuickInputButtons.Back] : [];
 }
 
-/** A button that puts a text into the box. */
+/** A button that inserts a text into the box. */
 interface InsertButton extends vscode.QuickInputButton {
   readonly inserts: string;
 }
@@ -150,20 +150,20 @@ interface TextQuestion<B> extends Heading {
   readonly placeholder: string;
   readonly prompt: string;
   readonly text: string;
-  /** Whether what is typed replaces the text. */
+  /** Whether the text is selected, so that typing replaces it. */
   readonly isReplaced?: boolean;
-  /** What is wrong with the text as it was given. */
+  /** The error shown initially. */
   readonly problem?: string | undefined;
-  /** What is wrong with a text; undefined: nothing. */
+  /** The error in a text; undefined if it is valid. */
   readonly validate: (text: string) => string | undefined;
-  /** Gets what is in the box when it is left, however that is. */
+  /** Receives the text when the box is closed, in whatever way. */
   readonly keep?: (text: string) => void;
   readonly buttons?: readonly (StepButton<B> | InsertButton)[];
-  /** Closes the box. */
+  /** Closes the box when aborted. */
   readonly over?: AbortSignal;
 }
 
-/** Lets the user write. */
+/** Lets the user enter a text. */
 export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<string | B>> {
   const { text, isReplaced, problem, validate, keep, buttons = [], over } = question;
   const input = vscode.window.createInputBox();
@@ -192,8 +192,8 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
 }
 
 /**
- * Shows an input until `listen` finishes it with a result or fails it with an error, the user leaves, or `over` says
- * that it has no more use. Undefined: it has no result.
+ * Shows an input until `listen` finishes it with a result or fails it with an error, the user leaves, or `over` aborts.
+ * Undefined if there is no result.
  */
 export function showInput<R>(
   input: vscode.QuickInput,
@@ -203,7 +203,7 @@ export function showInput<R>(
   return new Promise((resolve, reject) => {
     let result: R | undefined;
     const close = (): void => input.hide();
-    // What someone else does meanwhile must not take the question away.
+    // Activity elsewhere must not close the question.
     input.ignoreFocusOut = true;
     listen(
       (given) => {

@@ -5,12 +5,12 @@ import { parseModel } from "../engine/model-ref.ts";
 
 const SECTION = "asyncagents";
 
-/** When VS Code itself tells of a task that a user launched. */
+/** When VS Code notifies the user about tasks that they launched. */
 export type NotifyUser = "always" | "failures" | "never";
 
-/** The settings as the parts want them: milliseconds, and undefined for what is left empty. Read at each call. */
+/** The settings in internal units: milliseconds, and undefined for empty values. Read again at each call. */
 export class Settings {
-  /** @param folder whose settings they are; left out: the window's */
+  /** @param folder the folder whose settings to read; by default the window's */
   constructor(private readonly folder?: vscode.Uri) {}
 
   engine(): EngineSettings {
@@ -22,19 +22,19 @@ export class Settings {
       maxConcurrentTasks: Math.floor(this.number("maxConcurrentTasks", 5, 0)),
       maxDepth: Math.floor(this.number("maxDepth", 1, 0)),
       fork: {
-        // Limits that make no sense are refused where a fork is launched, with a sentence that names them.
+        // Invalid limits are refused when a fork is launched, with an error that names them.
         maxToolResultChars: this.value("fork.maxToolResultChars", 1_500),
         maxTokens: this.value("fork.maxTokens", 100_000),
         strategy: strategy(this.value<string>("fork.strategy", "auto")),
       },
       notifyParent: this.value("notifyParent", true),
       collisions: collisions(this.value<string>("collisions", "block")),
-      // A limit that makes no sense is refused where a task is launched, too.
+      // Invalid limits are refused when a task is launched.
       budget: this.value<Budget>("budget", {}),
     };
   }
 
-  /** Program and address come from the user's own settings alone: a folder's could name anything. */
+  /** Program and address come only from the user's settings, because a workspace's settings could name anything. */
   server(): { url: string | undefined; path: string | undefined; startTimeoutMs: number } {
     return {
       url: this.usersText("server.url"),
@@ -47,12 +47,12 @@ export class Settings {
     return this.value<NotifyUser>("notifyUser", "always");
   }
 
-  /** Whether agents are given the tools. */
+  /** Whether agents get the tools. */
   agentToolsEnabled(): boolean {
     return this.value<unknown>("agentTools.enabled", true) !== false;
   }
 
-  /** How long work goes on after the last window has closed, in milliseconds; 0: it ends soon. */
+  /** How long work continues after the last window has closed, in milliseconds; 0 ends it soon. */
   keepWorking(): number {
     return this.number("keepWorking", 12, 0) * 3_600_000;
   }
@@ -64,7 +64,7 @@ export class Settings {
     });
   }
 
-  /** Calls back when a setting below `name` changes. */
+  /** Calls back when a setting under `name` changes. */
   onDidChange(name: string, callback: () => void): vscode.Disposable {
     return vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(`${SECTION}.${name}`, this.folder)) callback();
@@ -83,7 +83,7 @@ export class Settings {
     return textIn(vscode.workspace.getConfiguration(SECTION, this.folder).inspect(name)?.globalValue);
   }
 
-  /** The editor does not hold users to a setting's type or limits when they write JSON. */
+  /** VS Code doesn't enforce a setting's type or limits in JSON. */
   private number(name: string, fallback: number, minimum: number): number {
     const value = this.value<unknown>(name, undefined);
     return typeof value === "number" && Number.isFinite(value) ? Math.max(value, minimum) : fallback;

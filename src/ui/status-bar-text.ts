@@ -7,26 +7,26 @@ import { enumerate } from "./translate.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
 
-/** More agents are counted, not named. */
+/** The number of agents that are named; more are counted. */
 const NAMED = 10;
 const MINUTE = 60_000;
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact" });
 
-/** What the status bar tells of. */
+/** What the status bar shows. */
 export interface Activity {
-  /** Agents at work that wait for nobody. */
+  /** Running agents that don't wait for the user. */
   readonly working: readonly Child[];
   readonly requests: readonly OpenRequest[];
-  /** The connection is lost, and this the last that was known. */
+  /** Whether the connection is lost, so that this is the last known state. */
   readonly isLost: boolean;
-  /** What the tasks took that were at work today, of each folder. */
+  /** The usage of the tasks that ran today, per folder. */
   readonly today: readonly TakenSince[];
 }
 
 export interface StatusBarText {
-  /** Empty: there is nothing to tell. */
+  /** Empty if there is nothing to show. */
   readonly text: string;
-  /** For who cannot see the icons. */
+  /** The text for screen readers. */
   readonly label: string;
   readonly tooltip: vscode.MarkdownString;
 }
@@ -62,7 +62,7 @@ function waiting(count: number): string {
 function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
   const today = sumTaken(parts);
   const markdown = new vscode.MarkdownString();
-  // What agents wrote is text, never Markdown.
+  // Text written by agents is never treated as Markdown.
   const list = (heading: string, children: readonly Child[]): void => {
     if (children.length === 0) return;
     markdown.appendMarkdown(`**${heading}**\n\n`);
@@ -96,13 +96,13 @@ function dayWords({ tasks, cost, tokens, worked }: TakenSince): string {
     tasks === 1 ? vscode.l10n.t("1 task") : vscode.l10n.t("{0} tasks", tasks),
     costWord(cost),
     total > 0 && vscode.l10n.t("{0} tokens", COMPACT.format(total)),
-    // Not to the second: the tooltip is not drawn anew while nothing happens.
+    // In whole minutes, because the tooltip isn't updated while nothing happens.
     worked >= MINUTE && vscode.l10n.t("{0} of work", formatDuration(Math.floor(worked / MINUTE) * MINUTE)),
   ];
   return vscode.l10n.t("Today: {0}", facts.filter(Boolean).join(", "));
 }
 
-/** Sessions know only what they took in all. */
+/** Sessions report only their total usage, so usage before today is included. */
 function beforeWords({ launchedBefore }: TakenSince): string {
   return launchedBefore === 1
     ? vscode.l10n.t("1 of them was launched earlier; everything it has used so far counts.")

@@ -7,29 +7,29 @@ import type { Folder } from "./folders/folder.ts";
 import type { Folders } from "./folders/folders.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
 
-/** Many things can change within one moment; the item shows them together, in milliseconds. */
+/** Changes within this time are shown together, in milliseconds. */
 const GATHER_MS = 100;
 
-/** Tells in the status bar how many agents work and what waits for the user, and is not there while neither is so. */
+/** Shows in the status bar how many agents are running and what waits for the user; hidden if neither applies. */
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     "asyncagents.status",
     vscode.StatusBarAlignment.Left,
   );
   private readonly subscriptions: readonly { dispose(): void }[];
-  /** Those at work. */
+  /** The running subagents. */
   private readonly subagents = new Map<string, Subagent>();
   private gathering: NodeJS.Timeout | undefined;
-  /** What was taken today, as it was read last. */
+  /** Today's usage, as last read. */
   private today: readonly TakenSince[] = [];
   private isReading = false;
-  /** What is shown, so that a change which changes nothing here costs nothing. */
+  /** The text shown, so that changes which don't affect it are skipped. */
   private shown: string | undefined;
 
   constructor(
     private readonly known: Tasks,
     private readonly folders: Folders,
-    /** The view of the tasks. */
+    /** The view with the tasks. */
     private readonly viewID: string,
   ) {
     this.item.name = vscode.l10n.t("Async Agents");
@@ -59,7 +59,7 @@ export class StatusBar implements vscode.Disposable {
     return [...this.known.active(), ...this.subagents.values()].filter((child) => this.isShown(child));
   }
 
-  /** Of a server that was stopped, or left, nothing is told. */
+  /** Agents of a server that was stopped or disconnected aren't shown. */
   private isShown({ id }: Child): boolean {
     return !isIn(this.folders.of(id), "disconnected");
   }
@@ -74,11 +74,11 @@ export class StatusBar implements vscode.Disposable {
     if (this.active().length === 0) return this.hide();
     const { describe } = await import("./later.ts");
     this.show(describe);
-    // What the day took may be long in coming.
+    // Reading today's usage may take a while.
     if (await this.readToday()) this.show(describe);
   }
 
-  /** Resolves to whether it is known anew. */
+  /** Resolves to whether new values were read. */
   private async readToday(): Promise<boolean> {
     if (this.isReading) return false;
     this.isReading = true;
@@ -86,7 +86,7 @@ export class StatusBar implements vscode.Disposable {
       this.today = await this.known.takenSince(new Date().setHours(0, 0, 0, 0));
       return true;
     } catch {
-      // Without a connection the sums stay as they were.
+      // Without a connection the last values remain.
       return false;
     } finally {
       this.isReading = false;
@@ -116,7 +116,7 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** Whether the connection of a folder, which may be gone, is in one of these states. */
+/** Whether the connection of a folder is in one of these states; undefined counts as disconnected. */
 function isIn(folder: Folder | undefined, ...kinds: readonly ConnectionState["kind"][]): boolean {
   return kinds.includes(folder?.connector.state.kind ?? "disconnected");
 }

@@ -15,7 +15,7 @@ import { enumerate, translate } from "./translate.ts";
 import { limitAmounts } from "./tree/words.ts";
 import { type News, newsWords } from "./while-away.ts";
 
-/** What a notification about a task takes. */
+/** What task notifications need. */
 export interface NotificationContext {
   readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
   readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
@@ -24,20 +24,20 @@ export interface NotificationContext {
   readonly notifyUser: () => NotifyUser;
   readonly showOutput: (taskID: string) => void;
   readonly showTasks: () => void;
-  /** Whether the user is looking at this task's output now. */
+  /** Whether the user can see this task's output. */
   readonly isShown: (taskID: string) => boolean;
 }
 
-/** Tasks of a batch that were created this close to one another, in milliseconds, were launched as one. */
+/** Tasks of a batch that were created within this time of each other, in milliseconds, were launched together. */
 const LAUNCHED_AS_ONE_MS = 5_000;
 
-/** What one crash of a server interrupted shows folder by folder, each this soon after another, in milliseconds. */
+/** A server crash is reported folder by folder, each within this time of the previous one, in milliseconds. */
 const INTERRUPTED_AS_ONE_MS = 2_000;
 
-/** As much of a task's description as a notification shows. */
+/** Characters of a task's description in a notification. */
 const TASK_SHOWN = 60;
 
-/** Tells the user that what they launched has ended. */
+/** Notifies the user that tasks they launched have ended. */
 export class EndNotifications implements Disposable {
   private pending: Task[] = [];
   private timer: Disposable | undefined;
@@ -45,9 +45,9 @@ export class EndNotifications implements Disposable {
   constructor(private readonly context: NotificationContext) {}
 
   /**
-   * Tells of the end of a task, or of those launched as one with it when it was the last of them, or of those cut off with
-   * their server.
-   * @param siblings the tasks of its parent at that moment, where it may have been launched with others
+   * Notifies the user of the end of a task. Tasks that were launched together are reported when the last one ends;
+   * tasks that were interrupted with their server are reported together.
+   * @param siblings the tasks with the same parent at that time, if the task may have been launched together with some
    */
   async show(task: Task, siblings: readonly Task[]): Promise<void> {
     if (task.error?.name === INTERRUPTED_ERROR) this.gather(task);
@@ -94,7 +94,7 @@ function isWanted({ notifyUser }: NotificationContext, tasks: readonly Task[]): 
   const setting = notifyUser();
   if (setting === "never") return false;
   const failed = tasks.some(({ status }) => status === "error");
-  // Whoever cancelled a task knows that it ended.
+  // Users know when they have cancelled a task.
   return failed || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
 }
 
@@ -102,7 +102,7 @@ async function showTask({ showOutput, tasks, logger }: NotificationContext, task
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
   const change = vscode.l10n.t("Change Limit");
-  // Under the same limit it would be stopped again.
+  // With the same limit, a retry would be stopped again.
   const isStopped = task.error?.name === BUDGET_EXCEEDED;
   const choice =
     task.status === "error"
@@ -133,8 +133,8 @@ async function showWithTasks(
 }
 
 /**
- * A task and those launched as one with it. A batch alone does not say: it also holds what was retried later, of
- * which the user wants to hear by itself.
+ * The task and those launched together with it. The batch alone doesn't tell, because it also contains tasks that were
+ * retried later, which get their own notification.
  */
 function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
   const batch = siblings.filter(
@@ -159,7 +159,7 @@ function failure({ description, error }: Task): string {
 function outcome(batch: readonly Task[]): string {
   const count = (...statuses: readonly Task["status"][]): number =>
     batch.filter(({ status }) => statuses.includes(status)).length;
-  // One that was resumed since has completed before.
+  // A task that was resumed since had completed before.
   const completed = count("completed", "resumed");
   const [failed, cancelled] = [count("error"), count("cancelled")];
   const parts = [
@@ -170,7 +170,7 @@ function outcome(batch: readonly Task[]): string {
   return vscode.l10n.t("Batch of {0}: {1}", batch.length, enumerate(parts));
 }
 
-/** Warns that a task, or its batch, has nearly used its limit, while there is time to raise it or to stop by hand. */
+/** Warns that a task or its batch has nearly reached its limit, while there is time to raise the limit or cancel. */
 export async function showNearLimit(context: NotificationContext, task: Task): Promise<void> {
   const { nearLimit } = task;
   if (!nearLimit) return;
@@ -206,7 +206,7 @@ async function stop(
   }
 }
 
-/** Says that a task changed files that another one had changed, and leads to what is in them now. */
+/** Says that two tasks changed the same files, and offers to show the changes. */
 export async function showCollision(
   { id, description }: Task,
   { description: other, paths }: Collision,
@@ -226,7 +226,7 @@ export async function showCollision(
   if (choice === show) await vscode.commands.executeCommand("asyncagents.showChanges", id);
 }
 
-/** Says what to set in OpenCode's configuration so that the agents of tasks can use subagents. */
+/** Says what to set in OpenCode's configuration so that tasks can use subagents. */
 export async function showDepth(
   { showOutput }: Pick<NotificationContext, "showOutput">,
   { task, depth }: RefusedSubagent,
@@ -242,12 +242,12 @@ export async function showDepth(
 }
 
 export interface NewsContext {
-  /** The folder's name, where there are several. */
+  /** The folder's name, if there are several folders. */
   readonly folderName: string | undefined;
   readonly showTasks: () => void;
 }
 
-/** Tells in one what happened while no window had the folder open. */
+/** Reports in one notification what happened while no window had the folder open. */
 export async function showNews({ folderName, showTasks }: NewsContext, news: News): Promise<void> {
   const words = enumerate(newsWords(news).map(translate));
   const text =

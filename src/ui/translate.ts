@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Text } from "../engine/sentence.ts";
 
-/** A text in the editor's language; words that came from elsewhere stay as they are. */
+/** Translates a text into the editor's language; plain strings are returned unchanged. */
 export function translate(text: Text): string {
   if (typeof text === "string") return text;
   const values = text.values.map((value) => (typeof value === "number" ? value : translate(value)));
@@ -9,7 +9,7 @@ export function translate(text: Text): string {
   return vscode.l10n.t(text.template, ...values);
 }
 
-/** Words one after the other; those that do not apply are left out. */
+/** Joins words into a list; those that don't apply are left out. */
 export function enumerate(words: readonly (string | false | undefined)[]): string {
   return words.filter(Boolean).join(vscode.l10n.t(", "));
 }

@@ -6,10 +6,10 @@ import { sentence, type Text } from "../engine/sentence.ts";
 import type { Task } from "../engine/task.ts";
 import type { NotifyUser } from "./settings.ts";
 
-/** How often it is kept that a window still looks on, in milliseconds: at its end it may have no time to. */
+/** How often the window's presence is recorded, in milliseconds: a closing window may have no time for it. */
 const KEEP_MS = 30_000;
 
-/** What a window saw of a folder last. */
+/** What a window last saw of a folder. */
 export interface Seen {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -21,7 +21,7 @@ export interface Seen {
 export interface News {
   readonly completed: number;
   readonly failed: number;
-  /** Requests that came and still wait for the user. */
+  /** New requests that still wait for the user. */
   readonly waiting: number;
 }
 
@@ -35,14 +35,14 @@ export interface WhileAwayOptions {
     | "onDidChangeRequests"
     | "onDidChangeConnection"
   >;
-  /** Kept beyond the window. */
+  /** Stored beyond the life of the window. */
   readonly state: { seen: Seen | undefined };
   readonly clock: Clock;
-  /** Tells the user; returns false where they do not want to be told. */
+  /** Notifies the user; returns false if they have turned that off. */
   readonly show: (news: News) => boolean;
 }
 
-/** Tells once, when a folder is opened again, what happened meanwhile; then notes what the window sees. */
+/** Reports once, when a folder is opened again, what happened in the meantime; then records what the window sees. */
 export class WhileAway implements Disposable {
   private isOver = false;
   private readonly summarised = new Set<string>();
@@ -61,7 +61,7 @@ export class WhileAway implements Disposable {
     ];
   }
 
-  /** Whether a request needs no notification of its own now: the summary tells of it, or it is not known yet whether one will. */
+  /** Whether a request needs no notification of its own: the summary covers it, or may still do so. */
   covers(requestID: string): boolean {
     return !this.isOver || this.summarised.has(requestID);
   }
@@ -71,7 +71,7 @@ export class WhileAway implements Disposable {
     this.keep();
   }
 
-  /** Once, when everything was read for the first time. */
+  /** Runs once, when everything was read for the first time. */
   private look(): void {
     const { known, state, show } = this.options;
     if (this.isOver || known.connection.kind !== "connected") return;
@@ -93,7 +93,7 @@ export class WhileAway implements Disposable {
     this.keeping?.dispose();
     this.keeping = undefined;
     const { known, state, clock } = this.options;
-    // What is not up to date was not seen.
+    // Data that is out of date doesn't count as seen.
     if (!this.isOver || known.connection.kind !== "connected") return;
     state.seen = { at: clock.now(), requests: known.openRequests().map(({ request }) => request.id) };
   }
@@ -120,7 +120,7 @@ export function isWanted({ failed, waiting }: News, setting: NotifyUser): boolea
   return setting === "always" || (setting === "failures" && failed + waiting > 0);
 }
 
-/** `3 completed, 1 failed, 1 needs you`, word by word. */
+/** `3 completed`, `1 failed`, `1 needs you`. */
 export function newsWords({ completed, failed, waiting }: News): readonly Text[] {
   return [
     ...(completed > 0 ? [sentence("{0} completed", completed)] : []),

@@ -1,35 +1,35 @@
-/** The user wants the step before. */
+/** The answer of a user who wants to go back to the previous step. */
 export const BACK = Symbol("back");
 
-/** What came of a question; undefined: the user left, or it had no more use. */
+/** The answer to a question; undefined if the user left, or if the question became obsolete. */
 export type Answer<T> = T | typeof BACK | undefined;
 
-/** Where a question stands among those that are asked one after the other. */
+/** The position of a question in a sequence. */
 export interface Place {
-  /** 1 for the first one. */
+  /** One-based. */
   readonly step?: number | undefined;
-  /** Shown from two on. */
+  /** Shown if at least 2. */
   readonly totalSteps?: number | undefined;
   readonly canGoBack?: boolean | undefined;
 }
 
-/** One step of a wizard: it gets what is known so far, and says what is known after it. */
+/** One step of a wizard: gets the state so far, and gives the state after it. */
 export interface Step<S> {
-  /** Whether it is taken at all; left out: it always is. */
+  /** Whether the step is taken; by default always. */
   readonly applies?: (state: S) => boolean;
   readonly take: (state: S, place: Place) => Promise<Answer<Move<S>>>;
 }
 
 export interface Move<S> {
   readonly state: S;
-  /** Left out: the next step. One that is not in the wizard's list is a detour, from which back leads here. */
+  /** The next step by default. A step that isn't in the wizard's list is a detour; Back leads from it to this step. */
   readonly to?: Step<S> | "end";
 }
 
 /**
- * Takes steps one after the other, the last of which asks nothing: it does what the others asked for. This is the one
- * place that goes back, and that ends where the user leaves a question.
- * @returns what was known at the end, and whether the last step was taken
+ * Takes steps in order. The last one asks nothing; it does what the others asked for. This function alone goes back,
+ * and ends when the user leaves a question.
+ * @returns the final state, and whether the last step was taken
  */
 export async function runWizard<S>(
   steps: readonly Step<S>[],

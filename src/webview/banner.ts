@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 
-/** Says above the conversation why it may not be what it seems: no connection, or no such task any more. */
+/** Says above the conversation why it may be outdated: no connection, or the task no longer exists. */
 export class Banner {
   readonly element = h("div", { class: "banner", hidden: true });
   private connection: ConnectionView = "connected";
@@ -25,7 +25,7 @@ export class Banner {
   private draw(): void {
     const { l10n, post } = this.context;
     const kind = this.isGone ? "gone" : this.connection;
-    // Drawn anew, its button would lose the focus.
+    // A redraw would take the focus from the button.
     if (kind === this.shown) return;
     this.shown = kind;
     const line = h("div", { class: "column" });
@@ -56,7 +56,7 @@ export class Banner {
 
 const SHOWN_MS = 6_000;
 
-/** Says something small for a moment, to those who see the page. */
+/** Shows a short message for a moment; the page announces it separately to screen readers. */
 export class Toast {
   readonly element = h("p", { class: "toast", "aria-hidden": "true", dir: "auto" });
   private timer: number | undefined;

@@ -9,12 +9,12 @@ export interface Context {
   readonly l10n: L10n;
   readonly format: Formatter;
   readonly markdown: MarkdownRenderer;
-  /** Milliseconds since 1970, by the clock of the extension. */
+  /** Milliseconds since 1970, by the extension's clock. */
   readonly now: () => number;
   readonly post: (message: PanelMessage) => void;
 }
 
-/** What the reader opened: tool calls and reasoning, by the ID of their entry. */
+/** Which tool calls and reasoning the reader has expanded, by entry ID. */
 export interface Disclosures {
   isOpen(id: string): boolean;
   toggle(row: Row): void;

@@ -1,36 +1,36 @@
 import type { Entry, EntryChange } from "../protocol/output.ts";
 import { Segmenter } from "./segmenter.ts";
 
-/** An entry and the rows that show it: at least one. */
+/** An entry and its rows, at least one. */
 export interface Item {
   entry: Entry;
   readonly rows: Row[];
-  /** Only where the text is laid out in several rows. */
+  /** Only for entries whose text is laid out in several rows. */
   readonly text: Segmenter | undefined;
 }
 
-/** What is laid out as one piece: an entry, or one segment of its text. */
+/** A unit of layout: an entry, or one segment of its text. */
 export interface Row {
   readonly item: Item;
-  /** Markdown of the segment; empty where the entry is not laid out by segments. */
+  /** The Markdown of the segment; empty if the entry isn't split into segments. */
   text: string;
-  /** The first row of its entry. */
+  /** Whether this is the first row of its entry. */
   readonly first: boolean;
-  /** Pixels: as last measured, before that a guess. */
+  /** In pixels; an estimate until the row is measured. */
   height: number;
 }
 
-/** Hears of each change right after it was made. */
+/** Hears of each change right after it happened. */
 export interface ConversationObserver {
-  /** At `index`, `removed` rows went and `inserted` ones came. */
+  /** At `index`, the rows `removed` were replaced by `inserted`. */
   onSplice(index: number, removed: readonly Row[], inserted: readonly Row[]): void;
   onChange(row: Row): void;
 }
 
-/** The conversation as far as it was sent, as a flat list of rows. */
+/** The conversation as received so far, as a flat list of rows. */
 export class Conversation {
   readonly rows: Row[] = [];
-  /** There are older entries that were not sent yet. */
+  /** Whether there are older entries that haven't been received yet. */
   hasEarlier = false;
   private readonly items = new Map<string, Item>();
 
@@ -40,12 +40,12 @@ export class Conversation {
     return this.rows.length === 0;
   }
 
-  /** The oldest entry there is. */
+  /** The oldest entry received. */
   get oldest(): Entry | undefined {
     return this.rows[0]?.item.entry;
   }
 
-  /** The row in which the entry of that ID begins. */
+  /** The row in which the entry with that ID begins. */
   firstRow(id: string): Row | undefined {
     return this.items.get(id)?.rows[0];
   }
@@ -56,7 +56,7 @@ export class Conversation {
     this.prepend(entries, hasEarlier);
   }
 
-  /** Adds entries before all others. */
+  /** Adds older entries at the start. */
   prepend(entries: readonly Entry[], hasEarlier: boolean): void {
     this.hasEarlier = hasEarlier;
     const fresh = entries.filter(({ id }) => !this.items.has(id));
@@ -89,7 +89,7 @@ export class Conversation {
 
   private insert(entry: Entry, after: string | undefined): void {
     const previous = after === undefined ? undefined : this.items.get(after);
-    // Belongs before what was sent: comes with a page of earlier entries.
+    // The entry is older than those received, and will come with a page of earlier entries.
     if (!previous && (after !== undefined || this.hasEarlier)) return;
     const at = previous ? this.indexOf(previous.rows.at(-1)) + 1 : 0;
     this.splice(at, 0, this.build(entry).rows);
@@ -119,7 +119,7 @@ export class Conversation {
     this.extend(item, delta);
   }
 
-  /** Lays out text that was added: the last row grows, and new ones follow it. */
+  /** Lays out added text: the last row grows, and new rows follow it. */
   private extend(item: Item, added: string): void {
     const last = item.rows.at(-1)!;
     if (!item.text) {
@@ -153,7 +153,7 @@ export class Conversation {
     return item;
   }
 
-  /** Most rows that are looked for are among the last ones. */
+  /** Searches from the end, where most of the wanted rows are. */
   private indexOf(row: Row | undefined): number {
     return row ? this.rows.lastIndexOf(row) : -1;
   }

@@ -2,22 +2,24 @@ import type { Excerpt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 
-/** A line of a diff. `number` is its line in the new file, of a removed one that in the old file; undefined: not known. */
+/**
+ * A line of a diff. `number` is its line in the new file, or in the old file if it was removed; undefined if unknown.
+ */
 export interface DiffLine {
   readonly kind: "added" | "removed" | "context" | "hunk" | "file";
-  /** With its sign, so that nobody needs the colours. */
+  /** Includes the sign, so that colors aren't needed to read the diff. */
   readonly text: string;
   readonly number?: number | undefined;
 }
 
-/** A diff with its line numbers; a long one with a button that opens the whole of it. */
+/** A diff with line numbers, and a button that opens the full diff if it was shortened. */
 export function diffView(id: string, { text, total }: Excerpt, { l10n, format, post }: Context): Node[] {
   const lines = diffLines(text);
   const isNumbered = lines.some(({ number }) => number !== undefined);
   const view = h(
     "div",
     { class: "diff", tabindex: "0", role: "group", "aria-label": l10n.t("Changes") },
-    // One text for all numbers: a cell for each line would cost the page an element for each.
+    // One text for all numbers: a cell for each line would add an element for each.
     isNumbered &&
       h(
         "pre",
@@ -32,7 +34,7 @@ export function diffView(id: string, { text, total }: Excerpt, { l10n, format, p
   return [view, h("p", { class: "detail-note" }, all)];
 }
 
-/** Lines of one kind that follow each other share an element. */
+/** Consecutive lines of the same kind share an element. */
 function runs(lines: readonly DiffLine[]): Node[] {
   const runs: { readonly kind: DiffLine["kind"]; text: string }[] = [];
   for (const { kind, text } of lines) {
@@ -46,10 +48,10 @@ function runs(lines: readonly DiffLine[]): Node[] {
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const KINDS: Readonly<Record<string, DiffLine["kind"]>> = { "+": "added", "-": "removed", "@": "hunk" };
 
-/** Reads a unified diff, or a patch without line numbers. Files are named where there are several. */
+/** Parses a unified diff, or a patch without line numbers. Files are named only if there are several. */
 export function diffLines(diff: string): readonly DiffLine[] {
   const lines: DiffLine[] = [];
-  /** Where the hunk is in both files, and how many lines it still has there. */
+  /** The position of the hunk in both files, and how many of its lines are left in each. */
   let hunk: { old: number; fresh: number; oldLeft: number; freshLeft: number } | undefined;
   for (const line of diff.replace(/\n$/, "").split("\n")) {
     if (hunk && hunk.oldLeft <= 0 && hunk.freshLeft <= 0) hunk = undefined;

@@ -1,6 +1,6 @@
 type Child = Node | string | false | undefined;
 
-/** Makes an element; `false` and `undefined` among the attributes and children are left out. */
+/** Creates an element; `false` and `undefined` attributes and children are left out. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Readonly<Record<string, string | boolean | undefined>> = {},
@@ -25,7 +25,7 @@ export function button(
   return element;
 }
 
-/** Makes `element` hold the children of `fragment`, leaving in place those at its start that are equal already. */
+/** Replaces the children of `element` with those of `fragment`, but keeps leading ones that are equal. */
 export function replaceChangedTail(element: Element, fragment: DocumentFragment): void {
   let old = element.firstChild;
   let fresh = fragment.firstChild;

@@ -5,13 +5,13 @@ import { icon, type IconName } from "./icons.ts";
 import type { ResumeBox } from "./resume-box.ts";
 import { phaseWord, statusWord } from "./l10n.ts";
 
-/** Below the conversation: what the task is doing, or how it ended and the way on. */
+/** The area below the conversation: what the task is doing, or how it ended and how to continue. */
 export class Footer {
   readonly element = h("footer", { class: "foot" });
   private readonly content = h("div", { class: "column" });
   private readonly activityText = h("span", { class: "activity-text", dir: "auto" });
   private activity: ActivityView | undefined;
-  /** How the task ended. It stays the same element with the same button, so that the focus is not lost. */
+  /** How the task ended. The element and its button are reused, so that the focus isn't lost. */
   private readonly ending = h("div");
   private readonly endingText = h("div", { class: "ending-text" });
   private readonly retry: HTMLButtonElement;
@@ -43,7 +43,7 @@ export class Footer {
     if (this.activity) this.activityText.textContent = activityText(this.activity, this.context);
   }
 
-  /** The box stays the same element, so that what is being typed is not disturbed. */
+  /** The box is reused, so that typing isn't disturbed. */
   private showResume({ kind }: TaskView): void {
     const { l10n } = this.context;
     this.resume.label(kind === "task" ? l10n.t("Resume") : l10n.t("Adopt and Resume"));
@@ -54,17 +54,17 @@ export class Footer {
     if (this.content.firstChild !== element) this.content.replaceChildren(element);
   }
 
-  /** Whether a retry is under way. */
+  /** Shows whether a retry is in progress. */
   showRetrying(isRetrying: boolean): void {
     const { l10n } = this.context;
     this.isRetrying = isRetrying;
     this.retry.textContent = isRetrying ? l10n.t("Retrying…") : l10n.t("Retry");
-    // Really disabled, it would lose the focus.
+    // The `disabled` attribute would take the focus from the button.
     this.retry.setAttribute("aria-disabled", String(isRetrying));
   }
 
   private askForRetry({ detail: clicks }: MouseEvent): void {
-    // Each retry costs: who double-clicks wants one.
+    // Each retry costs money, and a double-click means one retry.
     if (this.isRetrying || clicks > 1) return;
     this.showRetrying(true);
     this.context.post({ type: "run", command: "retry" });
@@ -92,7 +92,7 @@ export class Footer {
     return line;
   }
 
-  /** How it ended; a task can be tried again, a subagent once it is adopted. */
+  /** Shows how the task ended. A task can be retried; a subagent has to be adopted first. */
   private showEnding({ kind, status, error = "" }: TaskView): void {
     const { l10n } = this.context;
     const isError = status === "error";
@@ -133,7 +133,6 @@ function phaseIcon(phase: ActivityView["phase"]): IconName {
   }
 }
 
-/** What goes on, in words. */
 function activityText(activity: ActivityView, { l10n, format, now }: Context): string {
   const { phase, tool, retry, lastUpdate } = activity;
   if (phase === "tool" && tool)

@@ -13,7 +13,7 @@ const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   idle: "idle",
 };
 
-/** What the task is and how it stands, with what can be done about it. */
+/** The task, its state and its actions. */
 export class Header {
   readonly element = h("header", { class: "head" });
   private readonly title = h("h1", { dir: "auto" });
@@ -112,7 +112,7 @@ export class Header {
     this.tick();
   }
 
-  /** One that waits for a user does not run on. */
+  /** A task that waits for the user isn't shown as running. */
   private status({ status, activity }: TaskView): HTMLElement {
     const { l10n } = this.context;
     const phase = activity?.phase;
@@ -121,7 +121,7 @@ export class Header {
       : h("li", { class: `status status-${status}` }, icon(STATUS_ICONS[status]), statusWord(l10n, status));
   }
 
-  /** Brings the clock up to date. */
+  /** Updates the duration. */
   tick(): void {
     if (!this.task) return;
     const { startedAt, endedAt } = this.task;
@@ -131,7 +131,7 @@ export class Header {
         : this.context.format.duration(endedAt - startedAt);
   }
 
-  /** There is nothing left to act on but what was read. */
+  /** Hides the actions that need the task to exist. */
   retire(): void {
     for (const button of [this.cancel, this.adopt, this.fork, this.changes, this.terminal])
       button.hidden = true;
@@ -142,7 +142,7 @@ function fact(label: string, value: Node | string): HTMLElement {
   return h("li", { title: label }, h("span", { class: "sr-only" }, `${label}: `), value);
 }
 
-/** A button that shows its name when pointed at, and has it for those who do not see it. */
+/** An icon button whose label is its tooltip and its name for screen readers. */
 export function action(name: IconName, label: string, run: () => void): HTMLButtonElement {
   const element = button("action", run, icon(name));
   element.title = label;

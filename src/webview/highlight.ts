@@ -18,11 +18,11 @@ import yaml from "@speed-highlight/core/languages/yaml.js";
 import { tokenizeWith, type ShjLanguageData, type ShjToken } from "@speed-highlight/core/tokenize";
 import { h } from "./dom.ts";
 
-// Their declared types know no optional fields that are there and undefined.
+// The declared types don't allow `undefined` for optional properties.
 const ALL = { bash, c, css, diff, go, html, java, js, json, md, py, rs, sql, toml, ts, xml, yaml };
 const LANGUAGES = ALL as unknown as Readonly<Record<string, ShjLanguageData>>;
 
-/** What a fence may call them besides; or what is near enough to them. */
+/** Other names that code fences use for a language, or for one similar enough. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   bash: "sh shell zsh console shellscript",
   c: "c++ cpp cc h hpp",
@@ -47,26 +47,26 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Characters of a block up to which it is coloured: looking at more would hold up the page. */
+/** The most characters of a code block that are highlighted; more would block the page. */
 const LONGEST = 8_000;
-/** Runs over which the expressions that find the tokens take too long; nobody reads such code by its colours. */
+/** Runs for which the tokenizer's expressions take too long; no one reads such code by its colors. */
 const ENDLESS_RUN = /\w{200}|\s{200}/;
 
-/** Operators and the like keep the colour of the text. */
+/** Tokens that keep the text color. */
 const PLAIN: ReadonlySet<ShjToken> = new Set(["oper", "esc", "err"]);
 
-/** The name here of the language that a fence names; undefined: not known. */
+/** The language that a code fence names; undefined if unknown. */
 export function languageOf(info: string): string | undefined {
   return NAMES.get(info.toLowerCase());
 }
 
-/** A stretch of code; `kind` missing where it has the colour of the text. */
+/** A piece of code; `kind` is missing if it has the text color. */
 export interface Token {
   readonly text: string;
   readonly kind?: ShjToken | undefined;
 }
 
-/** The code in pieces that make it up again. */
+/** Splits code into tokens; joined, their texts give the code again. */
 export function tokensOf(code: string, language: string): readonly Token[] {
   const grammar = LANGUAGES[language];
   if (!grammar || code.length > LONGEST || ENDLESS_RUN.test(code)) return [{ text: code }];
@@ -78,7 +78,7 @@ export function tokensOf(code: string, language: string): readonly Token[] {
   return tokens;
 }
 
-/** The same as nodes, the class of each span telling its kind. */
+/** The tokens as nodes; the class of each span names its kind. */
 export function highlighted(code: string, language: string): readonly (Node | string)[] {
   return tokensOf(code, language).map(({ text, kind }) =>
     kind === undefined ? text : h("span", { class: `tok-${kind}` }, text),

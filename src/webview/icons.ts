@@ -1,6 +1,6 @@
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Outlines on a grid of 16 by 16, drawn with a line of 1. */
+/** Outlines on a 16×16 grid, drawn with a stroke width of 1. */
 const OUTLINES = {
   running: "M8 1.5A6.5 6.5 0 1 1 1.5 8",
   completed: "M8 1.5a6.5 6.5 0 1 0 0 13a6.5 6.5 0 1 0 0-13zM5 8.2l2.1 2.1L11 6.2",
@@ -37,7 +37,7 @@ const OUTLINES = {
 
 export type IconName = keyof typeof OUTLINES;
 
-/** Hidden from screen readers: the words beside it say the same. */
+/** Hidden from screen readers, because the text beside it says the same. */
 export function icon(name: IconName): SVGSVGElement {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", `icon icon-${name}`);

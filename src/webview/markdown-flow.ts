@@ -4,7 +4,7 @@ import type { MarkdownRenderer } from "./markdown.ts";
 import { sanitized } from "./sanitize.ts";
 import { Segmenter } from "./segmenter.ts";
 
-/** Markdown that may grow, in one element: what was rendered before stays. */
+/** Growing Markdown in one element; what is already rendered stays. */
 export class MarkdownFlow {
   private text = "";
   private segments = new Segmenter();
@@ -34,7 +34,7 @@ export class MarkdownFlow {
   }
 }
 
-/** Makes the element show the Markdown; blocks that are the same as before stay, and with them what is selected. */
+/** Shows Markdown in the element. Unchanged leading blocks stay, and with them the selection. */
 export function renderMarkdown(
   element: Element,
   text: string,

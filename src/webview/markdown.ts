@@ -3,7 +3,7 @@ import createMarkdownIt, { type MarkdownIt } from "markdown-it";
 import { isSafeLink } from "../protocol/output-guard.ts";
 import { languageOf } from "./highlight.ts";
 
-/** Endings by which a name without a folder or line is taken for a file; `console.log` and `list.length` are none. */
+/** Extensions by which a name without folder or line counts as a file, unlike `console.log` and `list.length`. */
 const FILE_TYPES = new Set(
   (
     "bat c cc cjs clj cpp cs css csv cts cxx dart ex go gradle graphql h hpp htm html hs ini java jl js json jsonc jsx kt " +
@@ -17,8 +17,8 @@ const PATH =
 const LONGEST_PATH = 400;
 
 /**
- * Turns Markdown written by a model into HTML: no raw HTML, no images (a link to them instead), links to web and
- * mail addresses alone. What is refused stays readable as the text it was.
+ * Turns a model's Markdown into HTML: no raw HTML, no images (a link to them instead), and only links to web and mail
+ * addresses. Anything refused stays readable as text.
  */
 export class MarkdownRenderer {
   private readonly engine: MarkdownIt;
@@ -26,7 +26,7 @@ export class MarkdownRenderer {
   /** `copyCode` labels the button of a code block. */
   constructor(copyCode: string) {
     const engine = createMarkdownIt({ html: false, linkify: true, typographer: false });
-    // `README.md` and the like would pass for host names.
+    // Otherwise names such as `README.md` would pass for host names.
     engine.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
     engine.validateLink = isSafeLink;
     engine.core.ruler.push("own_attributes", ({ tokens }) => {
@@ -75,14 +75,14 @@ export class MarkdownRenderer {
     this.engine = engine;
   }
 
-  /** `breaks`: line ends count, as in what users type. */
+  /** `breaks`: single line breaks are kept, as in text that users type. */
   toHtml(markdown: string, { breaks = false }: { breaks?: boolean } = {}): string {
     this.engine.set({ breaks });
     return this.engine.render(markdown);
   }
 }
 
-/** Blocks whose first strong letter decides whether they run from left or from right. */
+/** Blocks whose first strong character decides their text direction. */
 const DIRECTED: ReadonlySet<string> = new Set([
   "paragraph_open",
   "heading_open",
@@ -93,12 +93,12 @@ const DIRECTED: ReadonlySet<string> = new Set([
   "td_open",
 ]);
 
-/** The page has the first level itself. */
+/** The page itself has the only first-level heading. */
 function demoted(tag: string): string {
   return `h${Math.min(6, Number(tag.slice(1)) + 1)}`;
 }
 
-/** Whether a piece of code looks like the path of a file, perhaps with a line. Whether there is one is not asked here. */
+/** Whether inline code looks like the path of a file, perhaps with a line; doesn't check whether the file exists. */
 export function looksLikeFile(code: string): boolean {
   if (code.length > LONGEST_PATH) return false;
   const groups = PATH.exec(code)?.groups;

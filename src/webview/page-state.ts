@@ -1,19 +1,19 @@
-/** What outlives the page: the editor keeps it while the panel is hidden and across reloads of the window. */
+/** The state that outlives the page: the editor keeps it while the panel is hidden and across window reloads. */
 export interface PageState {
-  /** Of the form of what is kept: what a page of another version left is not used. */
+  /** The version of this format; state of another version is discarded. */
   readonly version: 1;
   readonly taskID: string;
-  /** Entries that the reader opened. */
+  /** The entries that the reader expanded. */
   readonly opened: readonly string[];
-  /** A follow-up prompt not sent yet. */
+  /** An unsent follow-up. */
   readonly draft: string;
-  /** Replies to requests not sent yet, by the request's ID. */
+  /** Unsent replies, by request ID. */
   readonly replies: Readonly<Record<string, ReplyDraft>>;
-  /** Missing while the view follows the end. */
+  /** The reading position; missing while the view follows the end. */
   readonly reading?: { readonly entryID: string; readonly segment: number; readonly top: number } | undefined;
 }
 
-/** What was typed and chosen for a request: the message of a rejection, or for each question the options and an own answer. */
+/** The user's input for a request: the rejection message, or for each question the options and a custom answer. */
 export interface ReplyDraft {
   readonly message?: string;
   readonly answers?: readonly { readonly chosen: readonly string[]; readonly own: string }[];
@@ -26,7 +26,7 @@ export interface EditorApi {
   setState(state: PageState): void;
 }
 
-/** Keeps the state, written at most every so often. */
+/** Holds the state; writes to the editor are throttled. */
 export class PageStateStore {
   private state: PageState;
   private timer: number | undefined;
@@ -52,7 +52,7 @@ export class PageStateStore {
     this.timer ??= window.setTimeout(() => this.write(), WRITE_DELAY_MS);
   }
 
-  /** At once. */
+  /** Writes immediately. */
   write(): void {
     window.clearTimeout(this.timer);
     this.timer = undefined;

@@ -17,7 +17,7 @@ import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
 
 const COPIED_MS = 1_500;
-/** Phases in which the task waits for somebody: told to those who do not see the page. */
+/** Phases in which the task waits for something; announced to screen readers. */
 const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "needs-permission",
   "needs-answer",
@@ -26,9 +26,9 @@ const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "queued",
 ]);
 
-/** The output panel: one task, its conversation and what can be done with it. */
+/** The output panel: one task, its conversation and its actions. */
 export class Page {
-  /** What the page does with each message of the extension. */
+  /** Handles each message of the extension. */
   readonly handlers: Handlers<Exclude<HostMessage, { type: "setup" }>> = {
     connection: ({ connection }) => this.showConnection(connection),
     task: ({ task }) => this.showTask(task),
@@ -81,7 +81,7 @@ export class Page {
   private isLoaded = false;
   private isGone = false;
   private announced = "";
-  /** The position to go back to once its row was sent. */
+  /** The reading position to restore once its row is received. */
   private pendingReading: PageState["reading"];
 
   constructor(
@@ -97,7 +97,7 @@ export class Page {
     this.banner = new Banner(context);
     this.resume = new ResumeBox(context, state.current.draft, (draft) => {
       state.update({ draft });
-      // One that was sent must not come back, however soon the editor throws the page away.
+      // A sent draft must not come back, however soon the editor discards the page.
       if (draft === "") state.write();
     });
     this.footer = new Footer(context, this.resume);
@@ -179,7 +179,7 @@ export class Page {
       requestIdleCallback(() => this.context.post({ type: "earlier", before: oldest.id }));
   }
 
-  /** What stands in for a conversation while there is none to show. */
+  /** Shows a text in place of an empty conversation. */
   private showPlaceholder(): void {
     const { l10n } = this.context;
     this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
@@ -225,7 +225,7 @@ export class Page {
     if (!(event.target instanceof Element)) return;
     const link = event.target.closest("a[href]");
     if (link) {
-      // The editor would open it as well.
+      // The editor would open the link as well.
       event.preventDefault();
       event.stopPropagation();
       const url = link.getAttribute("href") ?? "";
@@ -290,7 +290,7 @@ export class Page {
 
   private note(text: string): void {
     this.toast.show(text);
-    // Said again, it is news again.
+    // A repeated note is announced again.
     this.announced = "";
     this.announce(text);
   }

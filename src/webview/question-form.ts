@@ -5,11 +5,11 @@ import type { ReplyDraft } from "./page-state.ts";
 
 interface Field {
   readonly options: readonly { readonly answer: string; readonly input: HTMLInputElement }[];
-  /** Chosen for, and typed as, an own answer. */
+  /** The choice and the text field of a custom answer. */
   readonly own: { readonly input: HTMLInputElement; readonly text: HTMLInputElement } | undefined;
 }
 
-/** The questions of a request: of each one or several options, or an own answer. */
+/** The questions of a request, each answered by options or a custom answer. */
 export class QuestionForm {
   readonly element = h("div", { class: "questions" });
   private readonly fields: readonly Field[];
@@ -30,7 +30,7 @@ export class QuestionForm {
     }
   }
 
-  /** One list per question; undefined while a question has no answer. */
+  /** One list per question; undefined until every question has an answer. */
   answers(): readonly (readonly string[])[] | undefined {
     const answers = this.fields.map(({ options, own }) => [
       ...options.filter(({ input }) => input.checked).map(({ answer }) => answer),

@@ -6,7 +6,7 @@ import { icon } from "./icons.ts";
 import type { ReplyDraft } from "./page-state.ts";
 import { QuestionForm } from "./question-form.ts";
 
-/** One thing that an agent waits for, with the ways to answer it. Nothing is chosen before the user chooses it. */
+/** One request and the ways to answer it. Nothing is preselected. */
 export class RequestCard {
   readonly element: HTMLElement;
   private readonly problem = h("p", { class: "request-problem", role: "alert" });
@@ -15,7 +15,7 @@ export class RequestCard {
   private readonly form: QuestionForm | undefined;
   private isSending = false;
 
-  /** `onDidEdit` hears of what was typed or chosen, so that it can be kept. */
+  /** `onDidEdit` is called with the user's input, so that it can be kept. */
   constructor(
     private readonly context: Context,
     private readonly request: RequestView,
@@ -50,13 +50,13 @@ export class RequestCard {
     this.refresh();
   }
 
-  /** Takes in the reason, which may become known only after the request. */
+  /** Adds the reason, which may become known after the request. */
   update(request: RequestView): void {
     if (request.kind !== "permission" || request.reason === undefined || this.reason.hasChildNodes()) return;
     this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), request.reason);
   }
 
-  /** The reply was not taken. */
+  /** Shows that the reply couldn't be sent. */
   fail(error: string): void {
     this.isSending = false;
     this.problem.textContent = this.context.l10n.t("Couldn't send the answer: {0}", error);
@@ -168,7 +168,7 @@ export class RequestCard {
 
   private refresh(): void {
     for (const button of this.buttons) {
-      // Really disabled, a button would lose the focus while its answer is on the way.
+      // The `disabled` attribute would take the focus from the button while its answer is being sent.
       button.setAttribute("aria-disabled", String(this.isSending));
       button.disabled = button.dataset["needs"] === "answers" && this.form?.answers() === undefined;
     }

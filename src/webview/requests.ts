@@ -4,17 +4,20 @@ import { h } from "./dom.ts";
 import type { PageStateStore } from "./page-state.ts";
 import { RequestCard } from "./request-card.ts";
 
-/** For so many milliseconds after cards came or went, a click may be meant for what was there before. */
+/**
+ * How long mouse clicks are ignored after cards were added or removed, in milliseconds: the click may be meant for
+ * another card.
+ */
 const SETTLING_MS = 500;
 
-/** What waits for the user, above all else that the panel offers. A card stays the same element until its request is gone. */
+/** The requests that wait for the user. The card of a request stays the same element. */
 export class Requests {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "column" });
   private readonly cards = new Map<string, RequestCard>();
   private settling: ReturnType<typeof setTimeout> | undefined;
 
-  /** `onDidLeave` is called when a card went that held the focus. */
+  /** `onDidLeave` is called when a card that had the focus was removed. */
   constructor(
     private readonly context: Context,
     private readonly state: PageStateStore,
@@ -27,7 +30,7 @@ export class Requests {
     );
   }
 
-  /** Gives those that were not there before. */
+  /** Shows these requests, and returns those that are new. */
   show(requests: readonly RequestView[]): readonly RequestView[] {
     const { replies } = this.state.current;
     const kept = requests.flatMap(({ id }) => (replies[id] ? [[id, replies[id]] as const] : []));
@@ -54,7 +57,10 @@ export class Requests {
     this.cards.get(id)?.fail(error);
   }
 
-  /** Cards moved under the pointer; the keyboard's clicks are for what has the focus, and count. */
+  /**
+   * Ignores the mouse for a moment, because cards moved under the pointer. Keyboard clicks go to the focused button,
+   * and count.
+   */
   private settle(): void {
     clearTimeout(this.settling);
     const { classList } = this.element;

@@ -2,7 +2,7 @@ import type { RefusedPrompt } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 
-/** Takes the prompt with which a completed task, or a subagent that is adopted with it, carries on. */
+/** The input for a follow-up to a completed task, or to a subagent that is adopted with it. */
 export class ResumeBox {
   readonly element: HTMLElement;
   private readonly text: HTMLTextAreaElement;
@@ -10,7 +10,7 @@ export class ResumeBox {
   private readonly problem = h("p", { class: "resume-problem", role: "alert" });
   private sending = false;
 
-  /** `onDidEdit` hears of what was typed, so that it can be kept. */
+  /** `onDidEdit` is called with the typed text, so that it can be kept. */
   constructor(
     private readonly context: Context,
     draft: string,
@@ -46,12 +46,12 @@ export class ResumeBox {
     this.refresh();
   }
 
-  /** What sending does. */
+  /** Sets the text of the button. */
   label(text: string): void {
     this.button.textContent = text;
   }
 
-  /** The extension answered; a prompt that was not taken comes back, before what was written since. */
+  /** Called when the extension has answered. A refused prompt comes back, followed by what was written since. */
   done(refused: RefusedPrompt | undefined): void {
     const written = this.sending ? "" : this.text.value;
     this.sending = false;

@@ -63,7 +63,7 @@ export class RowView implements RowRenderer {
     renderMarkdown(body, plainTerminalText(row.text), this.context.markdown);
   }
 
-  /** Copies the whole of the entry, whatever of it is laid out. */
+  /** Copies the whole entry, not only this row. */
   private copyButton({ item }: Row): HTMLElement {
     return action("copy", this.context.l10n.t("Copy message"), () => {
       if ("text" in item.entry) this.copy(item.entry.text);

@@ -1,6 +1,6 @@
 import DOMPurify from "dompurify";
 
-/** The second wall: whatever a flaw in the Markdown renderer let through, no more than this gets into the page. */
+/** A second line of defense: only this gets into the page, even if the Markdown renderer lets more through. */
 export function sanitized(html: string): DocumentFragment {
   return DOMPurify.sanitize(html, {
     RETURN_DOM_FRAGMENT: true,
@@ -9,7 +9,7 @@ export function sanitized(html: string): DocumentFragment {
       ..."h2 h3 h4 h5 h6 table thead tbody tr th td div span button".split(" "),
     ],
     ALLOWED_ATTR: ["href", "title", "class", "dir", "start", "type", "tabindex"],
-    // The others are held against the expression for addresses as well, unless named here.
+    // Other attributes are also checked against the expression for addresses, unless named here.
     ADD_URI_SAFE_ATTR: ["dir", "start", "type", "tabindex"],
     ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
     ALLOW_DATA_ATTR: false,

@@ -1,25 +1,25 @@
-/** Characters from which on a segment ends at the next boundary between blocks. */
+/** A segment with this many characters ends at the next boundary between blocks. */
 const ENOUGH = 1_200;
-/** Characters from which on it ends at the next line, whatever the block. */
+/** A segment with this many characters ends at the next line, even within a block. */
 const TOO_MUCH = 8_000;
-/** The same within code, which is cheap to lay out and wants to be copied whole. */
+/** The limit within code, which is cheap to lay out and should be copied as a whole. */
 const TOO_MUCH_CODE = 32_000;
 
 interface Fence {
   readonly character: string;
   readonly length: number;
-  /** The opening line, to be repeated where the block is cut. */
+  /** The opening line, which is repeated where the block is cut. */
   readonly opening: string;
 }
 
 /**
- * Cuts growing Markdown into segments that can be rendered one by one: only the last one still changes, and none
- * is long. They end between blocks; a very long block is cut between lines (code stays code on both sides).
+ * Splits growing Markdown into segments that can be rendered separately: only the last one still changes, and none is
+ * long. Segments end between blocks; a very long block is cut between lines (code stays code on both sides).
  */
 export class Segmenter {
   private readonly closed: string[] = [];
   private open = "";
-  /** Where in `open` the first line starts that is not complete. */
+  /** The start of the first incomplete line in `open`. */
   private lineStart = 0;
   private fence: Fence | undefined;
   private afterBlank = false;
@@ -42,7 +42,7 @@ export class Segmenter {
     while (this.open.length - this.lineStart > 2 * TOO_MUCH) this.cutWithinLine();
   }
 
-  /** Looks at a complete line: `end` is where the next one starts. */
+  /** Processes a complete line; `end` is where the next one starts. */
   private takeLine(line: string, end: number): void {
     if (!this.fence && this.afterBlank && this.lineStart >= ENOUGH && startsBlock(line)) {
       this.close(this.lineStart);
@@ -81,7 +81,7 @@ export class Segmenter {
   }
 }
 
-/** Whether the line, after a blank one, starts a block of its own: not part of a list item or of a list. */
+/** Whether the line, following a blank one, starts a new block that isn't part of a list. */
 function startsBlock(line: string): boolean {
   return line.trim() !== "" && !/^(?:\s{2,}|\t|\s*(?:[-*+]|\d{1,9}[.)])\s)/.test(line);
 }

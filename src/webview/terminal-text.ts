@@ -1,4 +1,4 @@
-/** A stretch of terminal output in one style; `classes` name it in the style sheet. */
+/** A piece of terminal output in one style; `classes` are classes of the style sheet. */
 export interface StyledText {
   readonly text: string;
   readonly classes: readonly string[];
@@ -7,7 +7,7 @@ export interface StyledText {
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
 
 /* eslint-disable no-control-regex -- terminals are driven by control characters */
-/** `ESC [ … letter`, `ESC ] … BEL` or `ESC ] … ESC \`, and the escapes of two characters. */
+/** `ESC [ … letter`, `ESC ] … BEL` or `ESC ] … ESC \`, and two-character escapes. */
 const ESCAPE =
   /\u001b(?:\[([0-9;:?<=>]*)[ -/]*([@-~])|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\|$)|[ -/]*[0-Z\\^-~])/g;
 const OTHER_CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
@@ -21,7 +21,7 @@ interface Style {
 
 const PLAIN: Style = { marks: new Set() };
 
-/** Reads what a program wrote for a terminal: colours become styles, a line drawn anew shows its last state. */
+/** Parses terminal output: colors become styles, and an overwritten line shows its last state. */
 export function styledTerminalText(text: string): readonly StyledText[] {
   const pieces: StyledText[] = [];
   const add = (piece: string, style: Style): void => {
@@ -40,12 +40,12 @@ export function styledTerminalText(text: string): readonly StyledText[] {
   return pieces;
 }
 
-/** The same without any style. */
+/** The text of terminal output, without styles. */
 export function plainTerminalText(text: string): string {
   return redrawn(text).replace(ESCAPE, "").replace(OTHER_CONTROLS, "");
 }
 
-/** A carriage return takes the cursor to the start of the line, where the next text covers it. */
+/** A carriage return moves the cursor to the start of the line, where the following text overwrites it. */
 function redrawn(text: string): string {
   if (!text.includes("\r")) return text;
   return text
@@ -60,7 +60,7 @@ function restyled(style: Style, parameters: string): Style {
   for (let index = 0; index < codes.length; index++) {
     const code = codes[index] ?? 0;
     if (code === 38 || code === 48) {
-      // A colour from a palette (5;n) or mixed (2;r;g;b): not one of the theme's.
+      // Skips a color from a palette (5;n) or a mixed one (2;r;g;b), because it isn't one of the theme's.
       index += codes[index + 1] === 5 ? 2 : 4;
     } else {
       next = withCode(next, code);

@@ -13,9 +13,9 @@ const STATUS_ICONS: Readonly<Record<ToolEntry["status"], IconName>> = {
   error: "error",
 };
 
-/** Draws tool calls: one line each, with what went in and came out below it once opened. */
+/** Renders tool calls: one line each, with input and output below it when expanded. */
 export class ToolView {
-  /** What was sent of the calls that are open; asked for when first shown, and again when the call went on. */
+  /** The details of expanded calls; requested when first shown, and again when the call has changed. */
   private readonly details = new Map<string, { readonly entry: ToolEntry; detail: ToolDetail | undefined }>();
 
   constructor(private readonly context: Context) {}
@@ -46,7 +46,7 @@ export class ToolView {
     else element.append(fresh);
   }
 
-  /** Takes in what the extension sent; the row is to be drawn again. */
+  /** Stores details from the extension; the row must then be redrawn. */
   receive(detail: ToolDetail): void {
     const known = this.details.get(detail.id);
     if (known) known.detail = detail;

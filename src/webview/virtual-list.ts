@@ -5,36 +5,36 @@ export interface RowRenderer {
   update(row: Row, element: HTMLElement): void;
 }
 
-/** Where the reader is: a row, and how far its top is below the top of the view. */
+/** The reader's position: a row, and the distance of its top from the top of the view, in pixels. */
 export interface ReadingPosition {
   readonly row: Row;
   readonly top: number;
 }
 
-/** How much is kept ready above and below what is seen, in heights of the view. */
+/** How much is rendered above and below the visible part, as a multiple of the view's height. */
 const MARGIN = 0.75;
-/** Milliseconds that a frame may spend on rows that are not seen yet. */
+/** Milliseconds of each frame for rows that aren't visible yet. */
 const AHEAD_MS = 5;
-/** Rows that may stay in the page for the sake of a selection that reaches over them. */
+/** The most rows that stay in the page because a selection spans them. */
 const MAX_SELECTED_ROWS = 300;
-/** Pixels from the end that still count as its end. */
+/** Pixels from the end that still count as the end. */
 const END_TOLERANCE = 2;
 
 /**
- * Keeps only the rows near the view in the page; spacers stand for the others. What the reader looks at stays where
- * it is whatever changes around it, or the view follows the end while the reader is there.
+ * Keeps only the rows near the view in the page; spacers stand for the others. What the reader looks at stays in place,
+ * whatever changes around it; if the reader is at the end, the view follows the end.
  */
 export class VirtualList implements ConversationObserver {
   readonly element = document.createElement("div");
   private readonly spaceAbove = document.createElement("div");
   private readonly content = document.createElement("div");
   private readonly spaceBelow = document.createElement("div");
-  /** The rows that are in the page, in order: those from index `first` up to, but not including, `last`. */
+  /** The rows in the page, in order: from index `first` up to, but not including, `last`. */
   private readonly mounted: Row[] = [];
   private readonly elements = new Map<Row, HTMLElement>();
   private readonly changed = new Set<Row>();
   private first = 0;
-  /** Heights of the rows that are not in the page, in pixels. */
+  /** The total heights of the rows above and below those in the page, in pixels. */
   private above = 0;
   private below = 0;
   private frame: number | undefined;
@@ -71,7 +71,7 @@ export class VirtualList implements ConversationObserver {
     this.schedule();
   }
 
-  /** Before the reader opens or closes something: what is seen stays in place, even at the end. */
+  /** Keeps the visible rows in place, even at the end. Call it before the reader expands or collapses something. */
   hold(): void {
     this.isFollowing = false;
     this.schedule();
@@ -82,7 +82,7 @@ export class VirtualList implements ConversationObserver {
     return this.isFollowing ? undefined : (this.wanted ?? this.firstSeen());
   }
 
-  /** Brings a row to where it was. */
+  /** Scrolls a row back to its former position. */
   restore(position: ReadingPosition): void {
     this.isFollowing = false;
     this.wanted = position;
@@ -103,7 +103,7 @@ export class VirtualList implements ConversationObserver {
       this.above += growth;
       this.first += inserted.length - removed.length;
     } else {
-      // What comes after the place leaves the page; the next layout takes in again what is seen.
+      // Rows after the change are removed from the page; the next layout adds the visible ones again.
       this.unmount(Math.max(0, index - this.first), this.mounted.length);
       this.first = Math.min(this.first, index);
       this.above = heightOf(this.rows.slice(0, this.first));
@@ -116,12 +116,12 @@ export class VirtualList implements ConversationObserver {
     return this.first + this.mounted.length;
   }
 
-  /** Takes note of where the reader scrolled to since the last time. */
+  /** Updates the state if the reader has scrolled since the last call. */
   private noticeScroll(): void {
     const { scrollTop } = this.scroller;
     const moved = scrollTop - this.lastScrollTop;
     this.lastScrollTop = scrollTop;
-    // What the layout did is noted in `lastScrollTop` right away: the rest was the reader.
+    // The layout updates `lastScrollTop` itself, so any other movement is the reader's.
     if (Math.abs(moved) < 1) return;
     this.wanted = undefined;
     this.isFollowing = this.atEnd() || (this.isFollowing && moved > 0);
@@ -141,9 +141,9 @@ export class VirtualList implements ConversationObserver {
 
   private layout(): void {
     const view = this.scroller.clientHeight;
-    // Nothing can be measured in a page that is not shown.
+    // Nothing can be measured while the page is hidden.
     if (view === 0) return;
-    // A layout may come before the event that tells of the scrolling.
+    // The layout may run before the scroll event.
     this.noticeScroll();
     const anchor = this.isFollowing ? undefined : (this.wanted ?? this.firstSeen());
     for (const row of this.changed) {
@@ -181,7 +181,7 @@ export class VirtualList implements ConversationObserver {
       this.trim(seen - 2 * margin, seen + view + 2 * margin);
       this.setSpaces();
     }
-    // The heights of rows that were never in the page are guesses, so one pass may fall short of the view.
+    // Heights of rows that were never in the page are estimates, so one pass may not fill the view.
     for (let pass = 0; pass < 3; pass++) {
       let top = this.contentTop();
       let bottom = top + this.content.getBoundingClientRect().height;
@@ -194,7 +194,7 @@ export class VirtualList implements ConversationObserver {
       const reachesUp = top <= -ahead || this.first === 0;
       const reachesDown = bottom >= view + ahead || this.last === this.rows.length;
       if (reachesUp && reachesDown) return;
-      // What is seen is taken in now, what lies ahead as far as the frame has time for it.
+      // Visible rows are added now; rows ahead only as far as the frame has time.
       const deadline = performance.now() + AHEAD_MS;
       const ready = (missing: number): boolean => missing <= 0 || performance.now() > deadline;
       while (this.last < this.rows.length && (bottom < view || !ready(view + margin - bottom)))
@@ -229,7 +229,7 @@ export class VirtualList implements ConversationObserver {
     return element;
   }
 
-  /** Takes the rows out of the page that lie outside of the stretch, in pixels from the top of the content. */
+  /** Removes the rows outside of this range from the page; in pixels from the top of the content. */
   private trim(from: number, to: number): void {
     if (this.mounted.length < MAX_SELECTED_ROWS && this.holdsSelection()) return;
     const { top } = this.content.getBoundingClientRect();
@@ -242,13 +242,13 @@ export class VirtualList implements ConversationObserver {
     this.first += start;
   }
 
-  /** Takes mounted rows out of the page, their heights noted. */
+  /** Removes mounted rows from the page, after recording their heights. */
   private unmount(from: number, to: number): readonly Row[] {
     const rows = this.mounted.slice(from, to);
     for (const row of rows) row.height = this.elements.get(row)!.getBoundingClientRect().height;
     for (const row of rows) {
       const element = this.elements.get(row)!;
-      // Otherwise the keys that scroll would be lost with the focus.
+      // Otherwise the focus would be lost, and with it scrolling by keyboard.
       if (element.contains(document.activeElement)) this.scroller.focus({ preventScroll: true });
       element.remove();
       this.elements.delete(row);
@@ -257,7 +257,7 @@ export class VirtualList implements ConversationObserver {
     return rows;
   }
 
-  /** Leaves the page empty of rows, ready to be filled from that one on in both directions. */
+  /** Removes all rows from the page, so that it can be filled from this index in both directions. */
   private jumpTo(index: number): void {
     this.unmount(0, this.mounted.length);
     this.first = Math.max(0, index);
@@ -265,7 +265,7 @@ export class VirtualList implements ConversationObserver {
     this.below = heightOf(this.rows.slice(this.first));
   }
 
-  /** The row that lies so many pixels below the start of the list. */
+  /** The index of the row at this distance from the start of the list, in pixels. */
   private indexAt(offset: number): number {
     let bottom = 0;
     const index = this.rows.findIndex((row) => (bottom += row.height) > offset);
@@ -305,7 +305,7 @@ function heightOf(rows: readonly Row[]): number {
   return rows.reduce((sum, row) => sum + row.height, 0);
 }
 
-/** How far the element's top is below that of the view. */
+/** The distance of the element's top from the top of the view. */
 function offsetOf(element: HTMLElement, scroller: HTMLElement): number {
   return element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
 }

@@ -1,13 +1,13 @@
 import type { EntryChange } from "../../protocol/output.ts";
 
-/** Changes within so many milliseconds are sent together: about two frames of a screen. */
+/** Changes within this time are sent together, in milliseconds: about two frames of a screen. */
 const BATCH_MS = 30;
 
-/** Changes that are sent together, merged so that there is at most one for what is said of an entry. */
+/** Collects changes and sends them together; changes of the same entry are merged. */
 export class ChangeBatch {
   private changes: EntryChange[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** Where the change of an entry stands that a later one can be merged into. */
+  /** For each entry, the index of the change that a later one can be merged into. */
   private readonly open = new Map<string, number>();
 
   constructor(private readonly send: (changes: readonly EntryChange[]) => void) {}
@@ -29,7 +29,7 @@ export class ChangeBatch {
     }
   }
 
-  /** Sends at once what waits. */
+  /** Sends the collected changes immediately. */
   flush(): void {
     const { changes } = this;
     this.drop();

@@ -1,10 +1,12 @@
-/** A place in a file, both counted from 1. */
+/** A position in a file; both values are one-based. */
 export interface FilePosition {
   readonly line: number;
   readonly column: number;
 }
 
-/** Takes apart what agents write: `src/a.ts`, `src/a.ts:12`, `src/a.ts:12:5`, `src/a.ts:12-20`, `src/a.ts#L12`. */
+/**
+ * Parses a reference as agents write it: `src/a.ts`, `src/a.ts:12`, `src/a.ts:12:5`, `src/a.ts:12-20`, `src/a.ts#L12`.
+ */
 export function pathAndPosition(reference: string): {
   readonly file: string;
   readonly position: FilePosition | undefined;

@@ -1,8 +1,8 @@
 export interface OutputPage {
-  /** Kept by the page, so that the panel can be restored. */
+  /** Stored by the page, so that the panel can be restored. */
   readonly taskID: string;
   readonly title: string;
-  /** Shown until the script has something better. */
+  /** Shown until the script replaces it. */
   readonly loading: string;
   /** BCP 47 tag. */
   readonly language: string;
@@ -10,11 +10,11 @@ export interface OutputPage {
   readonly styleUri: string;
   /** Where the editor serves resources from, for the content security policy. */
   readonly cspSource: string;
-  /** Fresh for each page. */
+  /** Different for each page. */
   readonly nonce: string;
 }
 
-/** The page of the output panel: our one script, our one style sheet, and nothing from anywhere else. */
+/** The page of the output panel. It loads only the extension's script and style sheet. */
 export function outputPage(page: OutputPage): string {
   const policy = [
     "default-src 'none'",

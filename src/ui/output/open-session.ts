@@ -10,7 +10,7 @@ import { OutputSession } from "./output-session.ts";
 import type { PanelParts } from "./output-panels.ts";
 import { openWorkspaceFile } from "./workspace-file.ts";
 
-/** Fills a panel with one task, and does in the editor what is asked for there. */
+/** Fills a panel with one task, and connects its session to the editor. */
 export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: PanelParts): OutputSession {
   const { folders, documents, logger } = parts;
   const orShow = (action: Thenable<unknown>): Thenable<unknown> =>
@@ -38,7 +38,7 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
 
 function connectionOf(folders: Folders, taskID: string): ConnectionView {
   const folder = folders.of(taskID);
-  // A session that no folder knows may be of any that is not connected.
+  // A session that no folder knows may belong to any folder that isn't connected.
   const kinds = (folder ? [folder] : folders.all).map(({ connector }) => connectionView(connector.state));
   if (kinds.includes("connecting")) return "connecting";
   return kinds.includes("disconnected") || kinds.length === 0 ? "disconnected" : "connected";

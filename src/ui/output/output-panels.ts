@@ -15,7 +15,7 @@ export interface PanelParts extends OutputParts {
   readonly documents: TextDocuments;
 }
 
-/** The output panels: at most one per task, and back after the window was reloaded. */
+/** The output panels: at most one per task; restored after a window reload. */
 export class OutputPanels implements vscode.Disposable {
   private readonly panels = new Map<string, vscode.WebviewPanel>();
 
@@ -24,7 +24,7 @@ export class OutputPanels implements vscode.Disposable {
     private readonly parts: PanelParts,
   ) {}
 
-  /** Shows the task's output; a panel that is open already comes to the front, where it is. */
+  /** Shows the task's output; a panel that is already open is revealed in place. */
   show(taskID: string, { preserveFocus = false }: { preserveFocus?: boolean } = {}): void {
     const open = this.panels.get(taskID);
     if (open) {
@@ -46,7 +46,7 @@ export class OutputPanels implements vscode.Disposable {
     return this.panels.get(taskID)?.visible ?? false;
   }
 
-  /** Lets the editor bring panels back that were open when the window closed. */
+  /** Lets the editor restore panels that were open when the window closed. */
   registerSerializer(): vscode.Disposable {
     return vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
       deserializeWebviewPanel: async (panel, state: unknown) => {
@@ -67,7 +67,7 @@ export class OutputPanels implements vscode.Disposable {
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
-    // Loaded while the page loads; what the page says meanwhile waits for it.
+    // Loads along with the page; messages of the page wait for it.
     const session = this.loadSession(panel, taskID);
     const withSession = (use: (session: OutputSession) => void): void => {
       session.then(use).catch((error: unknown) => this.parts.logger.error("An output panel failed.", error));
@@ -120,7 +120,7 @@ export class OutputPanels implements vscode.Disposable {
   }
 }
 
-/** The task that a page was showing when its state was kept. */
+/** The task ID in the saved state of a page. */
 function taskOf(state: unknown): string | undefined {
   if (typeof state !== "object" || state === null || !("taskID" in state)) return undefined;
   return typeof state.taskID === "string" ? state.taskID : undefined;

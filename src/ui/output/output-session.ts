@@ -42,7 +42,7 @@ import {
 import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 
-/** What all panels need. */
+/** What all panels share. */
 export interface OutputParts {
   readonly known: Pick<
     Tasks,
@@ -58,45 +58,45 @@ export interface OutputParts {
   readonly logger: Logger;
 }
 
-/** The editor around one panel. */
+/** What a panel needs of the editor. */
 export interface OutputEditor {
-  /** What the page says, by the English text. */
+  /** The texts of the page, by their English text. */
   readonly translations: Readonly<Record<string, string>>;
   readonly wording: RequestWording;
-  /** Of the folder that the session is of. */
+  /** The connection of the session's folder. */
   connection(): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
   post(message: HostMessage): void;
   setTitle(title: string): void;
-  /** Resolves once that is over: with nothing where it was not done. */
+  /** Resolves when the command has ended; to undefined if it did nothing. */
   run(command: PanelCommand): PromiseLike<unknown>;
-  /** `name` ends in an extension that tells the kind of text. */
+  /** The extension in `name` determines the language. */
   openDocument(name: string, text: string): void;
   /** Rejects with an error whose message says why the file was not opened. */
   openFile(path: string, position?: FilePosition): Promise<void>;
   openExternal(url: string): void;
   copyText(text: string): void;
-  /** What an error says. */
+  /** The message of an error. */
   describe(error: unknown): string;
   translate(text: Text): string;
 }
 
-/** Characters of the page that is shown first, and of each one that follows it. */
+/** Characters of the first page of entries, and of each later one. */
 const FIRST_PAGE_SIZE = 60_000;
 const NEXT_PAGE_SIZE = 400_000;
 
-/** One task shown in one panel: tells the page what there is and what changes, and does what the page asks for. */
+/** Shows one task in one panel: sends its state and changes to the page, and does what the page requests. */
 export class OutputSession {
   private readonly subscriptions: { dispose(): void }[];
   private readonly batch = new ChangeBatch((changes) => this.post({ type: "changes", changes }));
   private conversation: { transcript: Transcript; perspective: Perspective | undefined } | undefined;
   private loading: Promise<void> | undefined;
-  /** What the tools that ask were called with, by request; undefined while that is not known. */
+  /** The inputs of the tool calls that wait for permission, by request ID; undefined while unknown. */
   private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
   private isRetrying = false;
-  /** The follow-up that was not taken, until the page has it back. */
+  /** A refused follow-up, until it is returned to the page. */
   private refused: RefusedPrompt | undefined;
-  /** The page exists and listens. */
+  /** Whether the page is loaded and listening. */
   private listening = false;
   private disposed = false;
 
@@ -149,14 +149,14 @@ export class OutputSession {
     this.sendTitle();
   }
 
-  /** Takes a message of the page; anything else is logged and dropped. */
+  /** Handles a message of the page; invalid ones are logged and dropped. */
   receive(value: unknown): void {
     const message = parsePanelMessage(value);
     if (message) dispatch(this.handlers, message);
     else this.parts.logger.warn("Ignored an invalid message from the output panel.");
   }
 
-  /** The page is gone for now; it says `ready` when it is back. */
+  /** Called when the page is discarded; a new page sends `ready`. */
   pause(): void {
     this.listening = false;
     this.batch.drop();
@@ -190,7 +190,7 @@ export class OutputSession {
     else void this.load();
   }
 
-  /** Reads the conversation and follows it, unless that is done or going on. */
+  /** Loads the conversation and follows it, unless that is done or in progress. */
   private load(): Promise<void> {
     this.loading ??= this.follow().finally(() => (this.loading = undefined));
     return this.loading;
@@ -230,7 +230,7 @@ export class OutputSession {
       this.batch.add(entryChange);
   }
 
-  /** Stays once the task's own prompt is known, which is first of all that the task does. */
+  /** Cached once the task's own prompt is known, because the prompt comes before anything else the task does. */
   private perspective(): Perspective {
     const { conversation } = this;
     if (conversation?.perspective) return conversation.perspective;
@@ -241,14 +241,14 @@ export class OutputSession {
     return perspective;
   }
 
-  /** Sends the newest entries, or those before one that the page has. */
+  /** Sends the newest entries, or those before an entry that the page has. */
   private sendConversation(before?: string): void {
-    // What waits must not reach the page after a newer state of the same entries.
+    // Collected changes must not reach the page after a newer state of the same entries.
     this.batch.flush();
     const size = before === undefined ? FIRST_PAGE_SIZE : NEXT_PAGE_SIZE;
     const page = pageOf(this.messages, this.perspective(), size, before);
     if (page) this.post({ type: "conversation", ...page, before });
-    // The page asked before it heard that the entry it asked by is gone.
+    // The page didn't know yet that the entry it named was removed.
     else if (before !== undefined) this.sendConversation();
   }
 
@@ -264,14 +264,14 @@ export class OutputSession {
     if (child) this.editor.setTitle(child.description);
   }
 
-  /** What this session waits for, or anything below it. */
+  /** The requests of this session and its descendants. */
   private requests(): readonly OpenRequest[] {
     const { known } = this.parts;
     return known.openRequests().filter(({ child }) => isWithin(known, child, this.taskID));
   }
 
   private sendRequests(): void {
-    // Without a connection nothing is known of them, and what was typed into them must stay.
+    // Without a connection the requests are unknown, and text typed into them must be kept.
     if (this.editor.connection() !== "connected") return;
     const open = this.requests();
     const requests = open.map((one) =>
@@ -284,7 +284,7 @@ export class OutputSession {
       for (const { request } of open) if (!this.toolInputs.has(request.id)) void this.readToolInput(request);
   }
 
-  /** Most agents say why they want something only in the call that asks, which no request waits for. */
+  /** Most agents give their reason only in the input of the tool call. The request is shown without waiting for it. */
   private async readToolInput(request: PendingRequest): Promise<void> {
     this.toolInputs.set(request.id, undefined);
     const input = await this.parts.known.toolInput(request).catch(() => undefined);
@@ -308,7 +308,7 @@ export class OutputSession {
     }
   }
 
-  /** The page kept nothing of what it sent. */
+  /** Returns a refused follow-up to the page, which didn't keep it. */
   private giveBack(): void {
     const { refused } = this;
     if (!refused || !this.listening) return;

@@ -3,7 +3,7 @@ import { title } from "../plain-text.ts";
 
 const SCHEME = "asyncagents-text";
 
-/** Long texts of tasks as read-only documents, each kept for as long as the editor has it open. */
+/** Long texts of tasks as read-only documents, each kept while it is open in the editor. */
 export class TextDocuments implements vscode.Disposable {
   private readonly texts = new Map<string, string>();
   private readonly registrations: vscode.Disposable;
@@ -17,13 +17,13 @@ export class TextDocuments implements vscode.Disposable {
           vscode.l10n.t("This text is no longer available. Open it again from where you opened it before."),
       }),
       vscode.workspace.onDidCloseTextDocument((document) => {
-        // One whose language is changed is closed and opened again in the same moment.
+        // A document whose language changes is closed and reopened at once.
         setImmediate(() => this.forgetClosed(document.uri));
       }),
     );
   }
 
-  /** `name` is what the tab shows; its extension tells the language. */
+  /** `name` is the title of the tab; its extension determines the language. */
   async open(name: string, text: string): Promise<void> {
     const uri = vscode.Uri.from({
       scheme: SCHEME,

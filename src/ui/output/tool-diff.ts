@@ -1,6 +1,6 @@
 import type { ToolPart } from "../../engine/server-model.ts";
 
-/** Fields of the input of tools that change files: what a diff shows better. */
+/** By tool, the input fields that a diff shows better. */
 const CHANGE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   edit: ["oldString", "newString"],
   write: ["content"],
@@ -8,7 +8,7 @@ const CHANGE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   apply_patch: ["patchText"],
 };
 
-/** What the call changes in files, as a unified diff: as the server tells it, else as far as its input does. */
+/** The call's changes to files as a unified diff: from the server, otherwise derived from the input. */
 export function toolDiff({ tool, state }: ToolPart): string | undefined {
   if (state.status === "error") return undefined;
   const diff = "metadata" in state ? state.metadata?.["diff"] : undefined;
@@ -25,12 +25,12 @@ export function toolDiff({ tool, state }: ToolPart): string | undefined {
   }
 }
 
-/** The fields of the tool's input that its diff shows already. */
+/** The fields of the tool's input that its diff already shows. */
 export function changeFields(tool: string): readonly string[] {
   return Object.hasOwn(CHANGE_FIELDS, tool) ? (CHANGE_FIELDS[tool] ?? []) : [];
 }
 
-/** Lines that both have at their start and end are context, all between them is replaced. */
+/** Common lines at the start and end are context; everything between is replaced. */
 function replacement(before: string, after: string): string {
   const [old, fresh] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, fresh.length);

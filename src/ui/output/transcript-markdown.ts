@@ -5,7 +5,7 @@ import { TOOL_OUTPUT } from "../../protocol/output.ts";
 import { fenced } from "../editor/quotation.ts";
 import { toolText } from "./view-model.ts";
 
-/** The whole conversation as one Markdown document, tool outputs included: to be searched, saved or handed on. */
+/** The whole conversation, including tool outputs, as one Markdown document to search, save or share. */
 export function transcriptMarkdown(title: string, messages: readonly Message[]): string {
   const sections = messages.flatMap(({ info, parts }) => {
     const texts = parts.flatMap((part) => partMarkdown(part) ?? []);

@@ -31,17 +31,17 @@ import { proposedDiff, requestReason, text } from "../requests/request-facts.ts"
 import { ancestors, type Family } from "../tree/family.ts";
 import { changeFields, toolDiff } from "./tool-diff.ts";
 
-/** How a task sees the messages of its session: which of them asked for the work. */
+/** Which messages of a session launched or continued its task. */
 export interface Perspective {
-  /** Messages before this moment came with the history that a fork inherited. */
+  /** Messages before this time are part of the history that a fork inherited. */
   readonly ownSince: number;
-  /** The message that launched the task; the ones after it are follow-ups. */
+  /** The message that launched the task; later prompts are follow-ups. */
   readonly promptMessageID: string | undefined;
 }
 
 /** Fields of a tool's input that name one file. */
 const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
-/** Fields of a tool's input that say best what the call is about, the best first. */
+/** Fields of a tool's input that summarize the call, most descriptive first. */
 const TITLE_FIELDS = [
   "description",
   "command",
@@ -54,11 +54,11 @@ const TITLE_FIELDS = [
   "prompt",
 ];
 const TITLE_LENGTH = 200;
-/** Characters of a text shown in the panel; the whole of it opens as a document. */
+/** Characters of a text shown in the panel; the full text opens as a document. */
 const EXCERPT_LENGTH = 20_000;
-/** What an entry weighs besides its text, in characters. */
+/** The size of an entry in addition to its text, in characters. */
 const ENTRY_SIZE = 200;
-/** Errors by which the server says that somebody stopped the turn. */
+/** Names of the errors that the server reports when someone stopped the turn. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
 export function toTaskView(child: Child, translate: (text: Text) => string): TaskView {
@@ -108,14 +108,14 @@ export function perspectiveOf(child: Child | undefined, messages: readonly Messa
   return { ownSince, promptMessageID: prompt?.info.id };
 }
 
-/** The entries of one message, in the order in which they are read. */
+/** The entries of one message in reading order. */
 export function entriesOf(message: Message, perspective: Perspective): Entry[] {
   const entries = message.parts.flatMap((part) => toEntry(message, part, perspective) ?? []);
   const failure = toErrorEntry(message.info);
   return failure ? [...entries, failure] : entries;
 }
 
-/** The entry that a part makes; undefined where there is nothing for users to read. */
+/** The entry for a part; undefined if the part has nothing for users to read. */
 function toEntry(message: Message, part: Part, perspective: Perspective): Entry | undefined {
   const { id, messageID } = part;
   const { info } = message;
@@ -174,7 +174,7 @@ function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" |
   }
 }
 
-/** What the call is about in one line: the tool's own words, else the most telling part of its input. */
+/** A one-line summary of the call: the tool's own title, otherwise the most descriptive field of its input. */
 function toolTitle({ state }: ToolPart): string | undefined {
   const own = "title" in state ? state.title : undefined;
   const found =
@@ -183,15 +183,15 @@ function toolTitle({ state }: ToolPart): string | undefined {
   return title(found).slice(0, TITLE_LENGTH);
 }
 
-/** A run of entries and whether others come before it. */
+/** A range of entries, and whether there are others before it. */
 export interface Page {
   readonly entries: readonly Entry[];
   readonly earlier: boolean;
 }
 
 /**
- * The newest entries, or those just before the entry named, oldest first: as many as make up about `size`
- * characters. Undefined: there is no such entry.
+ * The newest entries, or those just before the entry `before`, oldest first, with about `size` characters in total.
+ * Undefined if there is no such entry.
  */
 export function pageOf(
   messages: readonly Message[],
@@ -216,8 +216,8 @@ export function pageOf(
 }
 
 /**
- * What a change of the transcript means for the entries that were sent. A reset is told by a new page instead.
- * @param transcript asked for its messages only where they matter: not for the pieces of text that come by the thousand
+ * The entry changes that result from a change of the transcript. A reset is sent as a new page instead.
+ * @param transcript `messages` is read only if needed, because text deltas come by the thousand
  */
 export function toEntryChanges(
   change: Exclude<TranscriptChange, { type: "reset" }>,
@@ -242,7 +242,7 @@ export function toEntryChanges(
   }
 }
 
-/** Tells of an entry as it now is, with its place. Looks from the end, where nearly all changes happen. */
+/** Puts the current state of an entry in its place. Searches from the end, where nearly all changes happen. */
 function put(
   id: string,
   messageID: string,
@@ -262,7 +262,7 @@ function put(
   return [{ type: "put", entry, after }];
 }
 
-/** The tool call of that ID. */
+/** The tool call with that ID. */
 export function findTool(messages: readonly Message[], partID: string): ToolPart | undefined {
   for (let index = messages.length - 1; index >= 0; index--) {
     const part = messages[index]!.parts.find(({ id }) => id === partID);
@@ -289,7 +289,7 @@ export function toToolDetail(part: ToolPart): ToolDetail {
   };
 }
 
-/** The whole of a field of the call's input, or of its output ({@link TOOL_OUTPUT}). */
+/** The full text of an input field, or of the output ({@link TOOL_OUTPUT}). */
 export function toolText({ state }: ToolPart, field: string): string | undefined {
   if (field !== TOOL_OUTPUT)
     return Object.hasOwn(state.input, field) ? printed(state.input[field]) : undefined;
@@ -307,7 +307,7 @@ export function toolText({ state }: ToolPart, field: string): string | undefined
   }
 }
 
-/** The path in that field of the call's input, if the field names a file. */
+/** The path in an input field, if the field names a file. */
 export function toolFile(part: ToolPart, field: string): string | undefined {
   const value = FILE_FIELDS.has(field) ? part.state.input[field] : undefined;
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -321,27 +321,27 @@ function excerpt(text: string): Excerpt {
   return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
 }
 
-/** The same of a text whose lines mean something only as a whole. */
+/** Like {@link excerpt}, but cuts only between lines. */
 function excerptOfLines(text: string): Excerpt {
   const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
   return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
 }
 
-/** What is said of requests wherever they are shown. */
+/** The texts about requests, the same wherever requests are shown. */
 export interface RequestWording {
   title(request: PermissionRequest): string;
   asker(child: Child): string;
   always(request: PermissionRequest): string;
 }
 
-/** Whether the child is the session of that ID, or anywhere below it. */
+/** Whether the child is the session with that ID or one of its descendants. */
 export function isWithin(family: Pick<Family, "child">, child: Child, sessionID: string): boolean {
   return child.id === sessionID || ancestors(family, child).includes(sessionID);
 }
 
 /**
- * What the panel of `sessionID` shows of a request.
- * @param input what the tool that asks was called with, once that is known
+ * A request as shown in the panel of `sessionID`.
+ * @param input the input of the tool call that asks, once known
  */
 export function toRequestView(
   { request, child }: OpenRequest,
@@ -367,7 +367,7 @@ export function toRequestView(
   };
 }
 
-/** What is chosen goes back as the agent wrote it. */
+/** The answer keeps the agent's own label, while users see the sanitized one. */
 function toQuestionView({ question, header, options, ...how }: Question): QuestionView {
   return {
     ...how,
@@ -381,7 +381,7 @@ function toQuestionView({ question, header, options, ...how }: Question): Questi
   };
 }
 
-/** The patterns, and before them what they stand for where that says more. */
+/** The patterns, with the command and the input that they stand for if these say more. */
 function subjectsOf({ patterns, metadata }: PermissionRequest): readonly string[] {
   const command = text(metadata["command"]);
   const input = metadata["input"];

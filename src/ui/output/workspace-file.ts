@@ -7,9 +7,9 @@ import type { Present } from "../changes/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
 
 /**
- * Opens a file that an agent named, at that place. Only files of the workspace: what an agent writes must not make the
- * editor open anything else, neither by `..` nor by a link. Rejects with an error that says so.
- * @param first the folder that the agent works in: there its paths are looked for before any other
+ * Opens a file that an agent named, at the given position. Only files in the workspace: agents must not make the editor
+ * open anything else, neither by `..` nor by a link. Rejects with an error that explains this.
+ * @param first the folder that the agent works in, where its paths are resolved first
  */
 export async function openWorkspaceFile(
   path: string,
@@ -29,14 +29,14 @@ export async function openWorkspaceFile(
       preview: true,
       ...(at ? { selection: new vscode.Range(at, at) } : {}),
     };
-    // In the editor for its kind: a picture is no text.
+    // Opens the default editor for the file type, because the file may be an image.
     await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(file), options);
     return;
   }
   throw new Refusal("invalid-argument", sentence("{0} wasn't found in this workspace.", path));
 }
 
-/** Whether it is a file there, not one elsewhere that a link leads to. */
+/** Whether it is a file in one of the folders, and not a link to one elsewhere. */
 async function isFileOf(folders: readonly string[], file: string): Promise<boolean> {
   try {
     const [real, facts, ...realFolders] = await Promise.all([
@@ -50,13 +50,13 @@ async function isFileOf(folders: readonly string[], file: string): Promise<boole
   }
 }
 
-/** Whether a path is below a folder, by their names alone. */
+/** Whether a path is inside a folder, judged by the names alone. */
 function isInside(folder: string, file: string): boolean {
   const path = relative(folder, file);
   return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
 }
 
-/** What is at a path now, if it is one of the workspace: no link leads to it, and none leads out on the way. */
+/** The current state of a path. It is `outside` if the path leads out of the workspace, or is itself a link. */
 export async function presentFile(path: string): Promise<Present> {
   const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
   try {
@@ -75,7 +75,7 @@ export async function presentFile(path: string): Promise<Present> {
   }
 }
 
-/** Where a path is once all links on the way to it are followed, though folders of it may be missing. */
+/** Resolves the links in a path's parent folders, some of which may not exist. */
 async function realPlace(path: string): Promise<string> {
   const folder = dirname(path);
   if (folder === path) return path;

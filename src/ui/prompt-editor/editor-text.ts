@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { lengthOf, linesOf, placeOf, QUOTE_LENGTH } from "../editor/place.ts";
 import { fenced } from "../editor/quotation.ts";
 
-/** What the active editor shows, as an agent finds it: `src/login.ts:10-20`. Undefined: no file of the workspace. */
+/** The place shown in the active editor: `src/login.ts:10-20`. Undefined unless it is a file in the workspace. */
 export function referenceToEditor(): string | undefined {
   const editor = vscode.window.activeTextEditor;
   if (!editor || !vscode.workspace.getWorkspaceFolder(editor.document.uri)) return undefined;
@@ -11,8 +11,8 @@ export function referenceToEditor(): string | undefined {
 }
 
 /**
- * The selection of the active editor as a quotation that says where it is from; of one that is too long for a prompt the
- * place alone. Empty: nothing is selected, or it has no place.
+ * The selection of the active editor as a quotation with its place; only the place if the selection is too long for a
+ * prompt. Empty if nothing is selected, or if a long selection has no place in the workspace.
  */
 export function quotedSelection(): string {
   const editor = vscode.window.activeTextEditor;
@@ -24,7 +24,7 @@ export function quotedSelection(): string {
   return parts.length > 0 ? `\n\n${parts.join("\n\n")}\n` : "";
 }
 
-/** Puts a text in the place of all that is in the document. */
+/** Replaces the whole text of a document. */
 export async function setText(document: vscode.TextDocument, text: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   const end = document.positionAt(document.getText().length);

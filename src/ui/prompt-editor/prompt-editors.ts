@@ -9,12 +9,12 @@ import { splitSections } from "./sections.ts";
 const TARGETS = "asyncagents.promptEditors";
 
 /**
- * Untitled documents in which prompts are written. Which ones they are is kept with the workspace, as the editor brings
- * them back after a reload.
+ * Untitled documents in which prompts are written. Their purposes are stored with the workspace, because VS Code
+ * restores the documents after a reload.
  */
 export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly targets: Map<string, PromptTarget>;
-  /** Those whose text is being handed over. */
+  /** The documents whose text is being submitted. */
   private readonly busy = new Set<string>();
   private readonly lensChanges = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lensChanges.event;
@@ -37,12 +37,12 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
     );
   }
 
-  /** Opens a new one with this text, the cursor where one would write on. */
+  /** Opens a new prompt editor with this text, with the cursor where the user would continue. */
   async open(target: PromptTarget, text: string): Promise<void> {
     const document = await vscode.workspace.openTextDocument({ language: "markdown", content: text });
     this.targets.set(document.uri.toString(), target);
     this.changed();
-    // A quotation begins with the empty line that the task is written into.
+    // A quotation begins with an empty line, into which the prompt is written.
     const cursor = text.startsWith("\n") ? new vscode.Position(0, 0) : document.positionAt(text.length);
     await vscode.window.showTextDocument(document, {
       preview: false,
@@ -50,12 +50,12 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
     });
   }
 
-  /** Undefined: it is no prompt editor. */
+  /** Undefined if the document isn't a prompt editor. */
   target(uri: vscode.Uri): PromptTarget | undefined {
     return this.targets.get(uri.toString());
   }
 
-  /** Does nothing where it was closed meanwhile: the next untitled document may have its address. */
+  /** Does nothing if the editor was closed in the meantime, because a new untitled document may have its address. */
   setTarget(uri: vscode.Uri, target: PromptTarget): void {
     if (!this.target(uri)) return;
     this.targets.set(uri.toString(), target);
@@ -63,8 +63,8 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   }
 
   /**
-   * Hands its text over, and closes it once that was taken; text that was changed meanwhile stays. Does nothing while
-   * it is at that already.
+   * Submits the text, and closes the document if the text was accepted and not changed in the meantime. Does nothing
+   * while the same document is being submitted.
    */
   async submit(document: vscode.TextDocument, use: (text: string) => Promise<boolean>): Promise<void> {
     const uri = document.uri.toString();
@@ -107,7 +107,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   }
 }
 
-/** Closes an untitled document without the question whether to save it: an empty one has nothing to be saved. */
+/** Closes an untitled document without the prompt to save it, by emptying it first. */
 async function close(document: vscode.TextDocument): Promise<void> {
   await setText(document, "");
   const tabs = textTabs().filter(({ uri }) => uri.toString() === document.uri.toString());
@@ -120,7 +120,7 @@ function textTabs(): readonly { readonly tab: vscode.Tab; readonly uri: vscode.U
     .flatMap((tab) => (tab.input instanceof vscode.TabInputText ? [{ tab, uri: tab.input.uri }] : []));
 }
 
-/** The line above a prompt: what becomes of it, one click away. */
+/** The actions above a prompt, as code lenses. */
 function promptLenses(document: vscode.TextDocument, target: PromptTarget): vscode.CodeLens[] {
   const { uri } = document;
   const lens = (title: string, command: string, ...args: readonly unknown[]): vscode.CodeLens =>

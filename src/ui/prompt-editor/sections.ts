@@ -1,4 +1,4 @@
-/** The prompts of a text: its sections between lines of `---`, those that say something. */
+/** Splits a text into prompts at lines of `---`, leaving out blank sections. */
 export function splitSections(text: string): readonly string[] {
   return text
     .split(/^-{3,}[ \t]*$/m)

@@ -18,34 +18,35 @@ import { BACK, type Answer } from "../wizard.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
 
-/** What answering takes. */
+/** What answering requests needs. */
 export type FlowContext = Pick<
   PromptContext,
   "known" | "folders" | "tasks" | "memory" | "openText" | "logger"
 >;
 
-/** Longer questions are cut by the list that asks them. */
+/** Lists cut longer questions. */
 const QUESTION_SHOWN = 90;
-/** Longer subjects leave no room in their row for what is beside them. */
+/** Longer subjects leave no room for the rest of the row. */
 const SUBJECT_SHOWN = 60;
 
 /**
- * What the user wrote and chose so far: kept while the steps change, and when an answer could not be sent; what they
- * wrote also for the next time, when they leave.
+ * The user's input so far. It is kept across steps, and if an answer can't be sent; texts are also kept for the next
+ * time when the user leaves.
  */
 interface Drafts {
   reason: string;
   readonly answers: { labels: readonly string[]; own: string }[];
 }
 
-/** One of several answers to whatever is open: the user picks the request first, the oldest on top. */
+/** Lets the user pick one of the open requests, oldest first, and answer it. */
 export async function answerOneOf(
   context: FlowContext,
   requests: () => readonly OpenRequest[],
 ): Promise<RequestAnswer | undefined> {
   for (let wasListed = false; ; wasListed = true) {
     const open = requests();
-    // A list that is down to one stays: who was about to press Enter in it must not answer something else.
+    // A list that shrinks to one request stays open: an Enter that is about to be pressed must not answer something
+    // else.
     const only = open.length === 1 && !wasListed ? open[0] : undefined;
     const picked = only ?? (await pickRequest(context.known, open));
     if (picked === "changed") continue;
@@ -55,7 +56,9 @@ export async function answerOneOf(
   }
 }
 
-/** Lets the user answer a request, and sends the answer. Undefined: they left, or it needs no answer any more. */
+/**
+ * Lets the user answer a request, and sends the answer. Undefined if they left, or if the request is no longer open.
+ */
 export async function answerRequest(
   context: FlowContext,
   open: OpenRequest,
@@ -108,7 +111,7 @@ function dropDrafts(memory: FlowContext["memory"], request: PendingRequest): voi
   keepDrafts(memory, request, { reason: "", answers });
 }
 
-/** The name under which the reason of a rejection is kept, or the own answer to one of the questions. */
+/** The draft name for a rejection message, or for the custom answer to one of the questions. */
 function draftName({ id }: PendingRequest, question?: number): string {
   return question === undefined ? `reject ${id}` : `answer ${id} ${question}`;
 }
@@ -117,12 +120,12 @@ function questionsOf(request: PendingRequest): readonly Question[] {
   return request.type === "question" ? request.questions : [];
 }
 
-/** Whether the server no longer knows the request that was answered. */
+/** Whether the server no longer knows the answered request. */
 export function isUnknown(error: unknown): boolean {
   return error instanceof ServerFailure && error.reason === "not-found";
 }
 
-/** Says that a request needs no answer any more, and hands back what was written for it. */
+/** Says that a request is no longer open, and offers to copy what was written for it. */
 export function showAnswered(drafts?: Pick<Drafts, "reason" | "answers">): void {
   const written = [drafts?.reason ?? "", ...(drafts?.answers ?? []).map(({ own }) => own)].filter(Boolean);
   const message = vscode.l10n.t("Already answered, or the agent stopped.");
@@ -133,7 +136,7 @@ export function showAnswered(drafts?: Pick<Drafts, "reason" | "answers">): void 
   });
 }
 
-/** Says when a request is open no more; `dispose` ends the watch. */
+/** Aborts `over` when the request is no longer open; `dispose` stops watching. */
 function watchRequest(
   known: Pick<Tasks, "openRequests" | "onDidChangeRequests">,
   requestID: string,
@@ -203,7 +206,7 @@ async function askPermission(
   const input = await context.known.toolInput(request).catch(() => undefined);
   const reason = requestReason(request, subject, input);
   const diff = proposedDiff(request);
-  // The first row is what Enter takes, and it allows nothing. What allows most is the furthest away.
+  // Enter takes the first row, which allows nothing. The row that allows most is the last one.
   const items = [
     {
       label: `$(${icon}) ${shown(subject)}`,
@@ -223,7 +226,7 @@ async function askPermission(
       description: vscode.l10n.t("The agent tries another way."),
       does: "explain",
     },
-    // Without a pattern it would allow what nobody can tell.
+    // Without patterns it would be unclear what is allowed.
     ...(request.always.length > 0
       ? ([
           {
@@ -361,7 +364,7 @@ function button<B>(icon: string, tooltip: string, gives: B): StepButton<B> {
   return { iconPath: new vscode.ThemeIcon(icon), tooltip, gives };
 }
 
-/** As much of a command or file as a row shows; all of it opens as a document. */
+/** The part of a command or path that a row shows; the full text opens as a document. */
 function shown(subject: string): string {
   return withoutIcons(excerpt(oneLine(subject), SUBJECT_SHOWN));
 }

@@ -2,9 +2,9 @@ import type { PendingRequest } from "../../engine/server-model.ts";
 import { visible } from "../plain-text.ts";
 
 /**
- * Why the agent wants it, in its own words, where it gave a reason that is not shown already.
- * @param subject what is shown of what it is about
- * @param input what the tool that asks was called with
+ * The agent's own reason for a request, unless it is already part of the subject.
+ * @param subject the subject as shown to the user
+ * @param input the input of the tool call that asks
  */
 export function requestReason(
   request: PendingRequest,
@@ -17,12 +17,12 @@ export function requestReason(
   return reason === undefined || subject.includes(reason) ? undefined : visible(reason);
 }
 
-/** The change that an agent wants to make in files, as a unified diff. */
+/** The change that an agent proposes to make to files, as a unified diff. */
 export function proposedDiff(request: PendingRequest): string | undefined {
   return request.type === "permission" ? text(request.metadata["diff"]) : undefined;
 }
 
-/** A text that says something; what servers and models send may be anything. */
+/** The value if it is a non-blank string; servers and models may send anything. */
 export function text(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value : undefined;
 }

@@ -8,20 +8,20 @@ import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext }
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { asker, requestWords } from "./request-words.ts";
 
-/** As much of a command, file or question as a notification shows. */
+/** Characters of a subject, a task's description and a reason in a notification. */
 const SUBJECT_SHOWN = 300;
 const TASK_SHOWN = 60;
 const REASON_SHOWN = 120;
-/** Questions with so many answers, each so short, are answered by a button. */
+/** The most options of a question, and the most characters of each, for which a notification shows buttons. */
 const BUTTONS = 3;
 const BUTTON_LENGTH = 24;
 
-/** A button and the answer it gives; without one it opens the dialog. */
+/** A button and its answer; without an answer, it opens the dialog. */
 interface Choice extends vscode.MessageItem {
   readonly answer?: RequestAnswer;
 }
 
-/** Shows one request with its answers, and does what the user chose. */
+/** Shows one request with its answers, and sends the user's choice. */
 export async function showRequest(context: FlowContext, open: OpenRequest): Promise<void> {
   const { known, tasks, logger } = context;
   const { request } = open;
@@ -39,7 +39,7 @@ export async function showRequest(context: FlowContext, open: OpenRequest): Prom
   }
 }
 
-/** Shows that many requests wait. */
+/** Shows that several requests are waiting. */
 export async function showSeveral(context: FlowContext, count: number): Promise<void> {
   const answer = vscode.l10n.t("Answer…");
   const message = vscode.l10n.t("{0} requests from agents are waiting for you.", count);
@@ -71,7 +71,7 @@ function choices(request: PendingRequest): readonly Choice[] {
   if (request.type === "question")
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
-    // What is not shown whole, as the change of a file is not, is not allowed unread.
+    // Users must not allow what the notification doesn't show in full, such as a change to a file.
     ...(isShownWhole(requestWords(request).subject) && proposedDiff(request) === undefined
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),

@@ -6,17 +6,17 @@ import { visible } from "../plain-text.ts";
 import { text } from "./request-facts.ts";
 
 /**
- * A permission or a question in words. All are plain texts that hold what agents and models wrote: who shows them where
- * links or icons are made of text takes those out.
+ * A permission or question in words. The plain texts may contain anything that agents and models wrote: whoever shows
+ * them where text can become links or icons has to sanitize them.
  */
 export interface RequestWords {
-  /** The kind of thing that is wanted, as a heading: `Run a Command`. */
+  /** The kind of request as a heading: `Run a Command`. */
   readonly title: string;
   /** A codicon's name. */
   readonly icon: string;
-  /** What it is about, whole: the command, the file, the address or the question. */
+  /** The full subject: the command, file, address or question. */
   readonly subject: string;
-  /** The sentence that `who` wants this, with the subject or what is shown of it. */
+  /** The sentence in which `who` asks for this; `subject` is what is shown of the subject. */
   readonly sentence: (who: string, subject: string) => string;
 }
 
@@ -25,9 +25,9 @@ export function requestWords(request: PendingRequest): RequestWords {
   return { ...words, title: visible(words.title), subject: visible(words.subject) };
 }
 
-/** Who asks: `general of "Push the branch"`. */
+/** The agent that asks: `"Push the branch" (general)`. */
 export function asker({ agent, description }: Pick<Child, "agent" | "description">): string {
-  // What turns the direction of a text would turn that of what is asked for, which follows it.
+  // A direction-changing character would also affect the subject that follows.
   const task = visible(oneLine(description));
   return agent === undefined
     ? l10n.t('The agent of "{0}"', task)
@@ -35,8 +35,8 @@ export function asker({ agent, description }: Pick<Child, "agent" | "description
 }
 
 /**
- * What the answer "always" covers, where it is one, and for how long: measured on the server, which keeps it in memory for
- * the folder.
+ * What the answer "always" covers, and for how long: as observed, the server keeps it in memory per folder. Only for
+ * requests that offer that answer.
  */
 export function alwaysWords({ always }: PermissionRequest): string {
   return always.includes("*")
@@ -155,13 +155,13 @@ function files(patterns: readonly string[]): string {
   return patterns.map((pattern) => file(pattern) ?? pattern).join(", ");
 }
 
-/** A path as the user knows it: from the folder, if it is in there. */
+/** A path as users know it: relative to the workspace if it is inside. */
 function file(path: unknown): string | undefined {
   const known = text(path);
   if (known === undefined) return undefined;
   const relative = workspace.asRelativePath(known, false);
   if (relative !== known) return relative;
-  // Without a repository the server gives paths from the root of the file system, less its slash.
+  // Outside a repository, the server sends paths relative to the root of the file system.
   const fromRoot = workspace.asRelativePath(`/${known}`, false);
   return fromRoot === `/${known}` ? known : fromRoot;
 }

@@ -1,26 +1,26 @@
-/** What a template can name: `${selection}`. */
+/** The variables that templates can use, as in `${selection}`. */
 export const VARIABLES = ["selection", "file", "problem"] as const;
 export type Variable = (typeof VARIABLES)[number];
 
-/** What the variables stand for now; one that is missing stands for nothing. */
+/** The current values of the variables; a variable without a value is missing. */
 export type Variables = Partial<Readonly<Record<Variable, string>>>;
 
-/** A prompt that is written once and used often. */
+/** A reusable prompt. */
 export interface Template {
   readonly name: string;
   readonly prompt: string;
-  /** Who is to do it; undefined: the user is asked. */
+  /** The agent for the prompt; undefined asks the user. */
   readonly agent?: string | undefined;
   readonly description?: string | undefined;
 }
 
-/** The templates of a setting, and the names of those that are no templates. */
+/** The templates of a setting, and the names of invalid ones. */
 export interface TemplateList {
   readonly templates: readonly Template[];
   readonly broken: readonly string[];
 }
 
-/** Reads settings; of templates with the same name the one of the last setting counts. */
+/** Reads templates from several settings; a later setting overrides earlier ones of the same name. */
 export function readTemplates(settings: readonly unknown[]): TemplateList {
   const values = new Map(settings.flatMap((setting) => (isObject(setting) ? Object.entries(setting) : [])));
   const readings = [...values].map(([name, value]) => ({ name, template: readTemplate(name, value) }));
@@ -37,7 +37,7 @@ function readTemplate(name: string, value: unknown): Template | undefined {
   return { name, prompt, agent: agent || undefined, description: description || undefined };
 }
 
-/** A template's text, or why there is none: variables that nobody knows, or that stand for nothing now. */
+/** The filled-in text, or the reason that there is none: unknown variables, or one without a current value. */
 export type Filled =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "unknown"; readonly names: readonly string[] }
@@ -59,7 +59,7 @@ export function fillIn(prompt: string, variables: Variables): Filled {
   return name === undefined ? { kind: "text", text } : { kind: "missing", name };
 }
 
-/** A prompt as a template that stands for the same text. */
+/** Escapes a prompt, so that it gives the same text when used as a template. */
 export function asTemplate(prompt: string): string {
   return prompt.replace(/\$\{[^{}]*\}/g, "$$$&");
 }

@@ -2,11 +2,11 @@ import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { CHILD_STATES, stateOf, stateWithDescendants, type ChildState, type Family } from "./family.ts";
 
-/** In what order rows stand; the first one is the default. Where two are equal, the newer one comes first. */
+/** The sort orders of rows; the first one is the default. Of equal rows, the newer one comes first. */
 export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;
 export type SortOrder = (typeof SORT_ORDERS)[number];
 
-/** Tasks of one batch below one parent, at least two. */
+/** Tasks of one batch with the same parent, at least two. */
 export interface BatchRow {
   readonly batchID: string;
   /** In the order of the rows. */
@@ -19,7 +19,7 @@ export function isBatchRow(row: Row): row is BatchRow {
   return "members" in row;
 }
 
-/** The rows of what is directly below one session: in order, batches brought together where their first member stands. */
+/** The rows for the children of one session, sorted; a batch is placed where its first member would be. */
 export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly Row[] {
   const states = new Map(children.map((child) => [child, stateWithDescendants(family, child)]));
   const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
@@ -38,7 +38,7 @@ export function arrange(family: Family, children: readonly Child[], order: SortO
   return rows.map((row) => ("members" in row && row.members.length === 1 ? (row.members[0] ?? row) : row));
 }
 
-/** Below 0: `a` comes first. 0 only for two readings of one child whose place is the same. */
+/** Negative if `a` comes first. 0 only for two versions of one child whose place is the same. */
 export function compareChildren(
   a: Child,
   b: Child,
@@ -62,7 +62,7 @@ export function compareChildren(
   }
 }
 
-/** How a task ended does not move it: what ended stays where it was launched. */
+/** All ended tasks rank equally, so that they keep their place however they ended. */
 const ACTIVE_RANK = { waiting: 0, running: 1, error: 2, cancelled: 2, completed: 2 } as const;
 
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });

@@ -3,14 +3,14 @@ import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 
-/** What a user wants to know first of a row: whether it waits for them, works, or how it ended. */
+/** What users want to know first about a row: whether it waits for them or runs, or how it ended. */
 export const CHILD_STATES = ["waiting", "running", "error", "cancelled", "completed"] as const;
 export type ChildState = (typeof CHILD_STATES)[number];
 
 export function stateOf(child: Child): ChildState {
   if (waitsForUser(child)) return "waiting";
   if (isRunning(child)) return "running";
-  // Nothing works in a subagent of others that is idle: how it ended is not known of each.
+  // For some idle subagents launched elsewhere, it is unknown how they ended.
   return child.status === "error" || child.status === "cancelled" ? child.status : "completed";
 }
 
@@ -18,25 +18,25 @@ export function waitsForUser({ progress }: Child): boolean {
   return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
 }
 
-/** Whether there is an answer to read; of a subagent of others it is enough that its model wrote something. */
+/** Whether there is an answer to read; for a subagent launched elsewhere, any output of its model counts. */
 export function isAnswered(child: Child): boolean {
   return isTask(child) ? child.finalMessageID !== undefined : !isRunning(child) && child.tokens.output > 0;
 }
 
-/** How many of the children are in each state. */
+/** The number of children in each state. */
 export function countStates(children: readonly Child[]): Readonly<Record<ChildState, number>> {
   const counts = { waiting: 0, running: 0, error: 0, cancelled: 0, completed: 0 };
   for (const child of children) counts[stateOf(child)]++;
   return counts;
 }
 
-/** What tells who is below whom. */
+/** Tells which sessions are children of which. */
 export type Family = Pick<Tasks, "child" | "children">;
 
-/** Everything below a session, at any depth. */
+/** All descendants of a session. */
 export function descendants(family: Family, sessionID: string): readonly Child[] {
   const children = family.children(sessionID);
-  // Most rows have nothing below them, and there can be thousands.
+  // Most rows have no children, and there can be thousands.
   if (children.length === 0) return children;
   const found = new Map<string, Child>();
   const add = (child: Child): void => {
@@ -49,7 +49,7 @@ export function descendants(family: Family, sessionID: string): readonly Child[]
   return [...found.values()];
 }
 
-/** All that work now in any session, those too that others launched. */
+/** Everything that is running in any session, including agents launched elsewhere. */
 export function runningIn(known: Pick<ReadModel, "sessions" | "child">): readonly Child[] {
   return known.sessions().flatMap(({ id }) => {
     const child = known.child(id);
@@ -57,7 +57,7 @@ export function runningIn(known: Pick<ReadModel, "sessions" | "child">): readonl
   });
 }
 
-/** The sessions above a child, nearest first; the last one is no child of any. */
+/** The ancestor sessions of a child, nearest first; the last one is a root session. */
 export function ancestors(family: Pick<Family, "child">, child: Child): readonly string[] {
   const above = new Set<string>();
   for (let each: Child | undefined = child; each && !above.has(each.parentSessionID);) {
@@ -67,7 +67,7 @@ export function ancestors(family: Pick<Family, "child">, child: Child): readonly
   return [...above];
 }
 
-/** The tasks of a batch below one session. */
+/** The tasks of a batch with the same parent session. */
 export function batchMembers(family: Family, parentSessionID: string, batchID: string): readonly Task[] {
   return family
     .children(parentSessionID)
@@ -75,11 +75,11 @@ export function batchMembers(family: Family, parentSessionID: string, batchID: s
     .filter((task) => task.batchID === batchID);
 }
 
-/** How many below something, at any depth, need attention. */
+/** The numbers of descendants that need attention. */
 export interface DescendantCounts {
-  /** For a user. */
+  /** Descendants that wait for the user. */
   readonly waiting: number;
-  /** Those included that wait. */
+  /** Running descendants, including those that wait. */
   readonly running: number;
 }
 
@@ -88,7 +88,7 @@ export function countDescendants(family: Family, sessionIDs: readonly string[]):
   return { waiting: all.filter(waitsForUser).length, running: all.filter(isRunning).length };
 }
 
-/** The state of a child, or that of what is below it where that needs more attention. */
+/** The state of a child, or of its descendants if that needs more attention. */
 export function stateWithDescendants(family: Family, child: Child): ChildState {
   const { waiting, running } = countDescendants(family, [child.id]);
   const own = stateOf(child);
@@ -96,12 +96,12 @@ export function stateWithDescendants(family: Family, child: Child): ChildState {
   return running > 0 && own !== "waiting" ? "running" : own;
 }
 
-/** What works below a session, at any depth. */
+/** The running descendants of a session. */
 export function runningDescendants(family: Family, sessionID: string): readonly Child[] {
   return descendants(family, sessionID).filter(isRunning);
 }
 
-/** The tasks of a session that are done, with everything below them. */
+/** The tasks of a session that have ended, as have all their descendants. */
 export function finishedTasks(family: Family, sessionID: string): readonly Task[] {
   return family
     .children(sessionID)
@@ -109,7 +109,7 @@ export function finishedTasks(family: Family, sessionID: string): readonly Task[
     .filter(isTask);
 }
 
-/** Whether it is a task that is done, with everything below it. */
+/** Whether this is a task that has ended, as have all its descendants. */
 export function isFinished(family: Family, child: Child): boolean {
   return isTask(child) && !isRunning(child) && runningDescendants(family, child.id).length === 0;
 }

@@ -35,7 +35,7 @@ import {
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
-/** How a folder looks in the tree: what goes on there, or why nothing does. */
+/** The row of a folder: its activity, or why there is none. */
 export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
   const { uri, session, connector } = folder;
   const name = title(folder.name);
@@ -44,7 +44,7 @@ export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
   item.id = uri.toString();
   const hasRows =
     session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0;
-  // Whoever opens a folder that is not connected wants to see its tasks: opening connects it.
+  // Expanding a folder that isn't connected connects it, because whoever expands it wants to see its tasks.
   item.collapsibleState = hasRows ? Expanded : state.kind === "connected" ? None : Collapsed;
   const words = [
     stateWords(state),
@@ -58,7 +58,7 @@ export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
   item.tooltip =
     state.kind === "failed" ? `${path}\n\n${title(translate(describeFailure(state.failure)))}` : path;
   item.iconPath = folderIcon(state);
-  // A server that was started for the folder can be stopped, one that is only starting too.
+  // A server that the extension started can be stopped, even while it is still starting.
   const isOwn = state.kind === "connecting" || (state.kind === "connected" && state.own);
   item.contextValue = ["folder", state.kind, isOwn ? "own" : ""].filter(Boolean).join(" ");
   return item;
@@ -102,12 +102,12 @@ function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
   }
 }
 
-/** Words that all descriptions begin with, for them to name the batch. */
+/** The least number of words that the descriptions must share for them to name the batch. */
 const COMMON_WORDS = 2;
-/** Characters of a name, which is to leave room for the counts. */
+/** The longest name in characters; leaves room for the counts. */
 const NAME_LENGTH = 24;
 
-/** How a batch looks in the tree, by all of its tasks, those too that a filter hides. */
+/** The row of a batch, which covers all of its tasks, including those hidden by a filter. */
 export function batchItem(
   { batchID, parentSessionID }: BatchNode,
   tasks: readonly Task[],
@@ -128,7 +128,7 @@ export function batchItem(
     descendantWords(descendants, running > 0),
     vscode.l10n.t("{0} of {1} done", tasks.length - running, tasks.length),
     ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
-    // While they work it would change with every answer, and the row be drawn anew with all those below it.
+    // While tasks run, the cost would change with every answer, and redraw the row with all its children.
     running === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
   ].filter(Boolean);
   item.description = facts.join(" · ");
@@ -142,7 +142,7 @@ export function batchItem(
   return item;
 }
 
-/** What the descriptions are or begin with, where that is alike, else how many they are. */
+/** The descriptions or their common beginning; if they share too little, the number of tasks. */
 export function batchLabel(tasks: readonly Task[]): string {
   const descriptions = tasks.map(({ description }) => title(description));
   const [first = [], ...others] = descriptions.map((description) => description.split(" "));
@@ -155,21 +155,21 @@ export function batchLabel(tasks: readonly Task[]): string {
   return descriptions.every((description) => description === label) ? label : `${label} …`;
 }
 
-/** The scheme of the URIs by which tasks get their badges. */
+/** The scheme of the URIs that give tasks their badges. */
 const TASK_SCHEME = "asyncagents-task";
 
-/** What the row of a child tells beside the child itself. */
+/** What a child's row shows in addition to the child itself. */
 export interface Surroundings {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Whether rows are below it. */
+  /** Whether the row has child rows. */
   readonly isParent: boolean;
   readonly descendants: DescendantCounts;
-  /** Whether its row stands among those of its batch. */
+  /** Whether the row is inside the row of its batch. */
   readonly isInBatch: boolean;
 }
 
-/** How rows look in each state. */
+/** The icon for each state. */
 const STATE_ICON: Readonly<Record<ChildState, vscode.ThemeIcon>> = {
   waiting: icon("question", "list.warningForeground"),
   running: icon("sync~spin", "charts.blue"),
@@ -186,12 +186,12 @@ const PHASE_ICON: Readonly<Partial<Record<Phase, vscode.ThemeIcon>>> = {
   "needs-answer": STATE_ICON.waiting,
 };
 
-/** Nobody said how it ended. */
+/** It is unknown how the subagent ended. */
 const IDLE_ICON = icon("check", "descriptionForeground");
-/** It has not said anything yet. */
+/** The subagent has no output yet. */
 const NEW_ICON = icon("circle-outline", "descriptionForeground");
 
-/** How a task, or a subagent of others, looks in the tree. */
+/** The row of a task, or of a subagent launched elsewhere. */
 export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const { now, isParent } = around;
   const name = title(child.description);
@@ -209,7 +209,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
   const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
-  // Views are narrow: what changes what a user does next comes first.
+  // Views are narrow, so facts that affect the user's next step come first.
   item.description = [
     descendants,
     ...marks(child),
@@ -226,7 +226,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.contextValue = contextWords(child, around).join(" ");
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
-    // Without the time and the calls of what still runs: a screen reader would repeat the row at each change.
+    // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
     label: enumerate([
       name,
       statusWord(child),
@@ -255,7 +255,7 @@ function taskUri(task: Task): vscode.Uri {
   });
 }
 
-/** What the menus ask for. */
+/** The words that the menus' `when` clauses match. */
 function contextWords(child: Child, { isInBatch }: Surroundings): readonly string[] {
   const common = [
     isRunning(child) ? "active" : "ended",
@@ -270,7 +270,7 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
     ...(isInBatch ? ["batched"] : []),
     ...(child.isForked ? ["forked"] : []),
-    // The status has this word too; here it says that the task was resumed at least once.
+    // The status `resumed` is a word of its own; here it means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),
   ];
 }
@@ -279,7 +279,7 @@ function icon(id: string, color: string): vscode.ThemeIcon {
   return new vscode.ThemeIcon(id, new vscode.ThemeColor(color));
 }
 
-/** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI says which, so a badge changes with it. */
+/** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI contains these facts, so the badge changes with it. */
 export class TaskDecorations implements vscode.FileDecorationProvider {
   provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
     if (uri.scheme !== TASK_SCHEME) return undefined;

@@ -3,13 +3,13 @@ import type { Child } from "../../engine/subagent.ts";
 import { SORT_ORDERS, type SortOrder } from "./arrangement.ts";
 import { stateOf, type ChildState } from "./family.ts";
 
-/** Which tasks are shown: those that meet every condition that there is. */
+/** Which tasks are shown: those that meet all of the given conditions. */
 export interface TaskFilter {
-  /** Empty: any. */
+  /** Empty matches all. */
   readonly states: readonly ChildState[];
-  /** Empty: any. */
+  /** Empty matches all. */
   readonly agents: readonly string[];
-  /** A part of the description or the end of the ID, in upper or lower case. */
+  /** A part of the description or the end of the ID; case-insensitive. */
   readonly text: string;
 }
 
@@ -30,7 +30,7 @@ export function matches(child: Child, { states, agents, text }: TaskFilter): boo
 
 const SORT_ORDER = "asyncagents.sortOrder";
 
-/** How the user wants the tasks listed: the order is kept for the folder, the filter until the window closes. */
+/** How the tree lists tasks. The sort order is stored with the workspace, the filter only until the window closes. */
 export class ListOptions implements vscode.Disposable {
   private currentFilter = NO_FILTER;
   private readonly changes = new vscode.EventEmitter<void>();

@@ -5,21 +5,21 @@ import type { UnreadableTask } from "../../engine/registry.ts";
 /** A row of the tree. */
 export abstract class TreeNode {}
 
-/** A folder of the workspace, by its address; there are such rows only where there are several. */
+/** A workspace folder, by its address; used only if there are several folders. */
 export class FolderNode extends TreeNode {
   constructor(readonly uri: string) {
     super();
   }
 }
 
-/** The task, or the subagent of others, whose session has this ID. */
+/** A task, or a subagent launched elsewhere, by the ID of its session. */
 export class ChildNode extends TreeNode {
   constructor(readonly id: string) {
     super();
   }
 }
 
-/** The tasks of a batch below one session. */
+/** The tasks of a batch with the same parent session. */
 export class BatchNode extends TreeNode {
   constructor(
     readonly batchID: string,
@@ -29,7 +29,7 @@ export class BatchNode extends TreeNode {
   }
 }
 
-/** A session whose record cannot be used. */
+/** A session whose record can't be read. */
 export class UnreadableNode extends TreeNode {
   constructor(readonly task: UnreadableTask) {
     super();
@@ -38,7 +38,7 @@ export class UnreadableNode extends TreeNode {
 
 export type Node = FolderNode | ChildNode | BatchNode | UnreadableNode;
 
-/** The folder that a row belongs to. Undefined: it is gone, or was no row. */
+/** The folder that a row belongs to. Undefined if the folder was removed, or if this isn't a row. */
 export function folderOf(folders: Folders, node: unknown): Folder | undefined {
   if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
   if (node instanceof ChildNode) return folders.of(node.id);

@@ -21,13 +21,13 @@ import {
   toolWords,
 } from "./words.ts";
 
-/** Files that both of two tasks changed, as many as are named. */
+/** The number of files that are named per collision. */
 const NAMED_FILES = 5;
 
-/** The name of a fact and what is known of it. */
+/** The name of a fact, and its value if known. */
 type Fact = readonly [name: string, value: string | undefined];
 
-/** All facts of a task or a subagent of others, shown on hover. */
+/** The tooltip with all facts about a task, or a subagent launched elsewhere. */
 export function childTooltip(known: Tasks, id: string, now: number): vscode.MarkdownString | undefined {
   const child = known.child(id);
   if (!child) return undefined;
@@ -68,7 +68,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
   ]);
 }
 
-/** What the tasks of a batch have in common, and took together. */
+/** The tooltip with the shared facts of a batch, and the totals of its tasks. */
 export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNode): vscode.MarkdownString {
   const tasks = batchMembers(known, parentSessionID, batchID);
   const counts = countStates(tasks);
@@ -135,7 +135,7 @@ function collisionFacts({ collisions = [] }: Task): readonly Fact[] {
   ];
 }
 
-/** `85 % of its limit ($0.85 of $1.00)`. */
+/** `85% of its limit ($0.85 of $1.00)`. */
 function limitFact(task: Pick<Task, "nearLimit"> = {}): Fact {
   const words = limitWord(task);
   return [
@@ -183,7 +183,7 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
   return enumerate(words.map(([count, word]) => count > 0 && word));
 }
 
-/** Undefined: nothing is below. */
+/** Undefined if there are no descendants. */
 function costWithDescendants(known: Tasks, { id }: Child): string | undefined {
   return descendants(known, id).length > 0 ? costWord(known.totals([id]).cost) : undefined;
 }

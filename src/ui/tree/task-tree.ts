@@ -14,45 +14,50 @@ import { rowTime } from "./words.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
-/** How long rows that came, went or moved are gathered, in milliseconds: a batch comes within one moment. */
+/**
+ * How long added, removed and moved rows are collected, in milliseconds: the tasks of a batch appear almost together.
+ */
 const GATHER_MS = 50;
 
-/** Shows the output of the row that was just clicked, and so is the selected one. */
+/** Shows the output of the row that was just clicked, which is thus the selected one. */
 export const SHOW_SELECTED = "_asyncagents.showSelected";
 
-/** The rows below one session, as the editor was last told. */
+/** The rows under one session, as last given to the editor. */
 interface Level {
   readonly nodes: readonly Node[];
-  /** Of the batches among them. */
+  /** The rows of each batch among `nodes`. */
   readonly members: ReadonlyMap<BatchNode, readonly ChildNode[]>;
 }
 
 /**
- * What is below the active session of each folder, at any depth; where there are several, each folder has a row. A change
- * of one task draws one row anew, and those above it only where they say something else now.
+ * The descendants of each folder's active session; if there are several folders, each has its own row. A change of one
+ * task redraws its row, and the rows above it only if their content changes as well.
  */
 export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly folderNodes = new Map<string, FolderNode>();
   private readonly childNodes = new Map<string, ChildNode>();
   private readonly batchNodes = new Map<string, BatchNode>();
-  /** By the ID of the session above. */
+  /** By the ID of the parent session. */
   private readonly levels = new Map<string, Level>();
-  /** Whether the rows that a user opened or closed are open, by their IDs: a filter takes rows out and brings them back. */
+  /**
+   * By row ID, whether the user expanded or collapsed the row; kept because a filter may remove a row and bring it
+   * back.
+   */
   private readonly opened = new Map<string, boolean>();
-  /** Sessions below which rows came, went or moved since the editor was told. */
+  /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
-  /** Running rows, with the time that each shows. */
+  /** The running rows, with the time that each shows. */
   private readonly running = new Map<ChildNode, string | undefined>();
   private ticking: NodeJS.Timeout | undefined;
   private visible = false;
-  /** Whether rows that were drawn have been open since they have others below them. */
+  /** For each drawn row, whether it has been expanded since it got child rows. */
   private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
   private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: vscode.Disposable;
   readonly onDidChangeTreeData = this.changes.event;
-  /** A row is to be open that was not before: left to itself, the editor keeps it closed. */
+  /** Fires for a row that should be expanded because it got child rows; the editor would keep it collapsed. */
   readonly onDidBecomeParent = this.parents.event;
 
   constructor(
@@ -84,13 +89,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
-  /** Has the row of a folder drawn anew alone; it is not there where the folder is the only one. */
+  /** Redraws the row of a folder; a single folder has no row. */
   redrawFolder(folder: Folder): void {
     const node = this.folderNode(folder);
     if (node) this.changes.fire(node);
   }
 
-  /** Reads everything anew, or what is below a folder. */
+  /** Rebuilds the tree, or the part under a folder. */
   refresh(folder?: Folder): void {
     if (folder && this.isGrouped) return this.redrawFolder(folder);
     this.folderNodes.clear();
@@ -103,15 +108,15 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.changes.fire(undefined);
   }
 
-  /** Keeps a row as the user left it. */
+  /** Remembers whether the user expanded or collapsed a row. */
   setOpen(element: Node, isOpen: boolean): void {
-    // The editor also tells that a row is closed to which others came just now, which no user can have done.
+    // The editor also reports a row as collapsed that just got child rows, which isn't the user's doing.
     if (!isOpen && element instanceof ChildNode && this.wereOpen.get(element) === false) return;
     this.opened.set(rowID(element), isOpen);
     if (element instanceof ChildNode) this.wereOpen.set(element, isOpen);
   }
 
-  /** Times move only while someone can see them. */
+  /** Times are updated only while the view is visible. */
   setVisible(visible: boolean): void {
     this.visible = visible;
     this.tick();
@@ -127,7 +132,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const parent = folder?.session.id;
     if (parent === undefined) return [];
     const level = this.level(parent);
-    // Of what cannot be read nothing is known that a filter could ask for.
+    // Nothing that a filter could match is known about unreadable tasks.
     const unreadable = isFiltering(this.options.filter) ? [] : this.known.unreadable(parent);
     return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
@@ -193,12 +198,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       descendants: countDescendants(this.known, [child.id]),
       isInBatch: this.batchOf(child) !== undefined,
     });
-    // Without arguments: the editor forgets those of a row that is drawn anew, and a click in that moment would be lost.
+    // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be
+    // lost.
     item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
     return item;
   }
 
-  /** Has the nearest row drawn anew below which something came, went or moved. */
+  /** Redraws the nearest row above rows that were added, removed or moved. */
   fireMoved(): void {
     clearTimeout(this.gathering);
     this.gathering = undefined;
@@ -215,7 +221,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.moved.clear();
   }
 
-  /** Draws anew what a change of one child changed. */
+  /** Redraws what the change of a child affects. */
   private follow(before: Child | undefined, after: Child | undefined): void {
     const child = after ?? before;
     if (!child) return;
@@ -224,7 +230,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const { sortOrder, filter } = this.options;
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
-    // Rows above are shown for the sake of those below that match, and stand where the state of those below puts them.
+    // Rows above are shown because of matching descendants, and sorted by the state of their descendants.
     if (isChanged || wasShown !== isShown || isListed(before) !== isListed(after))
       for (const id of above) this.move(id);
     else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
@@ -252,13 +258,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.gathering ??= setTimeout(() => this.fireMoved(), GATHER_MS);
   }
 
-  /** The row of the session below which others stand; undefined: they are at the top. */
+  /** The row that contains the child rows of a session; undefined at the top level. */
   private above(sessionID: string): ChildNode | FolderNode | undefined {
     const folder = this.rootFolder(sessionID);
     return folder ? this.folderNode(folder) : this.node(sessionID);
   }
 
-  /** Whether the folders have rows of their own. */
+  /** Whether each folder has its own row. */
   private get isGrouped(): boolean {
     return this.folders.all.length > 1;
   }
@@ -270,7 +276,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       : this.folders.all.find(({ session }) => session.id === sessionID);
   }
 
-  /** Undefined: a single folder has no row. */
+  /** Undefined for a single folder, which has no row. */
   private folderNode({ uri }: Folder): FolderNode | undefined {
     if (!this.isGrouped) return undefined;
     const key = uri.toString();
@@ -285,7 +291,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return batch && level?.members.has(batch) ? batch : undefined;
   }
 
-  /** What is below a session, as the editor is told now. */
+  /** The rows under a session, as given to the editor now. */
   private level(parentID: string): Level {
     const level = this.arrange(parentID);
     this.levels.set(parentID, level);
@@ -313,7 +319,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
-  /** What the filter lets through, and what leads there. */
+  /** The children that match the filter or have a matching descendant. */
   private shown(parentID: string): readonly Child[] {
     const { filter } = this.options;
     const children = this.known.children(parentID);
@@ -356,7 +362,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 }
 
-/** Whether a child has a row where no filter hides it. */
+/** Whether a child has a row if no filter hides it. */
 function isListed(child: Child | undefined): child is Child {
   return child !== undefined && !(isTask(child) && child.clearedAt !== undefined);
 }
@@ -365,7 +371,7 @@ function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID
   return `${parentSessionID}/${batchID}`;
 }
 
-/** By which the editor knows the row, too. */
+/** The ID that the editor uses for the row as well. */
 function rowID(node: Node): string {
   if (node instanceof FolderNode) return node.uri;
   if (node instanceof BatchNode) return batchKey(node);

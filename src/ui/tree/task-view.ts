@@ -19,30 +19,30 @@ import { stateWord } from "./words.ts";
 export const TASK_VIEW = "asyncagents.tasks";
 
 const UPDATE_DELAY_MS = 50;
-/** How long rows that were clicked may take to be read anew. */
+/** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
-/** How many of those who wait the badge names. */
+/** The number of requests that the badge's tooltip names. */
 const NAMED_REQUESTS = 5;
 
-/** How many a filter is about, shows, and hides though they wait for a user. */
+/** How many tasks a filter covers, how many it shows, and how many that wait for the user it hides. */
 interface Filtered {
   readonly all: number;
   readonly shown: number;
   readonly waiting: number;
 }
 
-/** The view: the tree, its heading and badge, and the facts by which the editor chooses menus and what an empty view says. */
+/** The view of the tasks: tree, title, badge, message, and the context keys for menus and for the empty view. */
 export class TaskView implements vscode.Disposable {
   private readonly tree: TaskTree;
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
-  /** Rows that are to be opened once someone can see them. */
+  /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
-  /** Tells when the user opens or leaves the view. */
+  /** Fires when the user opens or leaves the view. */
   readonly onDidChangeVisibility: vscode.Event<boolean>;
-  /** Tells when the user opens the row of a folder that is not connected. */
+  /** Fires when the user expands the row of a folder that isn't connected. */
   readonly onDidOpenFolder: vscode.Event<Folder>;
 
   constructor(
@@ -115,7 +115,7 @@ export class TaskView implements vscode.Disposable {
     this.update();
   }
 
-  /** The task or subagent whose row was clicked. While rows are read anew the editor does not know which is selected. */
+  /** The task or subagent whose row was clicked. Waits while rows are redrawn, when the editor reports no selection. */
   async clickedID(): Promise<string | undefined> {
     for (let waited = 0; this.view.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
       await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
@@ -127,11 +127,11 @@ export class TaskView implements vscode.Disposable {
     return this.view.visible;
   }
 
-  /** Brings a task into sight, opening the view if need be; without taking the focus unless that is said. */
+  /** Reveals a task, opening the view if necessary. Takes the focus only if requested. */
   reveal(taskID: string, { focus } = { focus: false }): void {
-    // The editor finds a row at the top only once it was told of it.
+    // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
-    // A filter may hide the row, and it may be gone before the editor gets there.
+    // The row may be hidden by a filter, or gone before the editor gets there.
     this.view.reveal(this.tree.node(taskID), { focus, select: true }).then(undefined, () => undefined);
   }
 
@@ -141,14 +141,14 @@ export class TaskView implements vscode.Disposable {
   }
 
   private openNew(): void {
-    // A hidden view would be shown for it.
+    // Revealing a row would open a hidden view.
     if (!this.view.visible) return;
     const options = { focus: false, select: false, expand: true };
     for (const node of this.toOpen) this.view.reveal(node, options).then(undefined, () => undefined);
     this.toOpen.clear();
   }
 
-  /** Many tasks can change within one moment; what is said here is about all of them. */
+  /** Many tasks can change at once, and the update covers all of them. */
   private updateSoon(): void {
     this.pendingUpdate ??= setTimeout(() => this.update(), UPDATE_DELAY_MS);
   }
@@ -180,10 +180,10 @@ export class TaskView implements vscode.Disposable {
     this.view.badge = badge(this.known.openRequests());
     this.view.message = [
       this.daemon.message ?? "",
-      // Rows of folders say how it is with each.
+      // The rows of folders show the state of each connection.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
-      // That every row is hidden an empty view says itself, with the way out.
+      // An empty view says itself that all rows are hidden, and offers to clear the filter.
       filtered && filtered.all > 0 && (filtered.shown > 0 || isGrouped)
         ? filterMessage(this.options.filter, filtered)
         : "",
@@ -192,7 +192,7 @@ export class TaskView implements vscode.Disposable {
       .join("\n");
   }
 
-  /** What a filter does; undefined: there is none. */
+  /** The effect of the filter; undefined if there is none. */
   private filtered(): Filtered | undefined {
     const { filter } = this.options;
     if (!isFiltering(filter)) return undefined;
@@ -202,12 +202,12 @@ export class TaskView implements vscode.Disposable {
     return { all: all.length, shown: all.length - hidden.length, waiting };
   }
 
-  /** The active sessions of the folders. */
+  /** The IDs of the folders' active sessions. */
   private get sessionIDs(): readonly string[] {
     return this.folders.all.flatMap(({ session }) => session.id ?? []);
   }
 
-  /** Of several rows a menu offers what can be done with at least one of them. */
+  /** With several rows selected, a menu offers what applies to at least one of them. */
   private updateSelectionKeys(): void {
     const tasks = this.view.selection.flatMap((node) => {
       if (node instanceof BatchNode) return batchMembers(this.known, node.parentSessionID, node.batchID);
@@ -219,7 +219,7 @@ export class TaskView implements vscode.Disposable {
     this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 
-  /** Said above the tasks that were last known; an empty view has its welcome instead, unless there is more to say. */
+  /** Shown above tasks that may be out of date; an empty view shows its welcome content instead, except for details. */
   private message(state: ConnectionState, count: number): string {
     if (state.kind === "connecting" && state.detail !== "") return translate(state.detail);
     if (count === 0) return "";
@@ -238,7 +238,7 @@ export class TaskView implements vscode.Disposable {
   }
 }
 
-/** Said of folders on which no agent can work. */
+/** The message about folders in which agents can't work. */
 function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
   const names = folders.filter((folder) => !isOnDisk(folder)).map(({ name }) => name);
   if (names.length === 0) return "";
@@ -247,7 +247,7 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
     : vscode.l10n.t("{0} aren't folders on disk, so agents can't work there.", names.join(", "));
 }
 
-/** What waits for a user in any session of the folders. */
+/** The badge with the requests that wait for the user, in all sessions of the folders. */
 function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   const [first, ...others] = requests;
   if (!first) return undefined;

@@ -12,7 +12,7 @@ export const format = new Formatter(vscode.env.language);
 
 const MINUTE = 60_000;
 
-/** Characters of what a tool does, or of another task's description, that stand in a row. */
+/** Characters of a tool's title, or of another task's description, in a row. */
 const TITLE_LENGTH = 32;
 
 export function stateWord(state: ChildState): string {
@@ -30,7 +30,7 @@ export function stateWord(state: ChildState): string {
   }
 }
 
-/** How many are in a state: `2 need you`. */
+/** The number of tasks in a state: `2 need you`. */
 export function countWord(state: ChildState, count: number): string {
   switch (state) {
     case "waiting":
@@ -51,7 +51,10 @@ export function statusWord({ status }: Child): string {
   return status === "idle" ? vscode.l10n.t("idle") : stateWord(status);
 }
 
-/** What goes on below a row that may be closed; that work goes on below one that works goes without saying. */
+/**
+ * What the descendants of a row do, as the row may be collapsed. If the row itself is running, running ones go
+ * unmentioned.
+ */
 export function descendantWords({ waiting, running }: DescendantCounts, works: boolean): string | undefined {
   if (waiting === 1) return vscode.l10n.t("1 subagent needs you");
   if (waiting > 1) return vscode.l10n.t("{0} subagents need you", waiting);
@@ -61,7 +64,7 @@ export function descendantWords({ waiting, running }: DescendantCounts, works: b
     : vscode.l10n.t("{0} subagents running", running);
 }
 
-/** How a child came to be what it is. */
+/** Marks a task as resumed or forked. */
 export function marks(child: Child): readonly string[] {
   if (!isTask(child)) return [];
   return [
@@ -70,7 +73,7 @@ export function marks(child: Child): readonly string[] {
   ];
 }
 
-/** What a child is doing; undefined: nothing. */
+/** What a child is doing; undefined if nothing. */
 export function activity({ progress }: Child): string | undefined {
   if (!progress) return undefined;
   switch (progress.phase) {
@@ -99,7 +102,7 @@ export function activity({ progress }: Child): string | undefined {
   }
 }
 
-/** A tool and what it does; of a path its end, which tells more than where it begins. */
+/** A tool and what it does; a path is shortened to its end, which says more than its beginning. */
 export function toolWords({ tool, title = "" }: ToolUse): string {
   const line = oneTitle(title);
   const isPath = line.includes("/") && !line.includes(" ");
@@ -107,15 +110,15 @@ export function toolWords({ tool, title = "" }: ToolUse): string {
   return [oneTitle(tool), excerpt(shown, TITLE_LENGTH)].filter(Boolean).join(" ");
 }
 
-/** The time of the present or last turn. */
+/** The duration of the current or last turn. */
 export function elapsed(child: Child, now: number): string {
   const end = isRunning(child) ? now : (child.endedAt ?? now);
   return format.duration(end - child.startedAt);
 }
 
 /**
- * The time of a row: of the last turn, or of the present one in whole minutes, none within the first. A row that is redrawn
- * each second loses the clicks on its menu, as VS Code passes no row to a command while it redraws.
+ * The time in a row: the duration of the last turn, or of the current turn in whole minutes, once there is one. A row
+ * that is redrawn every second loses clicks on its menu, because VS Code passes no row to the command during a redraw.
  */
 export function rowTime(child: Child, now: number): string | undefined {
   if (!isRunning(child)) return elapsed(child, now);
@@ -128,17 +131,17 @@ export function toolCount(count: number): string | undefined {
   return count === 1 ? vscode.l10n.t("1 tool") : vscode.l10n.t("{0} tools", count);
 }
 
-/** Tool calls of all turns. */
+/** The tool calls of all turns. */
 export function toolCalls({ toolCalls, progress }: Child): number {
   return toolCalls + (progress?.toolCalls ?? 0);
 }
 
-/** US dollars; undefined: none were spent. */
+/** US dollars; undefined if nothing was spent. */
 export function costWord(cost: number): string | undefined {
   return cost > 0 ? format.cost(cost) : undefined;
 }
 
-/** Which files a task changed that others had changed; undefined: none that is known. */
+/** The files that both this task and others changed; undefined if none are known. */
 export function collisionWords({ collisions = [] }: Pick<Task, "collisions">): string | undefined {
   const [one, ...others] = collisions;
   if (!one) return undefined;
@@ -149,7 +152,7 @@ export function collisionWords({ collisions = [] }: Pick<Task, "collisions">): s
   return vscode.l10n.t('{0} also changed by "{1}"', files, excerpt(oneTitle(one.description), TITLE_LENGTH));
 }
 
-/** How near a task is to its limit; undefined: not near, or there is none. */
+/** How close a task is to its limit; undefined if it isn't close, or if there is no limit. */
 export function limitWord({ nearLimit }: Pick<Task, "nearLimit">): string | undefined {
   if (!nearLimit) return undefined;
   return nearLimit.scope === "task"
