@@ -59,9 +59,7 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
 
 type Fields<M> = { readonly [K in Exclude<keyof M, "type">]-?: Check };
 
-/**
- * Returns the message if it is valid. The page renders the output of models and tools, so its messages aren't trusted.
- */
+/** Returns valid messages. The page isn't trusted, because it renders the output of models and tools. */
 export function parsePanelMessage(value: unknown): PanelMessage | undefined {
   return fits(value, FIELDS) ? (value as PanelMessage) : undefined;
 }
@@ -78,10 +76,7 @@ function fits(value: unknown, kinds: Readonly<Record<string, Readonly<Record<str
   );
 }
 
-/**
- * Whether a link may open outside the panel. Every other scheme (`command:`, `javascript:`, `file:`, `data:`, …) stays
- * text.
- */
+/** Whether a link may open outside the panel. Others (`command:`, `javascript:`, `file:`, `data:`, …) stay text. */
 export function isSafeLink(url: string): boolean {
   return /^(?:https?:\/\/|mailto:)[^\s\p{Cc}]+$/iu.test(url);
 }

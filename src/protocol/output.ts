@@ -4,14 +4,9 @@ import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
 
 export type { RequestAnswer };
 
-/**
- * The data that the output panel shows, and the messages between panel and extension. Times are in milliseconds since
- * 1970.
- */
+/** The data of the output panel, and its messages to and from the extension. Times are milliseconds since 1970. */
 
-/**
- * What the panel shows: a task, or a subagent launched outside the extension, which becomes a task when it is adopted.
- */
+/** What the panel shows: a task, or a subagent launched elsewhere, which becomes a task when it is adopted. */
 export interface TaskView {
   readonly kind: "task" | "subagent";
   readonly id: string;
@@ -141,10 +136,7 @@ export interface PermissionView {
   readonly asker?: string | undefined;
   /** The permission asked for, such as `Run a Command`. */
   readonly title: string;
-  /**
-   * The commands, files or addresses that the permission is about. Never cut: users must be able to read what they
-   * allow.
-   */
+  /** The commands, files or addresses it is about. Never cut: users must be able to read what they allow. */
   readonly subjects: readonly string[];
   /** In the agent's own words. */
   readonly reason?: string | undefined;
@@ -229,10 +221,7 @@ export type PanelMessage =
   /** Requests the entries before the named one. */
   | { readonly type: "earlier"; readonly before: string }
   | { readonly type: "tool-detail"; readonly id: string }
-  /**
-   * Opens an input field or the output of a tool call as a complete document; if the field names a file, opens the
-   * file.
-   */
+  /** Opens an input field or the output of a tool call as a document; opens the file if the field names one. */
   | { readonly type: "open-field"; readonly id: string; readonly field: string }
   /** Opens the complete diff of a tool call or of a request as a document. */
   | { readonly type: "open-diff"; readonly id: string }

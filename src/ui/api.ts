@@ -87,10 +87,7 @@ export interface AsyncAgentsApi {
      */
     stopBackgroundWork(folders: readonly string[]): Promise<readonly string[]>;
   };
-  /**
-   * The agent tools in OpenCode's configuration. Resolves to the path of the configuration file; undefined if there is
-   * none.
-   */
+  /** The agent tools in OpenCode's configuration. Resolves to the path of its file; undefined if there is none. */
   readonly agentTools: {
     install(scope: "project" | "user"): Promise<string | undefined>;
     remove(scope: "project" | "user"): Promise<string | undefined>;

@@ -47,10 +47,7 @@ export class FirstSteps implements vscode.Disposable {
     void this.state.update(DONE, [...this.done]);
   }
 
-  /**
-   * Marks the walkthrough as open: the editor completes only steps that become true after it first read their
-   * condition.
-   */
+  /** Marks the walkthrough as open: the editor ignores steps that were true before it first read their condition. */
   shown(): void {
     this.keys.set("asyncagents.firstSteps.shown", true);
   }

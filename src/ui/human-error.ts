@@ -32,7 +32,7 @@ export function explanation(error: unknown): Text {
 
 /** Shows an error: a refusal as a warning, any other error with a button that helps. */
 export async function showError(error: unknown, logger: Logger): Promise<void> {
-  // Whoever cancelled knows it already.
+  // Needs no message: whoever cancelled knows it already.
   if (error instanceof Refusal && error.code === "cancelled-by-caller") return;
   logger.error("A command failed.", error);
   // A refusal names its remedy and has changed nothing, so it needs no button.

@@ -2,7 +2,7 @@ import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { ModelRef } from "../engine/task.ts";
 import type { Subject } from "./editor/subject.ts";
 
-/** How to launch a prompt, as far as the user has chosen. */
+/** How to launch a prompt, according to the user's choices so far. */
 export interface LaunchPlan {
   /** Each of these agents gets the prompt; empty if still to be chosen. */
   readonly agents: readonly string[];

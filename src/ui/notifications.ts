@@ -70,7 +70,7 @@ export class Notifications implements vscode.Disposable {
   }
 }
 
-/** The limits are the user's, so they are notified whoever launched the task. */
+/** Limits are set by the user, so reaching one is reported whoever launched the task. */
 function isStoppedAtLimit({ error }: Task): boolean {
   return error?.name === BUDGET_EXCEEDED;
 }
@@ -87,7 +87,7 @@ function isStoppedWith(other: Task, { id, batchID, endedAt = 0 }: Task): boolean
 
 /** Requests that arrive within this time of each other, in milliseconds, are shown together. */
 const GATHER_MS = 100;
-/** The most separate notifications waiting for an answer; more requests are combined in one. */
+/** Maximum number of separate notifications waiting for an answer; more requests are combined in one. */
 const AT_ONCE = 3;
 
 /** Notifies the user once per window of each permission and question that waits for them. */

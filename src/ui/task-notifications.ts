@@ -31,7 +31,7 @@ export interface NotificationContext {
 /** Tasks of a batch that were created within this time of each other, in milliseconds, were launched together. */
 const LAUNCHED_AS_ONE_MS = 5_000;
 
-/** A server crash is reported folder by folder, each within this time of the previous one, in milliseconds. */
+/** Tasks that a server crash interrupted end folder by folder, each within this time of the last, in milliseconds. */
 const INTERRUPTED_AS_ONE_MS = 2_000;
 
 /** Characters of a task's description in a notification. */
@@ -133,8 +133,8 @@ async function showWithTasks(
 }
 
 /**
- * The task and those launched together with it. The batch alone doesn't tell, because it also contains tasks that were
- * retried later, which get their own notification.
+ * The task and those launched together with it. The batch ID isn't enough: the batch also contains
+ * tasks that were retried later, which get their own notification.
  */
 function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
   const batch = siblings.filter(

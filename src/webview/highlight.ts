@@ -47,7 +47,7 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** The most characters of a code block that are highlighted; more would block the page. */
+/** Longer code blocks, in characters, aren't highlighted, because that would block the page. */
 const LONGEST = 8_000;
 /** Runs for which the tokenizer's expressions take too long; no one reads such code by its colors. */
 const ENDLESS_RUN = /\w{200}|\s{200}/;

@@ -4,10 +4,7 @@ import { h } from "./dom.ts";
 import type { PageStateStore } from "./page-state.ts";
 import { RequestCard } from "./request-card.ts";
 
-/**
- * How long mouse clicks are ignored after cards were added or removed, in milliseconds: the click may be meant for
- * another card.
- */
+/** Milliseconds without mouse clicks after cards were added or removed: a click may be meant for another card. */
 const SETTLING_MS = 500;
 
 /** The requests that wait for the user. The card of a request stays the same element. */
@@ -57,10 +54,7 @@ export class Requests {
     this.cards.get(id)?.fail(error);
   }
 
-  /**
-   * Ignores the mouse for a moment, because cards moved under the pointer. Keyboard clicks go to the focused button,
-   * and count.
-   */
+  /** Ignores the mouse for a moment, because cards moved under the pointer. Keyboard clicks still count. */
   private settle(): void {
     clearTimeout(this.settling);
     const { classList } = this.element;

@@ -15,7 +15,7 @@ export interface ReadingPosition {
 const MARGIN = 0.75;
 /** Milliseconds of each frame for rows that aren't visible yet. */
 const AHEAD_MS = 5;
-/** The most rows that stay in the page because a selection spans them. */
+/** Maximum number of rows that stay in the page because a selection spans them. */
 const MAX_SELECTED_ROWS = 300;
 /** Pixels from the end that still count as the end. */
 const END_TOLERANCE = 2;

@@ -91,10 +91,7 @@ function nothingToDo(action: Action, path: string | undefined): string {
   return vscode.l10n.t("The agent tools aren't in this configuration.");
 }
 
-/**
- * Reports the edit. OpenCode reads its configuration at startup; servers that the extension starts don't need the
- * entry.
- */
+/** Reports the edit. OpenCode reads it at startup; servers started by the extension don't need it. */
 async function tell(action: Action, path: string): Promise<void> {
   const message =
     action === "install"

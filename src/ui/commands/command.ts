@@ -41,10 +41,7 @@ export interface PromptContext extends TaskContext {
 
 /** What launching works on. */
 export interface LaunchContext extends PromptContext {
-  /**
-   * The folder that the agents will work in. It stays the same for all questions, even if another folder becomes
-   * current.
-   */
+  /** Where the agents will work. Stays the same for all questions, even if another folder becomes current. */
   readonly folder: Folder;
 }
 

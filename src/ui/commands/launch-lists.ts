@@ -65,7 +65,7 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
   }));
 }
 
-/** Stands for the model of a task for which the user chooses none. */
+/** The value of the choice to use the default model. */
 const USUAL = "";
 
 /** Asks for a model, or for the usual one: the default from the settings, otherwise the agent's own. */

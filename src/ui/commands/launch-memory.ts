@@ -5,7 +5,7 @@ const DRAFTS = "asyncagents.drafts";
 const PROMPTS = "asyncagents.recentPrompts";
 /** The number of drafts kept. */
 const DRAFT_COUNT = 20;
-/** The number of prompts kept, and the most characters of each. */
+/** The number of prompts kept, and the maximum number of characters in each. */
 const PROMPT_COUNT = 20;
 const PROMPT_LENGTH = 20_000;
 

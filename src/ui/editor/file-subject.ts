@@ -16,9 +16,9 @@ import {
 } from "./place.ts";
 import type { Subject } from "./subject.ts";
 
-/** The most files in one prompt. */
+/** Maximum number of files in a prompt. */
 export const FILE_COUNT = 50;
-/** The largest image or PDF in bytes; the server stores it with the conversation. */
+/** Maximum size of an image or PDF in bytes; the server stores it with the conversation. */
 const MEDIA_BYTES = 10 * 1024 * 1024;
 /** The number of bytes checked to detect binary files. */
 const SAMPLE_BYTES = 8_192;

@@ -4,7 +4,7 @@ import { Refusal } from "../../engine/errors.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
 import { fenced } from "./quotation.ts";
 
-/** The most characters quoted in a prompt; the server reads longer texts from their file. */
+/** Maximum number of characters of a text quoted in a prompt. */
 export const QUOTE_LENGTH = 100_000;
 
 /** One-based line numbers, both inclusive. */

@@ -13,10 +13,7 @@ export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
 
 type Follower = (folder: Folder) => Disposable;
 
-/**
- * Whether agents can work in the folder. In a remote window the extension runs remotely, so folders there count as
- * well.
- */
+/** Whether agents can work in the folder. Also true for folders of a remote window, where the extension runs. */
 export function isOnDisk({ uri }: vscode.WorkspaceFolder): boolean {
   return uri.scheme === "file";
 }

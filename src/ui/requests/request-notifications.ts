@@ -12,7 +12,7 @@ import { asker, requestWords } from "./request-words.ts";
 const SUBJECT_SHOWN = 300;
 const TASK_SHOWN = 60;
 const REASON_SHOWN = 120;
-/** The most options of a question, and the most characters of each, for which a notification shows buttons. */
+/** Maximum number of options, and of characters in each, for a question that is answered by buttons. */
 const BUTTONS = 3;
 const BUTTON_LENGTH = 24;
 

@@ -39,10 +39,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly batchNodes = new Map<string, BatchNode>();
   /** By the ID of the parent session. */
   private readonly levels = new Map<string, Level>();
-  /**
-   * By row ID, whether the user expanded or collapsed the row; kept because a filter may remove a row and bring it
-   * back.
-   */
+  /** By row ID, whether the user expanded the row; kept because a filter may remove a row and bring it back. */
   private readonly opened = new Map<string, boolean>();
   /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   private readonly moved = new Set<string>();

@@ -51,10 +51,7 @@ export function statusWord({ status }: Child): string {
   return status === "idle" ? vscode.l10n.t("idle") : stateWord(status);
 }
 
-/**
- * What the descendants of a row do, as the row may be collapsed. If the row itself is running, running ones go
- * unmentioned.
- */
+/** What the descendants of a row do. Running ones aren't mentioned if the row itself is running. */
 export function descendantWords({ waiting, running }: DescendantCounts, works: boolean): string | undefined {
   if (waiting === 1) return vscode.l10n.t("1 subagent needs you");
   if (waiting > 1) return vscode.l10n.t("{0} subagents need you", waiting);
