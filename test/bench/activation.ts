@@ -1,6 +1,6 @@
 /**
- * What the packaged extension adds to the start of a window, beside an extension that does nothing, by the editor's own
- * account; and that it starts no process and opens no network connection while its view is hidden.
+ * What the packaged extension adds to the startup of a window, compared to an extension that does nothing, as measured
+ * by VS Code itself. Also checks that it starts no process and opens no network connection while its view is hidden.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { Report } from "./support/report.ts";
 const WINDOWS = 5;
 const PROBE_FILE = "ACTIVATION_PROBE_FILE";
 
-/** Notes what is started in the extension host that it shares with all extensions. */
+/** Records what is started in the extension host, which all extensions share. */
 const probe = `
 const { subscribe } = require("node:diagnostics_channel");
 const { appendFileSync } = require("node:fs");
@@ -63,9 +63,9 @@ async function openWindow(): Promise<void> {
     empty.push(await activationTime(workbench, /empty-extension/));
     const isStart = ({ what, stack }: Note): boolean => what === "process" && isOurs(stack);
     for (const note of readNotes(file))
-      // Whoever connects through `fetch` leaves no trace of itself, so every network connection counts.
+      // A connection by `fetch` has no stack trace of its caller, so every network connection counts.
       if (note.what.startsWith("connection") || isStart(note)) started.push(`${note.what}\n${note.stack}`);
-    // Whoever looks at the tasks has the daemon started: seen, that proves that the probe works.
+    // Opening the view starts the daemon. Seeing that proves that the probe works.
     await workbench.openView();
     await until("the start of the daemon", () => readNotes(file).some(isStart), 30_000);
   } finally {
@@ -75,7 +75,7 @@ async function openWindow(): Promise<void> {
 
 interface Note {
   readonly what: string;
-  /** Where it was started. */
+  /** The stack trace of the start. */
   readonly stack: string;
 }
 

@@ -1,8 +1,8 @@
 /**
- * How long an agent waits: for the answer to a launch, and for the result of a task that has ended. Both are read from
- * its conversation, where the server notes when it began to carry out a call and when it had the answer: the way through
- * plugin and window, and back, counts. What a launch takes is compared to a call in which the window does the least that
- * starts an agent. The same two requests from outside, while the server does nothing else, are shown beside it.
+ * How long an agent waits for the answer to a launch, and for the result of a task that has ended. Both are read from
+ * the agent's conversation, in which the server records the start and end of each call, so the way through plugin and
+ * window and back is included. A launch is compared to a call in which the window makes only the minimal requests that
+ * start an agent. The same two requests, made from outside while the server is idle, are shown for comparison.
  */
 import {
   callTool,
@@ -18,7 +18,7 @@ import { interleaved, median, ratios, timed } from "./support/measure.ts";
 import { createParent, launchBare, launchInput, quiet } from "./support/real-server.ts";
 import { Report } from "./support/report.ts";
 
-/** Descriptions of calls of `asyncagents_task` for which the window does less than the tool. */
+/** Descriptions for calls of `asyncagents_task` in which the window does less than the tool. */
 const BARE = "bare";
 const NOTHING = "nothing";
 
@@ -67,7 +67,7 @@ report.budget({
 });
 report.finish();
 
-/** Each measurement from a session of its own, and the next one only when all is done that follows from it. */
+/** Takes each measurement in a new session, and waits until all of its consequences are over. */
 async function withParent(measure: (parent: string) => Promise<number>): Promise<number> {
   const parent = await createParent(server);
   const figure = await measure(parent);
@@ -82,7 +82,9 @@ async function call(parent: string, description: string): Promise<number> {
   return endOf(time) - (time.start ?? NaN);
 }
 
-/** Milliseconds from the end of a task, when its model has said all, until the agent that waits for it has the result. */
+/**
+ * Milliseconds from the end of a task, when its model has finished, until the agent that waits for it has the result.
+ */
 async function waitForResult(parentSessionID: string): Promise<number> {
   const gate = parentSessionID;
   const prompt = script([{ text: "Done.", gate }]);

@@ -1,6 +1,6 @@
 /**
- * What the daemon adds to a call, what it takes of the machine with 1,000 tasks, and how soon it is back once it was
- * killed: real processes, real server.
+ * What the daemon adds to a call, how much memory it uses with 1,000 tasks, and how soon it is back after it was
+ * killed; with real processes and a real server.
  */
 import { DaemonDesk } from "../support/daemon.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
@@ -21,7 +21,7 @@ const { folder } = desk.window();
 await folder.calls.connect();
 const parentSessionID = await folder.calls.ensureSession();
 
-/** The engine has the answer at hand, so its own time is next to nothing. */
+/** The engine has this answer cached, so its own time is negligible. */
 const call = (): Promise<unknown> => folder.calls.agents();
 const daemon = (): number => desk.daemonPid() ?? 0;
 await call();

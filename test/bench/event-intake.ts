@@ -1,4 +1,6 @@
-/** How much the engine adds to reading the event stream of a busy server: 20 tasks that stream 2,000 pieces each. */
+/**
+ * How much the engine adds to parsing the event stream of a busy server, on which 20 tasks stream 2,000 deltas each.
+ */
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { createEventDecoder } from "../../src/opencode/events.ts";
 import { MemoryServer } from "../support/memory-server.ts";
@@ -48,7 +50,9 @@ report.figures("taken in / JSON.parse", "×", ratio);
 report.budget({ what: "taken in / JSON.parse", value: median(ratio), limit: 1.5, unit: "×" });
 report.finish();
 
-/** The events as lines, those of the tasks in turn. The first of each task begins its part, and so the text, anew. */
+/**
+ * The events as lines, alternating between tasks. The first event of each task resets its part, and with it the text.
+ */
 function streams(tasks: readonly string[]): string[] {
   const words = "Now I look at the next file, because the error is thrown in its first function. ".split(
     /(?<= )/,

@@ -1,4 +1,4 @@
-/** How much memory the servers, the daemon and what else they need take for 1, 3 and 10 folders: all processes of a user. */
+/** How much memory the servers, the daemon and all other processes of a user take for 1, 3 and 10 folders. */
 import { deskProcesses } from "../faults/desk-processes.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { startScriptedModel, script } from "../support/scripted-model.ts";
@@ -33,7 +33,7 @@ const further = ((ten ?? NaN) - (one ?? NaN)) / 9;
 report.budget({ what: "each further folder", value: further, limit: 25, unit: "MB" });
 report.finish();
 
-/** A window on one more folder, in which a task has run. */
+/** Opens a window on another folder, and runs a task in it. */
 async function addFolder(desk: DaemonDesk): Promise<void> {
   desks.push(desk);
   const { calls } = desk.window().folder;

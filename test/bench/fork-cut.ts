@@ -1,4 +1,4 @@
-/** How long it takes to cut a conversation of 5 MB for a fork, the counting of its tokens apart. */
+/** How long it takes to cut a 5 MB conversation for a fork, not including token counting. */
 import { cutHistory, type CutHistory } from "../../src/engine/fork/cut.ts";
 import { inheritedHistory } from "../../src/engine/fork/history.ts";
 import { forkPreamble } from "../../src/engine/fork/preamble.ts";
@@ -10,10 +10,10 @@ import { Report } from "./support/report.ts";
 const BYTES = 5_000_000;
 const LIMITS = { maxToolResultChars: 1_500, maxTokens: 100_000 };
 
-/** Answers at once. */
+/** Returns counts immediately. */
 const counter: TokenCounter = { count: async (texts) => texts.map(({ length }) => Math.ceil(length / 4)) };
 
-/** In one, results of calls are what is large, and are shortened; in the other texts, which are only removed. */
+/** In the first, tool results are large and get shortened; in the second, texts are large and can only be removed. */
 const conversations = {
   results: conversation({ textLength: 500, resultLength: 18_000 }),
   texts: conversation({ textLength: 8_000, resultLength: 1_200 }),
@@ -40,12 +40,12 @@ for (const [name, source] of Object.entries(conversations)) {
 }
 report.finish();
 
-/** With the preamble, which takes its share of the limit. */
+/** Cuts including the preamble, which counts towards the limit. */
 function cut(messages: readonly Message[]): Promise<CutHistory> {
   return cutHistory(inheritedHistory(messages), LIMITS, counter, undefined, (cut) => forkPreamble(cut));
 }
 
-/** Turns of a prompt and three answers with a call each, as many as the bytes allow. */
+/** Turns of a prompt and three answers with one call each, up to the size in bytes. */
 function conversation(size: { readonly textLength: number; readonly resultLength: number }): Message[] {
   const messages: Message[] = [];
   for (let bytes = 0; bytes < BYTES;) {

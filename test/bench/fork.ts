@@ -1,6 +1,6 @@
 /**
- * How long a fork of a long conversation takes to reach its model, beside the server's own copy of it alone. Few rounds:
- * a copy takes many seconds.
+ * How long a fork of a long conversation takes to reach its model, compared to the server's own copy. Runs only a few
+ * rounds, because a copy takes many seconds.
  */
 import { join } from "node:path";
 import { freshID } from "../../src/engine/ids.ts";
@@ -33,7 +33,7 @@ await until("the conversation to be known", () => window.engine.session(source))
 const stored = await (await server.fetch(`/session/${source}/message`)).text();
 if (stored.length < BYTES) throw new Error(`The conversation has ${stored.length} characters only.`);
 
-/** Until the ID is back, in milliseconds. */
+/** Milliseconds until the ID is returned. */
 const answered: number[] = [];
 const figures = await interleaved({ rounds: 3, warmUp: 0 }, { copy: measureCopy, ours: measureOurs });
 window.dispose();
@@ -50,7 +50,7 @@ report.figures("ours / copy", "×", ratio);
 report.budget({ what: "ours / copy", value: median(ratio), limit: 0.2, unit: "×" });
 report.finish();
 
-/** As turns leave it: with two marks beside the call of each answer, where its step began and ended. */
+/** Seeds answers as real turns leave them: two parts next to the call mark the start and end of the step. */
 async function seed(): Promise<void> {
   const { directory } = server;
   const now = Date.now();

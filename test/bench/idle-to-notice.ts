@@ -1,4 +1,4 @@
-/** From the event that a task's session is idle until its parent was told, without the time that the server took. */
+/** The time from a task's idle event until its parent is notified, without the server's response times. */
 import { median, quantile } from "./support/measure.ts";
 import { createParent, launchInput, quiet, startBench, told } from "./support/real-server.ts";
 import { recordFetch, timeWithoutRequests } from "./support/recorded-fetch.ts";
@@ -38,7 +38,7 @@ report.budget({
 });
 report.finish();
 
-/** Runs one task from a parent of its own; the notice is sent when the request that carries it begins. */
+/** Runs one task in a new parent session; a notice counts as sent when its request begins. */
 async function tell(): Promise<{ idleAt: number; sentAt: number }> {
   const parentSessionID = await createParent(server);
   const idle = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What a window costs the server while there is nothing to do: no request without a task, hardly any CPU with a silent one. */
+/** What an idle window costs the server: no requests without a task, hardly any CPU with a silent one. */
 import { setTimeout as delay } from "node:timers/promises";
 import { openWindow, type EngineWindow } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
@@ -35,7 +35,7 @@ report.figures("server CPU with a window / without", "×", ratio);
 report.budget({ what: "server CPU with a window / without", value: median(ratio), limit: 1.1, unit: "×" });
 report.finish();
 
-/** Counts what a window asks whose only task is finished, its view in sight. */
+/** Counts the requests of a window whose view is visible and whose only task has ended. */
 async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
   const window = await openWindow(server, defaults);
   const parentSessionID = await createParent(server);
@@ -50,8 +50,8 @@ async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
 }
 
 /**
- * Both servers at the same time, so that whatever disturbs the machine disturbs both; within a round each has the window
- * once, as one server may idle more busily than the other. A figure is the sum of both servers.
+ * Measures both servers at the same time, so that disturbances of the machine affect both. Each round opens the window
+ * on each of them once, because one server may idle more busily than the other. A figure is the sum for both servers.
  */
 async function cpuWithSilentTask(): Promise<{ bare: number[]; window: number[] }> {
   const [first, second] = servers;
@@ -72,7 +72,7 @@ async function cpuSideBySide(
   const window = await openWindow(other, defaults);
   const session = await startSilentSession(plain);
   const task = await startSilentTask(other, window);
-  // Whatever starting it has set off is over.
+  // By then the effects of starting are over.
   await delay(3_000);
   const before = { plain: cpuTime(plain.pid), other: cpuTime(other.pid) };
   await delay(CPU_OVER_MS);

@@ -1,4 +1,4 @@
-/** What launching a task costs an agent, beside the two requests that it takes at least. */
+/** How long launching a task takes, compared to the two requests that it needs at least. */
 import { interleaved, median, ratios, timed } from "./support/measure.ts";
 import { createParent, launchBare, launchInput, quiet, startBench } from "./support/real-server.ts";
 import { Report } from "./support/report.ts";
@@ -6,7 +6,7 @@ import { Report } from "./support/report.ts";
 const bench = await startBench();
 const { server, window } = bench;
 
-/** Each launch from a parent of its own, and the next one only when all is done that follows from it. */
+/** Measures each launch in a new session, and waits until all of its consequences are over. */
 async function launch(start: (parent: string) => Promise<unknown>): Promise<number> {
   const parent = await createParent(server);
   const took = await timed(() => start(parent));

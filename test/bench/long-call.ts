@@ -1,6 +1,6 @@
 /**
- * Whether a call that waits for minutes gets its answer, though the clients and servers in between end what is idle for
- * five, and though the window reloads meanwhile.
+ * Whether a call that waits for minutes gets its answer, although clients and servers in between drop connections that
+ * are idle for five minutes, and although the window reloads in the meantime.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { callTool, openAgentWindow, startAgentServer, startTurn } from "../support/agent-tools.ts";

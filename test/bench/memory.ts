@@ -1,4 +1,4 @@
-/** How much heap 1,000 finished tasks hold in the engine, after they ran and their parent was told. */
+/** How much heap the engine keeps for 1,000 finished tasks whose parent has been notified. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { TaskEngine } from "../../src/engine/engine.ts";
@@ -23,7 +23,7 @@ report.figures(`held by ${TASKS} finished tasks`, "MB", held);
 report.budget({ what: `${TASKS} finished tasks`, value: median(held), limit: 10, unit: "MB" });
 report.finish();
 
-/** The difference that letting go of the engine makes, so that what the server here keeps does not count. */
+/** The heap that is freed with the engine; excludes what the in-memory server keeps. */
 async function measure(): Promise<number> {
   const server = new MemoryServer();
   const holder: Holder = { engine: undefined };
@@ -45,7 +45,7 @@ function release(holder: Holder): WeakRef<TaskEngine> {
   return new WeakRef(engine);
 }
 
-/** The only reference to the engine: one that is awaited would be kept by the caller's frame. */
+/** The only reference to the engine; an awaited value would be kept alive by the caller's frame. */
 interface Holder {
   engine: TaskEngine | undefined;
 }

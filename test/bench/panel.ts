@@ -7,7 +7,7 @@ import { buildPanel, PanelPage, type PanelBundle } from "../support/panel-page/p
 const RUNS = 5;
 const PARTS = 2_000;
 
-/** What a run of the panel over a conversation of 2,000 parts and 6.5 MB cost. Times in milliseconds. */
+/** The results of one run with a conversation of 2,000 parts and 6.5 MB. Times in milliseconds. */
 interface Figures {
   firstContent: number;
   allSent: number;
@@ -36,7 +36,7 @@ function conversation(): FakeTranscript {
   return transcript;
 }
 
-/** Moves the view once per frame for 200 frames and gives the longest one, and the most elements there were. */
+/** Scrolls once per frame for 200 frames; returns the longest frame in milliseconds and the highest element count. */
 function scroll(panel: PanelPage, move: string): Promise<[number, number]> {
   return panel.page.evaluate(`(async () => {
     const view = document.querySelector(".scroller");

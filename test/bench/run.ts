@@ -1,6 +1,6 @@
 /**
- * Runs all benchmarks, or those named (`npx tsx test/bench/run.ts launch twenty`), each in a process of its own, one
- * after the other. Exits with 1 if one failed or exceeded its budget. The extension must have been built.
+ * Runs all benchmarks, or the named ones (`npx tsx test/bench/run.ts launch twenty`), one after the other, each in its
+ * own process. Exits with 1 if one failed or exceeded its budget. The extension must have been built.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";

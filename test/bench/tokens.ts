@@ -1,6 +1,6 @@
 /**
- * Counting the tokens of a 5 MB history with a run of 16,000 letters in it, the start of the thread included, against
- * js-tiktoken on the whole of it; and for how long at a stretch the thread that asks is kept from other work.
+ * Compares counting the tokens of a 5 MB history that contains a run of 16,000 letters, including the start of the
+ * thread, with js-tiktoken on the whole history. Also measures for how long the calling thread is blocked.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,8 +19,8 @@ const MESSAGES = 500;
 const MESSAGE_LENGTH = 10_000;
 const RUN_LENGTH = 16_000;
 /**
- * What js-tiktoken takes for a run grows with the square of its length, and somewhat faster: half a minute for the whole
- * one, which is reckoned from a part.
+ * js-tiktoken's time for a run grows slightly faster than the square of its length: half a minute for the whole run. So
+ * it is extrapolated from a part.
  */
 const TIMED_RUN_LENGTH = 4_000;
 
@@ -69,8 +69,8 @@ for (const [name, values] of Object.entries(stretches)) {
 report.finish();
 
 /**
- * Milliseconds that a new counter takes, its thread's start included. Adds the longest stretch meanwhile; what others
- * left behind is collected before.
+ * Milliseconds that a new counter takes, including the start of its thread. Adds the longest stretch in the meantime to
+ * `longest`. Collects garbage first.
  */
 async function count(texts: readonly string[], longest: number[]): Promise<number> {
   collect();
@@ -82,7 +82,7 @@ async function count(texts: readonly string[], longest: number[]): Promise<numbe
   return time;
 }
 
-/** Has a timer run each millisecond. What it gives back ends that and tells the longest time between two runs. */
+/** Runs a timer every millisecond. The returned function stops it and returns the longest time between two runs. */
 function watchStretches(): () => number {
   let longest = 0;
   let last = performance.now() - timeWithoutProcessor();
@@ -99,14 +99,14 @@ function watchStretches(): () => number {
   };
 }
 
-/** Milliseconds that this thread was ready to go on but had no processor; 0 where the system does not tell. */
+/** Milliseconds that this thread was ready to run but had no processor; 0 if the system doesn't report it. */
 function timeWithoutProcessor(): number {
   if (process.platform !== "linux") return 0;
   const [, nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ");
   return Number(nanoseconds) / 1e6;
 }
 
-/** Wrong counts would not be worth their time. */
+/** Wrong counts would make the times meaningless. */
 async function checkCounts(): Promise<void> {
   const counter = new ThreadTokenCounter({ script, clock: realClock });
   const counts = await counter.count(messages);
@@ -116,7 +116,7 @@ async function checkCounts(): Promise<void> {
   if (wrong >= 0) throw new Error(`Message ${wrong}: ${counts[wrong]} tokens instead of ${expected[wrong]}.`);
 }
 
-/** Code and sentences in several languages, from what a package that is there anyway holds. */
+/** Code and sentences in several languages, taken from a package that is installed anyway. */
 function history(): string[] {
   const read = (...path: string[]): string =>
     readFileSync(join(repository, "node_modules", "typescript", "lib", ...path), "utf8");
@@ -129,7 +129,7 @@ function history(): string[] {
   );
 }
 
-/** Characters of one kind in no order: those from `first` on, of which there are so many. */
+/** Random characters: `kinds` different ones, starting at code `first`. */
 function randomText(length: number, first: number, kinds: number): string {
   const units = Array.from({ length }, () => String.fromCharCode(first + Math.floor(Math.random() * kinds)));
   return units.join("");

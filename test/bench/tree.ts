@@ -1,4 +1,4 @@
-/** What one changed task costs among 5,000: from the server's event to the list that the view shows. */
+/** What a change of one task among 5,000 costs: from the server's event to the list that the view shows. */
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { arrange } from "../../src/ui/tree/arrangement.ts";
 import { isFinished } from "../../src/ui/tree/family.ts";
@@ -17,7 +17,7 @@ await engine.connect();
 await session.refresh();
 
 let next = 0;
-/** Milliseconds from the event that a task's record changed until `use` of the change is done. */
+/** Milliseconds from the event that a task's record has changed until `use` is done. */
 const change = async (use: () => void): Promise<number> => {
   const told = await server.session(tasks[(next++ * 97) % TASKS] ?? "");
   if (told?.task.kind !== "task") throw new Error("There is no such task.");
@@ -40,14 +40,14 @@ const figures = await interleaved(
   {
     told: () => change(() => undefined),
     list: () => change(() => void engine.list(parent)),
-    // Its context keys, its badge, whether the stream must be watched.
+    // What the view asks for its context keys and its badge, and to decide whether to watch the stream.
     view: () =>
       change(() => {
         engine.children(parent).some((child) => isFinished(engine, child));
         engine.openRequests();
         engine.active();
       }),
-    // Where a row came, went or moved.
+    // For rows that were added, removed or moved.
     rows: () => change(() => void arrange(engine, engine.children(parent), "active")),
   },
 );

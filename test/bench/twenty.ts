@@ -1,4 +1,6 @@
-/** Twenty tasks launched at once until their parent knows of the end of each, beside the requests it takes at least. */
+/**
+ * Twenty tasks launched at once until their parent is notified of every end, compared to the minimal requests for that.
+ */
 import { interleaved, median, ratios, timed } from "./support/measure.ts";
 import {
   createParent,
@@ -29,7 +31,7 @@ async function launchAndTell(parentSessionID: string): Promise<void> {
   await allTold;
 }
 
-/** Tells the parent once per end, as soon as the server says that a session is idle, whatever its answer was. */
+/** Notifies the parent once per end, as soon as the server reports a session as idle, without reading its answer. */
 async function launchAndTellBare(parent: string): Promise<void> {
   const idle = new Set<string>();
   const waiting = new Map<string, () => void>();

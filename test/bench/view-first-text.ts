@@ -1,6 +1,6 @@
 /**
- * From the click on the view's icon until its first text can be read, in fresh windows: with a server of an earlier
- * window that runs on, and without one. The control is a view of the editor's own that also greets with text.
+ * The time from the click on the view's icon until its first text can be read, in new windows: with a server left
+ * running by an earlier window, and without one. A built-in view that also starts with text serves as the control.
  */
 import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { DaemonDesk } from "../support/daemon.ts";
@@ -14,9 +14,9 @@ import { Report } from "./support/report.ts";
 const WINDOWS = 5;
 
 interface View {
-  /** Of its icon in the activity bar. */
+  /** The label of its icon in the activity bar. */
   readonly label: string;
-  /** Of the container that holds it. */
+  /** The ID of its container element. */
   readonly container: string;
 }
 const our: View = { label: "Async Agents", container: "workbench.view.extension.asyncagents" };
@@ -67,7 +67,7 @@ async function openWindow(
   }
 }
 
-/** Milliseconds in the page, from the press of the mouse to the frame in which there is text to read. */
+/** Milliseconds in the page, from pressing the mouse button to the frame with readable text. */
 async function firstText({ page }: Workbench, { label, container }: View): Promise<number> {
   const icon = page.locator(`.activitybar a[aria-label^="${label}"]`).first();
   const measured = page.evaluate(
@@ -89,7 +89,7 @@ async function firstText({ page }: Workbench, { label, container }: View): Promi
   return (await measured) as number;
 }
 
-/** Lets a server run for a folder, as a window that was closed a moment ago leaves it. */
+/** Runs a server for a folder, as a window that was just closed leaves it. */
 async function withRunningServer(use: (place: Required<Place>) => Promise<void>): Promise<void> {
   const { place } = await DaemonDesk.open({ url: "http://127.0.0.1:9" });
   const { directory: folder, env } = place;

@@ -1,4 +1,4 @@
-/** What the server's CPU pays for further windows on its folder, while one task is silent and another one writes. */
+/** What additional windows on a folder cost the server's CPU, while one task is silent and another one streams. */
 import { setTimeout as delay } from "node:timers/promises";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
@@ -8,7 +8,7 @@ import { Report } from "./support/report.ts";
 
 const ROUNDS = 5;
 const FURTHER = 2;
-/** Of what the task writes in each measurement. */
+/** The number of chunks that the task streams in each measurement. */
 const CHUNKS = 1_000;
 const SILENT_MS = 5_000;
 
@@ -24,7 +24,7 @@ await measure();
 const one: number[] = [];
 const three: number[] = [];
 for (let round = 0; round < ROUNDS; round++) {
-  // Whatever the server does ever more slowly is not put on one of them.
+  // Alternates the order, so that a server that slows down over time affects both alike.
   if (round % 2 === 0) one.push(await measure());
   three.push(await measureWithOthers());
   if (round % 2 === 1) one.push(await measure());
@@ -40,7 +40,7 @@ report.figures("three windows / one", "×", ratio);
 report.budget({ what: "three windows / one", value: median(ratio), limit: 1.1, unit: "×" });
 report.finish();
 
-/** Milliseconds. */
+/** The server's CPU time in milliseconds. */
 async function measure(): Promise<number> {
   const pid = desk.server()?.pid ?? 0;
   const before = cpuTime(pid);

@@ -15,12 +15,12 @@ import { until } from "./wait.ts";
 
 /** A real server whose agents have the tools. */
 export interface AgentServer extends OpenCodeServer {
-  /** Where its plugin looks for windows. */
+  /** The folder in which its plugin looks for windows. */
   readonly stateFolder: string;
 }
 
 export interface AgentServerOptions extends OpenCodeOptions {
-  /** Options of the plugin, beside its state folder. */
+  /** Options of the plugin in addition to its state folder. */
   readonly plugin?: {
     readonly patienceMs?: number;
     readonly reloadPatienceMs?: number;
@@ -41,7 +41,7 @@ export async function startAgentServer({
   return Object.assign(server, { stateFolder });
 }
 
-/** The same server, used in another folder. */
+/** The same server for another folder. */
 export function inFolder(server: AgentServer, directory: string): AgentServer {
   return {
     ...server,
@@ -56,7 +56,7 @@ export function inFolder(server: AgentServer, directory: string): AgentServer {
 
 let bundle: Promise<string> | undefined;
 
-/** The address of the plugin as OpenCode's configuration wants it; it is built once. */
+/** The address of the plugin for OpenCode's configuration; the plugin is built once. */
 export async function pluginUrl(): Promise<string> {
   return pathToFileURL(await (bundle ??= buildPlugin())).href;
 }
@@ -69,23 +69,23 @@ async function buildPlugin(): Promise<string> {
   return outfile;
 }
 
-/** A call as it came in at a window. */
+/** A tool call as received by a window. */
 interface ReceivedCall extends ToolCall {
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when no one waits for the answer any more. */
   readonly signal: AbortSignal;
 }
 
-/** An engine as one window has it, and the tools that it carries out for agents. */
+/** The engine of a window, along with the tools that it runs for agents. */
 export interface AgentWindow extends EngineWindow {
-  /** The calls that came in, oldest first. */
+  /** The received calls, oldest first. */
   readonly calls: readonly ReceivedCall[];
-  /** Ends the endpoint and opens a new one, as reloading the window does. */
+  /** Closes the endpoint and opens a new one, as reloading the window does. */
   reopen(): Promise<void>;
-  /** Ends the endpoint alone. */
+  /** Closes only the endpoint. */
   close(): void;
 }
 
-/** @param carryOut has the tool do it */
+/** @param carryOut runs the tool */
 export type CallHandler = (
   call: ToolCall,
   signal: AbortSignal,
@@ -94,17 +94,17 @@ export type CallHandler = (
 
 export interface AgentWindowOptions {
   readonly settings?: Partial<EngineSettings>;
-  /** Stands between the engine and the server. */
+  /** Wraps the server for the engine. */
   readonly between?: EngineWindowOptions["between"];
-  /** The engine's. */
+  /** The engine's clock. */
   readonly clock?: Clock;
-  /** Stands before the tools. */
+  /** Called in place of the tools. */
   readonly handle?: CallHandler;
-  /** What the window says of itself, where that is not the truth. */
+  /** Overrides what the window announces about itself. */
   readonly entry?: Partial<Pick<ToolEndpointOptions, "directories" | "server">>;
 }
 
-/** Opens a window on the server and its folder; agents reach it as soon as this resolves. */
+/** Opens a window on the server and its folder; agents can reach it when this resolves. */
 export async function openAgentWindow(
   server: AgentServer,
   {
@@ -166,32 +166,32 @@ async function carryOut(
   });
 }
 
-/** A tool call as the server keeps it in the conversation. */
+/** A tool call as stored in the conversation. */
 export interface MadeCall {
   readonly tool: string;
   readonly callID: string;
-  /** The message that made it. */
+  /** The message that contains the call. */
   readonly messageID: string;
   readonly status: "pending" | "running" | "completed" | "error";
   readonly input: unknown;
   readonly title: string | undefined;
-  /** What the model receives: the output or the error; empty while it is open. */
+  /** What the model receives: the output or the error; empty while the call runs. */
   readonly text: string;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** When the server began and ended to carry it out, in milliseconds since 1970; missing until then. */
+  /** When the server started and ended the call, in milliseconds since 1970; missing until then. */
   readonly time: { readonly start?: number; readonly end?: number };
 }
 
-/** A turn of an agent that does as a script says. */
+/** A turn of an agent that follows a script. */
 export interface ScriptedTurn {
-  /** The calls that it made so far, in order. */
+  /** The calls made so far, in order. */
   calls(): Promise<readonly MadeCall[]>;
-  /** The same once it has ended, however that was. */
+  /** Waits until the turn has ended in any way, and resolves to all calls. */
   ended(timeoutMs?: number): Promise<readonly MadeCall[]>;
   abort(): Promise<void>;
 }
 
-/** Has the session's agent take these steps; see {@link ScriptStep}. Resolves when the server has the prompt. */
+/** Starts a turn of the session's agent with these steps ({@link ScriptStep}). Resolves once the prompt is accepted. */
 export async function startTurn(
   server: OpenCodeServer,
   sessionID: string,
@@ -237,7 +237,7 @@ export async function startTurn(
   };
 }
 
-/** Has the session's agent make these calls in one message, and waits until its turn has ended. */
+/** Makes the session's agent make these calls in one message, and waits until its turn has ended. */
 export async function callTools(
   server: OpenCodeServer,
   sessionID: string,
@@ -248,7 +248,7 @@ export async function callTools(
   return turn.ended();
 }
 
-/** The same with one call. */
+/** Like {@link callTools}, with one call. */
 export async function callTool(
   server: OpenCodeServer,
   sessionID: string,

@@ -6,10 +6,7 @@ import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { hermeticEnv } from "./opencode.ts";
 import { until } from "./wait.ts";
 
-/**
- * Ends the daemon that works in this home and the servers that it started there, which outlive the windows, and waits
- * until they are gone.
- */
+/** Ends the daemon of this home and its servers, which outlive the windows, and waits until they are gone. */
 export async function endBackground(
   home: string,
   env: Readonly<Record<string, string | undefined>> = hermeticEnv(home),
@@ -18,7 +15,7 @@ export async function endBackground(
   await endAll(defaultStateFolder({ platform, env, home }));
 }
 
-/** As {@link endBackground}, for what tells of itself in this folder. */
+/** Like {@link endBackground}, for the processes recorded in a state folder. */
 export async function endAll(stateFolder: string): Promise<void> {
   const asked = new Set<number>();
   await until(
@@ -36,7 +33,7 @@ export async function endAll(stateFolder: string): Promise<void> {
   );
 }
 
-/** The daemon, which would start its servers again; where it is gone, the servers that it left. */
+/** The daemon, because it would restart its servers; without a daemon, the servers that it left behind. */
 function processesOf(stateFolder: string): readonly number[] {
   const daemon = pidIn(join(stateFolder, "daemon.json"));
   if (daemon.length > 0) return daemon;
@@ -47,18 +44,18 @@ function filesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
-    // Nothing was started there.
+    // Nothing was ever started there.
     return [];
   }
 }
 
-/** The process that the file tells of, if it runs. */
+/** The process named in a state file, if it is running. */
 function pidIn(file: string): readonly number[] {
   try {
     const { pid } = JSON.parse(readFileSync(file, "utf8")) as { readonly pid: number };
     return isAlive(pid) ? [pid] : [];
   } catch {
-    // It was removed just now.
+    // The file was just removed.
     return [];
   }
 }

@@ -9,20 +9,20 @@ export interface RunningServer {
   readonly pid: number;
 }
 
-/** What the files of a user's private state folder tell of the daemon, and of the server. */
+/** Reads the daemon's and the server's state from the files of a private state folder. */
 export class DaemonState {
   constructor(
     readonly stateFolder: string,
-    /** Real path. */
+    /** The real path of the folder. */
     readonly directory: string,
   ) {}
 
-  /** The process of the daemon; undefined: there is none. */
+  /** The process of the daemon; undefined if there is none. */
   daemonPid(): number | undefined {
     return readJson<{ pid: number }>(join(this.stateFolder, "daemon.json"))?.pid;
   }
 
-  /** The server, where there is one at the most; undefined: there is none. */
+  /** The only server; undefined if there is none. Throws if there are several. */
   server(): RunningServer | undefined {
     const files = existsSync(this.stateFolder) ? readdirSync(this.stateFolder) : [];
     const [key, ...others] = serverKeys(files);
@@ -40,13 +40,13 @@ export class DaemonState {
     return fetch(server.url + path, { ...init, headers });
   }
 
-  /** What the daemon logged. */
+  /** The daemon's log. */
   log(): string {
     return readFileSync(join(this.stateFolder, "daemon.log"), "utf8");
   }
 }
 
-/** Undefined: there is no such file. */
+/** Undefined if the file doesn't exist. */
 function readJson<T>(path: string): T | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as T;

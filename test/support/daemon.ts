@@ -21,12 +21,12 @@ import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./openco
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
 
-/** A folder as one window follows it. */
+/** A folder as followed by one window. */
 interface WatchedFolder extends FolderClient {
-  /** As the changes that were told make it. */
+  /** The tasks according to the changes received. */
   readonly tasks: ReadonlyMap<string, Task>;
   connection(): FolderSnapshot["connection"]["kind"];
-  /** Why there is no connection, where that is so and stays so. */
+  /** Why the connection failed; undefined unless it did. */
   failure(): ConnectionFailure | undefined;
 }
 
@@ -38,23 +38,23 @@ export interface DaemonWindow {
   close(): void;
 }
 
-/** What windows of one desk share; another process can be told of it. */
+/** What the windows of a desk share; can be passed to another process. */
 export interface DeskPlace {
   readonly stateFolder: string;
   readonly directory: string;
-  /** The environment of its windows. */
+  /** The environment of the windows. */
   readonly env: Readonly<Record<string, string>>;
   /** The daemon's bundle. */
   readonly script: string;
 }
 
 interface DeskOptions {
-  /** Of the daemon and its folders, once no window is left. */
+  /** How long the daemon and its folders stay without windows. */
   readonly graceMs?: number;
   readonly stateFolder?: string;
 }
 
-/** A user's machine: a private state folder, a folder to work in, and the bundles of the product. */
+/** A user's machine: a private state folder, a folder to work in, and the bundles of the extension. */
 export class DaemonDesk extends DaemonState {
   private readonly windows: DaemonWindow[] = [];
   readonly env: DeskPlace["env"];
@@ -79,14 +79,14 @@ export class DaemonDesk extends DaemonState {
     return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
   }
 
-  /** The same user's, with another folder to work in. */
+  /** Another folder of the same user. */
   elsewhere(): DaemonDesk {
     return new DaemonDesk({ ...this.place, directory: tempDir("work") });
   }
 
   /**
-   * One more window on the folder; the daemon is started by the first one.
-   * @param release of the product in this window's editor; left out: the present one
+   * Opens another window on the folder; the first one starts the daemon.
+   * @param release the version of the extension in this window; by default the current one
    */
   window(
     engine: Partial<EngineSettings> = {},
@@ -125,17 +125,17 @@ export class DaemonDesk extends DaemonState {
     return window;
   }
 
-  /** What the daemon says of its folders; whoever asks has none open. */
+  /** The daemon's status, requested by a client that has no folder open. */
   status(): Promise<DaemonStatus> {
     return this.from((client) => client.status());
   }
 
-  /** Stops the work of the folder, asked by somebody who does not have it open. */
+  /** Stops the work in the folder; requested by a client that doesn't have it open. */
   stop(): Promise<void> {
     return this.from((client) => client.stop([this.directory]));
   }
 
-  /** Closes all windows, and ends what is left of the daemon and its server. */
+  /** Closes all windows, and ends the daemon and its servers. */
   async close(): Promise<void> {
     for (const window of this.windows) window.close();
     await endAll(this.stateFolder);
@@ -167,7 +167,7 @@ export class DaemonDesk extends DaemonState {
   }
 }
 
-/** Keeps what a window is told. */
+/** Applies the changes that a window receives. */
 function follow(folder: FolderClient): WatchedFolder {
   const tasks = new Map<string, Task>();
   let connection: FolderSnapshot["connection"] = { kind: "disconnected" };
@@ -188,16 +188,16 @@ function follow(folder: FolderClient): WatchedFolder {
   });
 }
 
-/** The product as one of its versions brings it. */
+/** A version of the extension. */
 export interface Release {
   readonly version: string;
-  /** What a window uses. */
+  /** The client that its windows use. */
   readonly Client: typeof DaemonClient;
-  /** The daemon's bundle; those of what it starts are beside it. */
+  /** The daemon's bundle; the bundles of what it starts are in the same folder. */
   readonly script: string;
 }
 
-/** A version whose protocol this one does not understand. */
+/** A version with a newer protocol, which the current version doesn't understand. */
 export async function newerRelease(): Promise<Release> {
   const plugin: Plugin = {
     name: "raise the protocol",
@@ -217,7 +217,7 @@ export async function newerRelease(): Promise<Release> {
     plugins: [plugin],
     entryPoints: [source("rpc/daemon-client.ts")],
     outfile: client,
-    // What it brings of CommonJS asks for modules of Node.
+    // Its CommonJS parts require modules of Node.
     banner: {
       js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
     },
@@ -237,7 +237,7 @@ const common: BuildOptions = {
   mainFields: ["module", "main"],
 };
 
-/** The daemon and what it starts, as the extension brings them. */
+/** Builds the daemon and what it starts, like the extension's own build. */
 async function buildDaemon(plugins: Plugin[] = []): Promise<string> {
   const outdir = tempDir("dist");
   const program = (path: string, name: string) =>

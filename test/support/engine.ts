@@ -19,33 +19,33 @@ export const realClock: Clock = {
   },
 };
 
-/** An engine as one window has it, joined to a real server by its address. */
+/** The engine of a window, connected to a real server by address. */
 export interface EngineWindow {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   readonly connection: OpenCodeConnection;
-  /** What was logged, one line each. */
+  /** The log, one line per message. */
   readonly log: readonly string[];
-  /** Ends it as closing or reloading the window does. */
+  /** Ends the engine as closing or reloading the window does. */
   dispose(): void;
 }
 
-/** For connections to a server by its address. */
+/** For connections to a server by address. */
 export const noOwnServers: ConnectionOptions["ownServers"] = {
   adopt: () => Promise.reject(new Error("No server may be started here.")),
   start: () => Promise.reject(new Error("No server may be started here.")),
   stop: () => Promise.reject(new Error("No server may be started here.")),
 };
 
-/** What stands in for something real, and how the window works. */
+/** Replacements for real parts, and options of the window. */
 export interface EngineWindowOptions {
-  /** Stands between the engine and the server, for what reality cannot be made to do on demand. */
+  /** Wraps the server for the engine, to do what can't be provoked for real. */
   readonly between?: ((server: AgentServer) => AgentServer) | undefined;
   readonly clock?: Clock | undefined;
   readonly tokens?: TokenCounter | undefined;
   readonly callTimeoutMs?: number | undefined;
   readonly tombstones?: TaskMemoryStore | undefined;
-  /** It hears what happens, and ends no turn: another engine does. */
+  /** The engine only receives events and ends no turns, because another engine does. */
   readonly followsOnly?: boolean | undefined;
 }
 
@@ -130,7 +130,7 @@ export async function openWindow(
   };
 }
 
-/** The task once it has ended. */
+/** Resolves to the task when it has ended. */
 export async function ended(window: EngineWindow, taskID: string, timeout = 45_000): Promise<Task> {
   const [task] = await window.engine.wait([taskID], { timeout });
   if (!task || task.status === "running" || task.status === "resumed")
@@ -140,7 +140,7 @@ export async function ended(window: EngineWindow, taskID: string, timeout = 45_0
   return task;
 }
 
-/** A session to launch tasks from. */
+/** Creates a session to launch tasks from. */
 export async function createSession(
   server: Pick<OpenCodeServer, "fetch">,
   title = "Parent",
@@ -163,7 +163,7 @@ interface StoredMessage {
   }[];
 }
 
-/** The messages of a session as the server has them. */
+/** The messages of a session as stored by the server. */
 export async function storedMessages(
   server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,
@@ -171,7 +171,7 @@ export async function storedMessages(
   return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
 }
 
-/** The notices that a session got, as texts: the visible line and the hidden part of each. */
+/** The notices in a session: the visible line and the hidden text of each. */
 export async function notices(
   server: Pick<OpenCodeServer, "fetch">,
   sessionID: string,

@@ -8,11 +8,11 @@ import { tempDir } from "./temp.ts";
 export const repository = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface ExtensionHostRun {
-  /** The extension's folder; the repository if left out. */
+  /** The extension's folder; by default the repository. */
   readonly extension?: string;
-  /** A CommonJS module whose exported `run()` rejects when a test failed. */
+  /** A CommonJS module whose exported `run()` rejects if a test failed. */
   readonly tests: string;
-  /** The folder that the window opens; none if left out. */
+  /** The folder that the window opens; by default none. */
   readonly folder?: string;
   readonly settings?: Settings;
   /** Added to the environment of the extension host. */
@@ -20,8 +20,8 @@ export interface ExtensionHostRun {
 }
 
 /**
- * Runs a test module inside the extension host of a real VS Code with a new profile. Rejects when it failed. Which VS
- * Code: see `desktopVsCode`; where there is none, the one from npm.
+ * Runs a test module in the extension host of a real VS Code with a new profile. Rejects if a test failed. Uses the VS
+ * Code of {@link desktopVsCode}, otherwise the one from npm.
  */
 export async function runInExtensionHost(run: ExtensionHostRun): Promise<void> {
   const executable = (await desktopVsCode()) ?? vsCodeFromNpm();
@@ -41,8 +41,8 @@ export async function runInExtensionHost(run: ExtensionHostRun): Promise<void> {
 }
 
 /**
- * The desktop VS Code, downloaded where it is not there yet. Undefined where it cannot be shown or had within a few
- * seconds; `VSCODE_TEST_FROM=npm` or `desktop` decides instead.
+ * The desktop VS Code, downloaded if necessary. Undefined if there is no display, or if it can't be downloaded within a
+ * few seconds; `VSCODE_TEST_FROM=npm` or `desktop` overrides this.
  */
 export async function desktopVsCode(): Promise<string | undefined> {
   const from = process.env["VSCODE_TEST_FROM"];

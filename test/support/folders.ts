@@ -10,21 +10,21 @@ import { Folders } from "../../src/ui/folders/folders.ts";
 
 const CONNECTED: ConnectionState = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
 
-/** What a folder of a test is made of; what is left out is not there. */
+/** The parts of a folder in a test; parts that aren't listed here are missing. */
 export interface FolderSetup {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
-  /** How its connection is; by default it is connected. */
+  /** The state of the connection; by default connected. */
   readonly state?: ConnectionState;
   readonly ensureConnected?: () => Promise<void>;
 }
 
-/** A workspace whose folders a test adds and takes away, by their names. */
+/** A workspace whose folders a test adds and removes by name. */
 export class MemoryWorkspace {
   private readonly setups = new Map<string, FolderSetup>();
   private readonly changes: Emitter<vscode.WorkspaceFoldersChangeEvent>;
   readonly folders: Folders;
-  /** What was done with which folder: adopt, connect, dispose. */
+  /** What happened to which folder: adopt, connect, dispose. */
   readonly journal: string[] = [];
   workspaceFolders: readonly vscode.WorkspaceFolder[] = [];
 
@@ -44,7 +44,7 @@ export class MemoryWorkspace {
     );
   }
 
-  /** Opens the folders that were added. */
+  /** Opens the folders added so far. */
   open(): Promise<void> {
     return this.folders.open((folder) => this.openFolder(folder));
   }
@@ -63,7 +63,7 @@ export class MemoryWorkspace {
     this.changes.fire({ added: [], removed });
   }
 
-  /** The folder of this name. */
+  /** The folder with this name. */
   get(name: string): Folder {
     const folder = this.folders.all.find((each) => each.name === name);
     if (!folder) throw new Error(`There is no folder ${name}.`);

@@ -17,10 +17,10 @@ import {
 } from "./scripted-model.ts";
 import { until } from "./wait.ts";
 
-/** How a fork gets its conversation: as the server's copy, replayed into a new session, or as one text. */
+/** How a fork gets its conversation: as a copy made by the server, replayed into a new session, or as one text. */
 export type Way = "copy" | "replay" | "text";
 export const WAYS: readonly Way[] = ["copy", "replay", "text"];
-/** Those in which something can be cut. */
+/** The ways in which the conversation can be cut. */
 export const REBUILDING: readonly Way[] = ["replay", "text"];
 
 const FILLED_BY = { copy: "copySession", replay: "writeHistory", text: "prompt" } as const;
@@ -28,23 +28,23 @@ const FILLED_BY = { copy: "copySession", replay: "writeHistory", text: "prompt" 
 /** The limits of `fake/m2`, in tokens. */
 const SMALL = { context: 100_000, output: 8_000 };
 
-/** How the model sums a conversation up. */
+/** The model's summary of a conversation. */
 export const SUMMARY = "The summary says blue.";
 
-/** What is set besides the way. */
+/** Settings in addition to the way. */
 type WaySettings = Partial<ForkSettings> & { readonly hasReplay?: boolean };
 
-/** A real server with a window on it and a conversation to fork, one way or another. */
+/** A real server with a window, and a conversation that can be forked in different ways. */
 export class Forking {
-  /** The session whose conversation is forked, and that the forks are attached to. */
+  /** The session whose conversation is forked, and which is the parent of the forks. */
   parent = "";
-  /** False: as on a server that conversations cannot be written to. */
+  /** Whether conversations can be written to the server. */
   hasReplay = true;
   fork: ForkSettings = { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" };
   maxConcurrentTasks = 0;
-  /** What the engine gets in the place of calls to the server. */
+  /** Replaces calls of the engine to the server. */
   instead: Partial<AgentServer> = {};
-  /** The last call by which a session got something to keep. */
+  /** The last call that filled a session with a conversation. */
   private filledBy: string | undefined;
   private opened: EngineWindow | undefined;
 
@@ -77,16 +77,16 @@ export class Forking {
     return this.window.engine;
   }
 
-  /** The server itself, past what stands in the place of its calls. */
+  /** The server itself, without the replaced calls. */
   get real(): AgentServer {
     return this.window.connection.server;
   }
 
-  /** Opens the window, again after it was closed. */
+  /** Opens the window, also again after it was closed. */
   async openWindow(): Promise<void> {
     const current = (): Pick<Forking, "fork" | "maxConcurrentTasks"> => this;
     const settings = {
-      // The parent's conversation stays as it is, so that it can be forked again.
+      // Notices would change the parent's conversation, which is forked again later.
       notifyParent: false,
       get fork() {
         return current().fork;
@@ -98,7 +98,7 @@ export class Forking {
     this.opened = await openWindow(this.server, settings, { between: (real) => this.between(real) });
   }
 
-  /** Starts over with an empty conversation. */
+  /** Resets the options, and starts a new conversation. */
   async reset(): Promise<void> {
     this.use("replay");
     this.maxConcurrentTasks = 0;
@@ -112,7 +112,7 @@ export class Forking {
     await this.model.stop();
   }
 
-  /** Forks from now on go this way where they can: a copy only where nothing is cut. */
+  /** Makes later forks go this way if possible: a copy is possible only if nothing is cut. */
   use(way: Way, { hasReplay = way !== "text", ...settings }: WaySettings = {}): void {
     this.hasReplay = hasReplay;
     const strategy = way === "copy" ? "fork" : "replay";
@@ -125,7 +125,7 @@ export class Forking {
     return id;
   }
 
-  /** Puts messages into a new session. */
+  /** Writes messages to a new session. */
   seed(messages: readonly Message[], sessionID = this.parent): Promise<void> {
     return this.real.writeHistory(sessionID, messages);
   }
@@ -137,13 +137,13 @@ export class Forking {
     await response.arrayBuffer();
   }
 
-  /** A turn of the parent, as a user asks for it, to its end. */
+  /** Runs a turn of the parent with a user's prompt to its end. */
   say(text: string, ...files: readonly object[]): Promise<void> {
     const parts = [{ type: "text", text }, ...files];
     return this.post(`/session/${this.parent}/message`, { agent: "build", parts });
   }
 
-  /** A turn of the parent that goes on. */
+  /** Starts a turn of the parent without waiting for its end. */
   begin(text: string): Promise<void> {
     const parts = [{ type: "text", text }];
     return this.post(`/session/${this.parent}/prompt_async`, { agent: "build", parts });
@@ -153,7 +153,7 @@ export class Forking {
     await until("the end of the parent's turn", async () => !(await this.real.statuses()).has(this.parent));
   }
 
-  /** Launches a fork of the parent, unless told otherwise. */
+  /** Launches a task, by default a fork of the parent. */
   launch(input: Partial<LaunchInput> = {}): Promise<Task> {
     return this.engine.launch({
       prompt: carryOn(),
@@ -170,7 +170,7 @@ export class Forking {
     return ended(this.window, id);
   }
 
-  /** A task that inherits nothing, to its end. */
+  /** Launches a task that inherits nothing, and waits for its end. */
   async plainTask(input: Partial<LaunchInput> = {}): Promise<Task> {
     return this.ended(await this.launch({ ...input, fork: undefined }));
   }
@@ -179,13 +179,13 @@ export class Forking {
     return this.model.requests.filter(({ sessionID, title }) => sessionID === id && !title);
   }
 
-  /** What the task's model got with its first request. */
+  /** What the task's model receives with its first request. */
   async received({ id }: Pick<Task, "id">): Promise<Received> {
     const isFirst = ({ sessionID, title }: ModelRequest): boolean => sessionID === id && !title;
     return readReceived((await this.model.waitForRequest(isFirst)).messages);
   }
 
-  /** What a fork of the parent gets that goes this way, and no other. */
+  /** What a fork of the parent receives; asserts that the fork goes this way. */
   async forked(way: Way, settings?: WaySettings): Promise<Received> {
     this.use(way, settings);
     this.filledBy = undefined;
@@ -214,7 +214,7 @@ export class Forking {
   }
 }
 
-/** The prompt of a fork, answered by this step. */
+/** The prompt of a fork, which the model answers with this step. */
 export function carryOn(step: ScriptStep = { text: "Forked." }): string {
   return script([step], "Carry on. ");
 }

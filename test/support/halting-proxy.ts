@@ -2,23 +2,25 @@ import { once } from "node:events";
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What becomes of a request: it passes, is never answered, its answer stops in the middle, or sends it elsewhere. */
+/**
+ * What happens to a request: it is forwarded, is never answered, its answer stops in the middle, or it is redirected.
+ */
 type Fate = "pass" | "mute" | "cut" | { readonly redirect: string };
 
 export interface HaltingProxy {
   readonly url: string;
   /** The method and path of each request. */
   readonly requests: readonly string[];
-  /** How many of those that were held back the client has given up. */
+  /** The number of held requests that the client has given up. */
   readonly given: number;
-  /** Decides about the requests from now on. */
+  /** Decides about all later requests. */
   decide(fate: (request: string) => Fate): void;
-  /** Breaks all connections there are. */
+  /** Breaks all open connections. */
   sever(): void;
   close(): void;
 }
 
-/** Stands before a server that is well, and does not answer what it is told not to. */
+/** A proxy in front of a healthy server that can leave requests unanswered. */
 export async function startHaltingProxy(target: string): Promise<HaltingProxy> {
   const { hostname, port } = new URL(target);
   const requests: string[] = [];
@@ -33,7 +35,7 @@ export async function startHaltingProxy(target: string): Promise<HaltingProxy> {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
         return void answer.pipe(outgoing);
       }
-      // More is promised than comes.
+      // Announces more content than it sends.
       outgoing.writeHead(200, { ...answer.headers, "content-length": String((length || 0) + 1_000) });
       answer.on("data", (bytes: Buffer) => outgoing.write(bytes));
     });

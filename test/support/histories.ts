@@ -1,11 +1,11 @@
 import type { Message } from "../../src/engine/server-model.ts";
 import { agent, call, inOrder, user } from "../unit/engine/fork/conversation.ts";
 
-/** A picture of one pixel. */
+/** An image of one pixel. */
 export const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** So many answers of ten calls each, whose results have so many characters and begin with their call's ID. */
+/** `answers` messages with ten calls each; every result has `chars` characters and starts with its call's ID. */
 export function manyResults(answers: number, chars: number): readonly Message[] {
   const messages = Array.from({ length: answers }, (_, at) =>
     agent(
@@ -20,7 +20,7 @@ export function manyResults(answers: number, chars: number): readonly Message[] 
   return spoken(user("u", "Read all files."), ...messages, agent("end", {}, "All files are read."));
 }
 
-/** So many messages, turns of a prompt and three answers with a call each, of so many bytes together. */
+/** `count` messages of `bytes` bytes in total: turns of a prompt and three answers with one call each. */
 export function longHistory(count: number, bytes: number): readonly Message[] {
   const size = Math.floor(bytes / count);
   const line = '  const value = read("key"); // looks the same again, “naïve” or not\n';
@@ -38,7 +38,7 @@ export function longHistory(count: number, bytes: number): readonly Message[] {
   );
 }
 
-/** The messages as a server has them that took them from an hour ago on, a second apart. */
+/** The messages with creation times, one second apart, starting an hour ago. */
 export function spoken(...messages: readonly Message[]): readonly Message[] {
   const began = Date.now() - 3_600_000;
   return inOrder(...messages).map(({ info, parts }) => ({

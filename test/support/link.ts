@@ -9,19 +9,21 @@ import type {
 } from "../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../src/engine/task.ts";
 
-/** What goes wrong with a call: it does not arrive, its answer does not, or either takes its time. */
+/** A fault of a call: it doesn't arrive, its answer doesn't, or either of them is delayed. */
 export type Fault = "refused" | "answer-lost" | "late" | "answer-late";
 
-/** Milliseconds after which a call without an answer fails. */
+/** Milliseconds after which an unanswered call fails. */
 const CALL_TIMEOUT_MS = 60_000;
 
-/** The way between one engine and its server, on which calls fail and events get lost, doubled or out of order. */
+/**
+ * The connection between one engine and its server. Calls may fail; events may get lost, be duplicated or reordered.
+ */
 export class Link implements AgentServer {
   /** Events not delivered yet, oldest first. */
   private readonly waiting: ServerEvent[] = [];
-  /** What the calls to come meet. */
+  /** The faults of the next calls, in order. */
   private readonly faults: (Fault | undefined)[] = [];
-  /** Calls held back; each goes on when called. */
+  /** Held calls; each entry lets one go on. */
   private readonly held = new Set<() => void>();
   private readonly events: Emitter<ServerEvent>;
   private readonly subscription: Disposable;
@@ -39,12 +41,12 @@ export class Link implements AgentServer {
     this.subscription = server.onEvent((event) => void this.waiting.push(event));
   }
 
-  /** How many events wait. */
+  /** The number of undelivered events. */
   get undelivered(): number {
     return this.waiting.length;
   }
 
-  /** Delivers the oldest waiting events, all by default. */
+  /** Delivers the oldest undelivered events, by default all. */
   deliver(count = this.waiting.length): void {
     for (const event of this.waiting.splice(0, count)) this.events.fire(event);
   }
@@ -53,36 +55,36 @@ export class Link implements AgentServer {
     this.waiting.splice(0, count);
   }
 
-  /** The next event will come twice. */
+  /** Duplicates the next event. */
   double(): void {
     const [next] = this.waiting;
     if (next) this.waiting.unshift(next);
   }
 
-  /** The next two events change places. */
+  /** Swaps the next two events. */
   swap(): void {
     const [first, second] = this.waiting;
     if (first && second) this.waiting.splice(0, 2, second, first);
   }
 
-  /** A call to come meets this; `after` so many that meet nothing, or what was said of them before. */
+  /** Makes a later call fail: the next one, or the one after `after` others. */
   fail(fault: Fault, after = 0): void {
     while (this.faults.length < after) this.faults.push(undefined);
     this.faults[after] = fault;
   }
 
-  /** Lets calls go on that are held back. */
+  /** Lets held calls go on. */
   release(): void {
     for (const goOn of [...this.held]) goOn();
   }
 
-  /** No call meets anything any more. */
+  /** Removes all faults, and lets held calls go on. */
   heal(): void {
     this.faults.length = 0;
     this.release();
   }
 
-  /** The engine's process is gone: nothing of it reaches the server any more. */
+  /** Simulates the end of the engine's process: nothing more from it reaches the server. */
   cut(): void {
     this.isCut = true;
     this.subscription.dispose();

@@ -6,7 +6,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Time that passes only when told to. */
+/** Time that passes only on demand. */
 export class ManualClock implements Clock {
   private readonly timers = new Set<Timer>();
 
@@ -22,12 +22,12 @@ export class ManualClock implements Clock {
     return { dispose: () => void this.timers.delete(timer) };
   }
 
-  /** How many timers wait. */
+  /** The number of pending timers. */
   get pending(): number {
     return this.timers.size;
   }
 
-  /** Lets `ms` milliseconds pass: runs what falls due in its order, and lets all that follows from each come to rest. */
+  /** Lets `ms` milliseconds pass: runs due timers in order, and lets all consequences of each settle. */
   async advance(ms: number): Promise<void> {
     const end = this.time + ms;
     await settled();
@@ -40,13 +40,13 @@ export class ManualClock implements Clock {
     this.time = end;
   }
 
-  /** Time passes while the machine sleeps: timers stand still. */
+  /** Simulates sleep of the machine: time passes, but timers stand still. */
   sleep(ms: number): void {
     this.time += ms;
     for (const timer of this.timers) timer.due += ms;
   }
 
-  /** Of timers due at the same time the one that was set first. */
+  /** The next due timer; among those due at the same time, the one set first. */
   private next(end: number): Timer | undefined {
     let first: Timer | undefined;
     for (const timer of this.timers) if (timer.due <= end && (!first || timer.due < first.due)) first = timer;
@@ -54,7 +54,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Resolves once every promise that could settle without time, input or output has. */
+/** Resolves when all promises that don't depend on time or I/O have settled. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

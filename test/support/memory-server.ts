@@ -32,17 +32,17 @@ export type Ending =
   | { readonly type: "completed"; readonly text: string }
   | { readonly type: "failed"; readonly error: AgentError }
   | { readonly type: "aborted" }
-  /** Aborted while the model is being asked again: nothing says so. */
+  /** Aborted during a retry; no event reports it. */
   | { readonly type: "aborted-in-retry" }
-  /** A permission was turned down without a word to the model. */
+  /** A permission was rejected without a message to the model. */
   | { readonly type: "refused" };
 
-/** A call that arrived, in the order of arrival. */
+/** A received call. */
 export interface JournalEntry {
   readonly call: keyof AgentServer;
   readonly sessionID?: string | undefined;
   readonly messageID?: string | undefined;
-  /** Of a prompt: how many parts it brought. */
+  /** The number of parts in a prompt. */
   readonly parts?: number | undefined;
 }
 
@@ -50,36 +50,36 @@ export interface MemoryServerOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   /**
-   * Whether turns move only when told: a prompt is then taken, but its turn waits for {@link MemoryServer.begin}, and
-   * what follows a tool call, an end or an abort waits for {@link MemoryServer.step}.
+   * Whether turns advance only on demand: a prompt is accepted, but its turn waits for {@link MemoryServer.begin}, and
+   * each step after a tool call, an end or an abort waits for {@link MemoryServer.step}.
    */
   readonly stepwise?: boolean;
-  /** How its IDs end: those of several servers differ. */
+  /** The suffix of its IDs, which distinguishes several servers. */
   readonly name?: string;
 }
 
 const ALL_ALLOWED: readonly PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }];
 
-/** What runs in a session. */
+/** The turn of a session. */
 interface Turn {
-  /** The message that the model writes; none before the first. */
+  /** The message that the model is writing; undefined before the first one. */
   open: AssistantMessageInfo | undefined;
-  /** The rest of a tool call and of the step that it ends, while one runs. */
+  /** While a tool call runs: the remaining steps of the call, and of the model's step that it ends. */
   tool: Iterator<void> | undefined;
-  /** The rest of its end, once that began. */
+  /** The remaining steps of the turn's end, once it has begun. */
   ending: Iterator<void> | undefined;
-  /** The request that its tool waits for. */
+  /** The ID of the request that its tool waits for. */
   asks: string | undefined;
-  /** It came to its end already when it was aborted: it does not go on. */
+  /** Whether it was aborted while already ending, so that it doesn't continue. */
   isAborted: boolean;
-  /** A prompt came in as it ended. */
+  /** Whether a prompt came in while it was ending. */
   again: boolean;
 }
 
 /**
- * A server without a network, a process or a model, for what has to be measured without them, and for what a real one
- * cannot be made to do on demand: it keeps what it is given, and turns go as the test says, told in the orders in which
- * OpenCode tells them. What it hands out is a copy, as if it had been read from a wire.
+ * A server without network, process or model, for measurements without these and for what a real server can't be made
+ * to do on demand. It stores what it is given. Turns proceed as the test says, with events in OpenCode's order.
+ * Returned values are copies, as if they had been sent over a network.
  */
 export class MemoryServer implements AgentServer {
   readonly journal: JournalEntry[] = [];
@@ -106,7 +106,7 @@ export class MemoryServer implements AgentServer {
     this.name = name;
   }
 
-  /** Tells everyone who listens, at once. */
+  /** Sends an event to all listeners immediately. */
   emit(event: ServerEvent): void {
     this.events.fire(event);
   }
@@ -201,7 +201,7 @@ export class MemoryServer implements AgentServer {
     return structuredClone(limit === undefined ? messages : messages.slice(-limit));
   }
 
-  /** Its sessions change no files. */
+  /** Sessions on this server never change files. */
   async changes(sessionID: string): Promise<SessionChanges> {
     this.journal.push({ call: "changes", sessionID });
     this.require(sessionID, `GET /session/${sessionID}/message`);
@@ -218,7 +218,7 @@ export class MemoryServer implements AgentServer {
     this.journal.push({ call: "prompt", sessionID, messageID, parts: parts.length });
     this.require(sessionID, `POST /session/${sessionID}/prompt_async`);
     if (!(await this.agents()).some(({ name }) => name === agent)) {
-      // The real server answers before it looks, and does not store the message.
+      // The real server responds before it checks the agent, and doesn't store the message.
       const error = { name: "UnknownError", message: `Agent not found: "${agent}"` };
       this.emit({ type: "session-error", sessionID, error });
       return;
@@ -230,7 +230,7 @@ export class MemoryServer implements AgentServer {
     const turn = this.turns.get(sessionID);
     if (noReply || this.isAnswered(sessionID)) return;
     if (!turn) this.take(sessionID);
-    // One that is not idle yet finds the prompt by itself.
+    // A turn that isn't idle yet picks up the prompt by itself.
     else if (turn.ending && !this.statusOf.has(sessionID)) turn.again = true;
   }
 
@@ -279,7 +279,7 @@ export class MemoryServer implements AgentServer {
     );
   }
 
-  /** The sessions in which a turn runs or was taken, and how far it is. */
+  /** The sessions with a turn, and how far each turn is. */
   running(): ReadonlyMap<string, "taken" | "busy" | "asking" | "tool" | "ending"> {
     const stageOf = (id: string, { ending, tool, asks }: Turn) => {
       if (ending) return "ending";
@@ -298,13 +298,13 @@ export class MemoryServer implements AgentServer {
     return [...this.sessionsByID.values()];
   }
 
-  /** A user answers the permission that the session's turn waits for. */
+  /** Answers the permission that the session's turn waits for. */
   reply(sessionID: string, reply: "once" | "reject"): void {
     const request = this.requests.get(this.turn(sessionID).asks ?? "");
     if (request) this.close(request, reply === "reject");
   }
 
-  /** A session as if it had been there before, and the metadata that others keep in it. */
+  /** Adds a session as if it had existed before, with the metadata that others keep in it. */
   put(session: Session, metadata: Readonly<Record<string, unknown>> | undefined): Session {
     const known = metadata ?? this.metadataOf.get(session.id);
     if (known) this.metadataOf.set(session.id, known);
@@ -319,7 +319,7 @@ export class MemoryServer implements AgentServer {
     return structuredClone(this.metadataOf.get(sessionID));
   }
 
-  /** Takes over what an event tells, without telling anyone. */
+  /** Applies an event without notifying anyone. */
   apply(event: ServerEvent): void {
     switch (event.type) {
       case "session-changed": {
@@ -349,7 +349,7 @@ export class MemoryServer implements AgentServer {
     }
   }
 
-  /** The turn that a prompt asked for begins. */
+  /** Starts the turn for a prompt. */
   begin(sessionID: string): void {
     const turn = this.turn(sessionID);
     if (turn.open) return;
@@ -358,12 +358,12 @@ export class MemoryServer implements AgentServer {
     this.setStatus(sessionID, { type: "busy" });
   }
 
-  /** The model writes. */
+  /** The model writes text. */
   write(sessionID: string, text: string): void {
     this.storePart(this.textPart(this.openMessage(sessionID), text));
   }
 
-  /** The model calls a tool that succeeds, and is asked again with its result. */
+  /** The model calls a tool that succeeds, and is then asked again with the result. */
   useTool(sessionID: string, tool = "read"): void {
     this.openTool(sessionID, tool);
     this.closeTool(sessionID);
@@ -388,14 +388,14 @@ export class MemoryServer implements AgentServer {
     return request;
   }
 
-  /** The model refuses for now. */
+  /** The model is unavailable, and will be retried. */
   retry(sessionID: string): void {
     this.openMessage(sessionID);
     const next = this.now() + 2_000;
     this.setStatus(sessionID, { type: "retry", attempt: 1, message: "Too many requests", next });
   }
 
-  /** The context is full: that is told as an error, and the conversation is compacted, after which the turn goes on. */
+  /** The context is full: sends an error and compacts the conversation, after which the turn continues. */
   overflow(sessionID: string): void {
     const message = this.openMessage(sessionID);
     const error = { name: "ContextOverflowError", message: "The context is full" };
@@ -406,14 +406,14 @@ export class MemoryServer implements AgentServer {
     this.open(sessionID, true);
   }
 
-  /** Ends the turn that runs in the session with this answer, and tells so in the order in which OpenCode does. */
+  /** Ends the running turn of the session with this answer, with events in OpenCode's order. */
   finish(sessionID: string, text: string): void {
     this.begin(sessionID);
     this.end(sessionID, { type: "completed", text });
     while (this.turns.get(sessionID)?.ending) this.step(sessionID);
   }
 
-  /** Begins to end the turn that runs in the session. */
+  /** Starts to end the running turn of the session. */
   end(sessionID: string, ending: Ending): void {
     const turn = this.turn(sessionID);
     if (turn.ending) throw new Error(`The turn in session ${sessionID} ends already.`);
@@ -425,19 +425,19 @@ export class MemoryServer implements AgentServer {
     while (!this.stepwise && this.turns.get(sessionID)?.ending === script);
   }
 
-  /** The next thing happens of those by which a tool call or a turn ends. */
+  /** Takes the next step of a tool call's or a turn's end. */
   step(sessionID: string): void {
     const turn = this.turn(sessionID);
     const { ending, tool } = turn;
     if (tool) return void tool.next();
     if (!ending?.next().done) return;
-    // A message that came in meanwhile made the turn go on.
+    // A message that arrived in the meantime made the turn continue.
     if (this.turns.get(sessionID) !== turn || turn.ending !== ending) return;
     this.turns.delete(sessionID);
     if (turn.again) this.take(sessionID);
   }
 
-  /** The process is killed and started again: what ran is gone, and nothing tells of it. */
+  /** Simulates a crash and restart: running turns are gone, and no event reports it. */
   crash(): void {
     this.turns.clear();
     this.statusOf.clear();
@@ -484,7 +484,7 @@ export class MemoryServer implements AgentServer {
     yield* this.becomeIdle(sessionID);
   }
 
-  /** Told twice: as a status, and as an event of its own. */
+  /** OpenCode reports idle twice: as a status, and as a separate event. */
   private *becomeIdle(sessionID: string): Generator<void, void> {
     this.setStatus(sessionID, { type: "idle" });
     yield;
@@ -504,7 +504,7 @@ export class MemoryServer implements AgentServer {
     this.requests.delete(id);
     this.emit({ type: "request-closed", sessionID, requestID: id });
     const turn = this.turns.get(sessionID);
-    // An abort leaves its turn's requests behind.
+    // An abort leaves the requests of its turn behind.
     if (turn?.asks !== id) return;
     turn.asks = undefined;
     if (isRefused) this.end(sessionID, { type: "refused" });
@@ -595,7 +595,7 @@ export class MemoryServer implements AgentServer {
     while (!script.next().done);
   }
 
-  /** The model wrote its call to the end and is asked again some time after the step was completed. */
+  /** The model's call is complete; the model is asked again some time after the step was completed. */
   private *playTool(sessionID: string): Generator<void, void> {
     const message = this.openMessage(sessionID);
     this.endTool(message, { status: "completed", output: "", title: "done" });
@@ -625,7 +625,7 @@ export class MemoryServer implements AgentServer {
     return { ...place, id: this.id("prt"), type: "text", text, synthetic: false, start: this.now(), end };
   }
 
-  /** What is written in is told to nobody. */
+  /** Stored histories cause no events. */
   private storeHistory(sessionID: string, messages: readonly Message[]): void {
     const newIDs = new Map<string, string>();
     for (const { info, parts } of structuredClone(messages)) {
@@ -645,7 +645,7 @@ export class MemoryServer implements AgentServer {
     return { id, sessionID, messageID, type: "text", text, synthetic, metadata };
   }
 
-  /** The prompt that was given last: giving one again counts. */
+  /** The most recent prompt; sending a prompt again makes it the most recent. */
   private newestPrompt(sessionID: string) {
     return this.stored(sessionID)
       .flatMap(({ info }) => (info.role === "user" ? [info] : []))
@@ -655,7 +655,7 @@ export class MemoryServer implements AgentServer {
       );
   }
 
-  /** Whether the last answer, finished, is that to the newest prompt. */
+  /** Whether the last answer is finished and belongs to the newest prompt. */
   private isAnswered(sessionID: string): boolean {
     const last = this.stored(sessionID)
       .flatMap(({ info }) => (info.role === "assistant" ? [info] : []))

@@ -10,17 +10,17 @@ import type { MemoryServer } from "./memory-server.ts";
 /** Milliseconds between two polls. */
 export const POLL_MS = 5_000;
 
-/** An engine as one window has it, joined to a server in memory by a link of its own. */
+/** The engine of a window, connected to an in-memory server by its own link. */
 export interface MemoryWindow {
   readonly engine: TaskEngine;
   readonly link: Link;
   /** Warnings and errors, one line each. */
   readonly log: readonly string[];
-  /** Ends it as a crash does: what is under way gets no further. */
+  /** Ends the engine like a crash: calls in progress get no further. */
   kill(): void;
 }
 
-/** An engine that knows nothing yet and is not connected. Its random numbers are the same every time for one `seed`. */
+/** Creates an engine that isn't connected and knows nothing yet. `seed` determines its random numbers. */
 export function memoryWindow(
   server: MemoryServer,
   clock: ManualClock,
@@ -63,7 +63,7 @@ export function memoryWindow(
   };
 }
 
-/** A small generator (mulberry32): tests need numbers that repeat, not good ones. */
+/** A small generator (mulberry32), because tests need reproducible numbers, not good ones. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,12 +1,12 @@
 import type { ModelRequest } from "./scripted-model.ts";
 import { until } from "./wait.ts";
 
-/** A scripted model that runs in another process, seen from a test. */
+/** Controls a scripted model that runs in another process. */
 export class ModelClient {
   /** @param url the model's base URL, as `ScriptedModel.url` */
   constructor(readonly url: string) {}
 
-  /** The model that the test run started for this process; throws where there is none. */
+  /** The model that the test runner started for this process; throws if there is none. */
   static fromEnv(env: NodeJS.ProcessEnv = process.env): ModelClient {
     const url = env[modelUrlVariable];
     if (!url) throw new Error(`${modelUrlVariable} is not set: start these tests with their runner.`);
@@ -18,12 +18,12 @@ export class ModelClient {
     return (await (await fetch(new URL("/control/requests", this.url))).json()) as ModelRequest[];
   }
 
-  /** As `ScriptedModel.release`. */
+  /** Like `ScriptedModel.release`. */
   async release(gate: string): Promise<void> {
     await fetch(new URL("/control/release", this.url), { method: "POST", body: gate });
   }
 
-  /** As `ScriptedModel.waitForRequest`; the request is a copy of how it was then. */
+  /** Like `ScriptedModel.waitForRequest`, but resolves to a copy of the request at that time. */
   async waitForRequest(
     predicate: (request: ModelRequest) => boolean,
     timeoutMs?: number,
@@ -36,5 +36,5 @@ export class ModelClient {
   }
 }
 
-/** The environment variable that tells a test process where its scripted model is. */
+/** The environment variable with the address of a test process's scripted model. */
 export const modelUrlVariable = "TEST_MODEL_URL";

@@ -1,16 +1,16 @@
 import type { AgentServer } from "../../src/engine/ports.ts";
 
-/** What a process that is killed at a certain call does to the server. */
+/** Controls the simulated death of a process at a certain call. */
 export interface Death {
-  /** The first call from which on nothing is sent any more. */
+  /** Sets the call (by index from now on) at which the process dies. */
   arm(call: number, moment: "before" | "after"): void;
-  /** The names of the calls since it was armed, the fatal one last. */
+  /** The names of the calls since {@link Death.arm}, the fatal one last. */
   readonly calls: readonly string[];
 }
 
 /**
- * A server as a process sees it that is killed at a certain call: that call reaches the server (`after`) or does not
- * (`before`), its answer is never seen, and neither calls nor events come through afterwards.
+ * A server as seen by a process that is killed at a certain call: the call reaches the server (`after`) or doesn't
+ * (`before`), its answer never arrives, and neither calls nor events get through afterwards.
  */
 export function mortal(server: AgentServer): AgentServer & Death {
   const calls: string[] = [];
@@ -46,7 +46,7 @@ export function mortal(server: AgentServer): AgentServer & Death {
   return Object.assign(wrapped, death);
 }
 
-/** A server of which one call does something else. */
+/** A server with one call replaced. */
 export function replacing<K extends keyof AgentServer>(
   server: AgentServer,
   name: K,
@@ -58,7 +58,7 @@ export function replacing<K extends keyof AgentServer>(
   });
 }
 
-/** A server whose aborts are kept, for who waits until all of them are answered: a cancel does not await its last one. */
+/** A server that records its aborts, so that tests can wait for all of them: a cancel doesn't await its last abort. */
 export function keepingAborts(server: AgentServer, aborts: Promise<void>[]): AgentServer {
   return replacing(server, "abort", (sessionID) => {
     const abort = server.abort(sessionID);
@@ -67,7 +67,7 @@ export function keepingAborts(server: AgentServer, aborts: Promise<void>[]): Age
   });
 }
 
-/** A server whose events never tell that a turn has ended. */
+/** A server whose events never report the end of a turn. */
 export function withoutEndEvents(server: AgentServer): AgentServer {
   return replacing(server, "onEvent", (listener) =>
     server.onEvent((event) => {

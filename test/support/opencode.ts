@@ -12,13 +12,13 @@ import { until } from "./wait.ts";
 const requireFromHere = createRequire(import.meta.url);
 
 export interface OpenCodeOptions {
-  /** Where its models `fake/m` and `fake/m2` are; without it there is no model. */
+  /** Provides the models `fake/m` and `fake/m2`; without it there are no models. */
   readonly model?: Pick<ScriptedModel, "url">;
-  /** Random if left out; null starts a server that asks for none. */
+  /** Random by default; null starts a server without a password. */
   readonly password?: string | null;
-  /** The folder it works in; a new empty one if left out. */
+  /** The folder it works in; by default a new empty one. */
   readonly directory?: string;
-  /** Where it keeps its data and settings; a new one (see `hermeticHome`) if left out. */
+  /** The home for its data and settings; by default a new one (see `hermeticHome`). */
   readonly home?: string;
   /** Added to its environment. */
   readonly env?: NodeJS.ProcessEnv;
@@ -26,23 +26,23 @@ export interface OpenCodeOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** A real OpenCode server with nothing of the machine's own OpenCode in it. */
+/** A real OpenCode server, isolated from the machine's own OpenCode. */
 export interface OpenCodeServer {
   readonly url: string;
-  /** Undefined: it asks for none. The user is `opencode`. */
+  /** Undefined if it needs none. The user name is `opencode`. */
   readonly password: string | undefined;
   readonly directory: string;
   readonly home: string;
-  /** Its process now; another one after `restart`. */
+  /** The current process; changes with `restart`. */
   readonly pid: number;
-  /** All of the environment it runs in. */
+  /** The complete environment of its process. */
   readonly env: NodeJS.ProcessEnv;
   readonly binary: string;
-  /** Calls the server as someone who knows its password; `path` starts with `/`. */
+  /** Calls the server with its password; `path` starts with `/`. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Ends it as a crash would. */
+  /** Ends it like a crash. */
   kill(): Promise<void>;
-  /** Starts it again, ended or not, where it was and with the same data. */
+  /** Starts it again, whether it has ended or not, at the same address and with the same data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -91,14 +91,14 @@ export async function startOpenCode(options: OpenCodeOptions = {}): Promise<Open
   };
 }
 
-/** The header that a server with this password wants. */
+/** The authorization header for a server with this password. */
 export function basicAuthorization(password: string): string {
   return `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`;
 }
 
 const READS_IMAGES = { input: ["text", "image"], output: ["text"] };
 
-/** The configuration by which OpenCode knows the scripted model as `fake/m` (the default, reads images) and `fake/m2`. */
+/** The configuration for the scripted model: `fake/m` (the default, reads images) and `fake/m2`. */
 export function modelConfig(model: Pick<ScriptedModel, "url">): Record<string, unknown> {
   const limit = { context: 200_000, output: 8_000 };
   return {
@@ -120,8 +120,8 @@ export function modelConfig(model: Pick<ScriptedModel, "url">): Record<string, u
 }
 
 /**
- * What to set in the environment of an OpenCode server, or of a program that starts one, so that it works in `home`
- * alone, offline, and with this configuration.
+ * Environment variables for an OpenCode server, or for a program that starts one, which restrict it to `home`, keep it
+ * offline and set its configuration.
  */
 export function hermeticEnv(
   home: string,
@@ -149,7 +149,7 @@ export function hermeticEnv(
   };
 }
 
-/** Instead of OpenCode's catalogue of thousands of models, which each folder's first prompt spends seconds on. */
+/** Replaces OpenCode's catalog of thousands of models, which costs the first prompt in each folder several seconds. */
 const NO_MODELS = "models.json";
 
 /** A new home in which OpenCode has nothing to install. */
@@ -161,7 +161,7 @@ export function hermeticHome(): string {
   return home;
 }
 
-/** The `opencode` executable that the development dependencies brought for this machine. */
+/** The `opencode` executable for this machine from the development dependencies. */
 export function openCodeBinary(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `opencode-${platform}-${process.arch}`;
@@ -218,7 +218,7 @@ async function serve(
       "the OpenCode server",
       async () => {
         if (!group.running) return "ended";
-        // A request sent just as the port opens can hang for ever.
+        // A request sent at the moment the port opens may hang forever.
         const health = await request("/global/health", { signal: AbortSignal.timeout(500) });
         return health.ok && "up";
       },
@@ -242,8 +242,8 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * OpenCode installs this package from the registry into each of its configuration folders that lacks it, and with a
- * plugin configured it waits for that.
+ * OpenCode installs this package from the registry into each configuration folder that lacks it; with a plugin
+ * configured, it waits for the installation.
  */
 function pretendPluginPackageInstalled(configDirectory: string, version: string): void {
   const name = "@opencode-ai/plugin";

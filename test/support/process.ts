@@ -1,22 +1,22 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 
-/** A process that was started with those it starts in turn, and ends with them. */
+/** A process and all of its child processes, which end together. */
 export interface ProcessGroup {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly running: boolean;
   /** Resolves when the process itself has ended. */
   readonly ended: Promise<void>;
-  /** Ends the whole group without a chance to tidy up. */
+  /** Kills the whole group without giving it a chance to clean up. */
   kill(): Promise<void>;
   /** Asks the group to end; kills what is left after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /**
- * Starts a program in a process group of its own. It is killed with this process at the latest (unless that is killed
- * without a chance to tidy up).
+ * Starts a program in its own process group. The group is killed at the latest when this process ends (unless this
+ * process is itself killed without a chance to clean up).
  */
 export async function spawnGroup(
   program: string,
@@ -63,7 +63,7 @@ export async function spawnGroup(
   };
 }
 
-/** Lets a signal end this process in the orderly way, with its exit handlers, where nobody else listens for it. */
+/** Makes signals end this process in an orderly way, with its exit handlers, unless something else listens for them. */
 function exitOnSignals(): void {
   for (const [name, code] of [
     ["SIGINT", 130],

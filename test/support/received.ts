@@ -1,31 +1,31 @@
 import { TRANSCRIPT_LEGEND } from "../../src/engine/fork/transcript-text.ts";
 import { messageText, type ModelMessage } from "./scripted-model.ts";
 
-/** What a model reads of a conversation, whether it got it as messages or as text. */
+/** A piece of a conversation as received by a model, whether as messages or as text. */
 export type Heard =
   | { readonly speaker: "User" | "Agent"; readonly text: string }
   | {
       readonly callID: string;
       readonly tool: string;
-      /** The arguments as far as a text shows them. */
+      /** The arguments, shortened as in a text. */
       readonly preview: string;
       readonly result: string;
     }
-  /** Of a file only its type shows both ways. */
+  /** Only the type of a file is visible in both forms. */
   | { readonly mime: string };
 
-/** What a forked agent's model gets. */
+/** What the model of a forked agent receives. */
 export interface Received {
   readonly preamble: string;
   readonly prompt: string;
   readonly heard: readonly Heard[];
-  /** The messages of the conversation that it got as such. */
+  /** The messages of the conversation that were sent as messages. */
   readonly native: readonly ModelMessage[];
-  /** What it got as text; undefined: nothing. */
+  /** The conversation sent as text; undefined if none was. */
   readonly text: string | undefined;
 }
 
-/** Reads a request to the model, the system's own messages apart. */
+/** Parses a request to the model, ignoring system messages. */
 export function readReceived(messages: readonly ModelMessage[]): Received {
   const inherited = messages.filter(({ role }) => role !== "system");
   const [preamble = "", prompt = "", ...others] = textsOf(inherited.pop());
@@ -74,7 +74,7 @@ function callsOf({ tool_calls: calls = [] }: ModelMessage, messages: readonly Mo
   });
 }
 
-/** Reads a transcript line by line, as its legend says. */
+/** Parses a transcript line by line, following its legend. */
 function readTranscript(text: string): Heard[] {
   const heard: Record<string, string>[] = [];
   let grown = "text";

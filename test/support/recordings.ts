@@ -3,16 +3,16 @@ import type { Logger } from "../../src/engine/ports.ts";
 import { sessionOf, type ServerEvent, type UserMessageInfo } from "../../src/engine/server-model.ts";
 import { createEventDecoder } from "../../src/opencode/events.ts";
 
-/** What a real server told of one turn of one session, from the prompt to the next one. */
+/** The events of a real server for one turn of a session, from one prompt to the next. */
 export interface RecordedTurn {
   readonly recording: string;
   readonly sessionID: string;
-  /** The title that the session was created with; it says what was tried. */
+  /** The title with which the session was created; it says what was tested. */
   readonly title: string;
-  /** Counts the turns of the session, from 1. */
+  /** The number of the turn in its session, from 1. */
   readonly number: number;
   readonly prompt: UserMessageInfo;
-  /** What was told of the session before. */
+  /** The earlier events of the session. */
   readonly before: readonly ServerEvent[];
   readonly events: readonly ServerEvent[];
 }
@@ -28,7 +28,7 @@ const strictLogger: Logger = {
   },
 };
 
-/** The turns in a recording: a file of event payloads, one per line, as OpenCode 1.18.33 sent them. */
+/** The turns in a recording, which is a file of event payloads, one per line, as sent by OpenCode 1.18.33. */
 export function recordedTurns(recording: string): readonly RecordedTurn[] {
   const text = readFileSync(new URL(`./recordings/${recording}.jsonl`, import.meta.url), "utf8");
   const decode = createEventDecoder(strictLogger, "/work");
@@ -62,7 +62,7 @@ function turnsOf(recording: string, sessionID: string, events: readonly ServerEv
   }));
 }
 
-/** Where a prompt came to a session that did nothing: one that comes to a busy one joins its turn. */
+/** The prompts to idle sessions; a prompt to a busy session joins the running turn. */
 function promptsToIdle(events: readonly ServerEvent[]): { at: number; prompt: UserMessageInfo }[] {
   const starts: { at: number; prompt: UserMessageInfo }[] = [];
   const known = new Set<string>();

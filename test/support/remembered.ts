@@ -1,6 +1,6 @@
 import type { TaskMemoryStore } from "../../src/engine/ports.ts";
 
-/** What a window remembers beyond its end, in memory. */
+/** An in-memory store for what outlives a window. */
 export function remembered(): TaskMemoryStore {
   let tombstones: ReturnType<TaskMemoryStore["load"]> = [];
   let unsettled: ReturnType<TaskMemoryStore["loadUnsettled"]> = [];

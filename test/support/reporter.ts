@@ -4,7 +4,7 @@ import Mocha from "mocha";
 import type { TestResult, TestState } from "./results.ts";
 
 /**
- * Prints like `spec` and writes what became of each test to `<directory>/<suite>.json`. Options: `suite`, and
+ * Prints like `spec`, and writes the result of each test to `<directory>/<suite>.json`. Options: `suite`, and
  * `directory` (default `test-results` in the working directory).
  */
 export default class ResultReporter extends Mocha.reporters.Spec {
@@ -13,7 +13,7 @@ export default class ResultReporter extends Mocha.reporters.Spec {
     options: Mocha.MochaOptions & { reporterOption?: Record<string, string> },
   ) {
     super(runner, options);
-    // The command line names them in the singular, the programming interface in the plural.
+    // The command line uses the singular name, the API the plural.
     const { suite, directory = "test-results" } = {
       ...options.reporterOption,
       ...(options.reporterOptions as Record<string, string> | undefined),

@@ -5,15 +5,15 @@ export type TestState = "passed" | "failed" | "pending";
 
 export interface TestResult {
   readonly title: string;
-  /** With the titles of the groups around it. */
+  /** Includes the titles of the enclosing groups. */
   readonly fullTitle: string;
   readonly state: TestState;
   readonly milliseconds: number;
-  /** Why it failed. */
+  /** Why the test failed. */
   readonly error?: string;
 }
 
-/** What the reporter wrote of a suite. Undefined: the suite did not get to its end. */
+/** The results that the reporter wrote for a suite. Undefined if the suite didn't finish. */
 export function readResults(directory: string, suite: string): readonly TestResult[] | undefined {
   const path = join(directory, `${suite}.json`);
   if (!existsSync(path)) return undefined;

@@ -1,6 +1,6 @@
-/** One answer of the scripted model. Without any field it is an empty answer. */
+/** One answer of the scripted model; empty if no field is set. */
 export interface ScriptStep {
-  /** Streamed before the text, as the model's reasoning. */
+  /** Streamed before the text as reasoning. */
   readonly reasoning?: string;
   /** Streamed word by word. */
   readonly text?: string;
@@ -12,29 +12,29 @@ export interface ScriptStep {
   readonly gap?: number;
   /** Tool calls that end the answer. */
   readonly tools?: readonly { readonly name: string; readonly args?: Readonly<Record<string, unknown>> }[];
-  /** Answers with this HTTP status instead, with `headers` and `body` where given … */
+  /** Answers with this HTTP status instead, with `headers` and `body` if given … */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** … to the first so many attempts (default all); the next attempt gets the rest of the step. */
+  /** … for this many attempts (default all); the next attempt gets the rest of the step. */
   readonly times?: number;
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   readonly hang?: boolean;
   /** Cuts the connection after the text. */
   readonly drop?: boolean;
-  /** Holds the answer, its headers sent, until the gate of this name is released. */
+  /** Holds the answer, after sending its headers, until the gate with this name is released. */
   readonly gate?: string;
-  /** Holds it after reasoning and text instead of before. */
+  /** Holds the answer after reasoning and text instead. */
   readonly gateAfterText?: boolean;
-  /** Holds it while it calls the first tool, whose name it has told by then. */
+  /** Holds the answer during the first tool call, after sending the tool's name. */
   readonly gateInCall?: boolean;
-  /** The reason given for the end (default `stop`, or `tool_calls` where there are some). */
+  /** The finish reason (default `stop`, or `tool_calls` if there are any). */
   readonly finish?: string;
-  /** Replaces fields of the token usage told at the end. */
+  /** Overrides fields of the token usage reported at the end. */
   readonly usage?: Readonly<Record<string, unknown>>;
 }
 
-/** A message as the OpenAI protocol has it. */
+/** A message in the OpenAI protocol. */
 export interface ModelMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: string | readonly { readonly type: string; readonly text?: string }[] | null;
@@ -47,13 +47,13 @@ export interface ModelMessage {
 
 const scripts = /@@(\[[\s\S]*?\])@@/g;
 
-/** The text of a prompt whose answers are `steps`: one per request to the model until the turn ends. */
+/** A prompt text that scripts the answers: one step per request to the model until the turn ends. */
 export function script(steps: readonly ScriptStep[], text = ""): string {
   // A bare @@ inside the steps would end the script early.
   return `${text}@@${JSON.stringify(steps).replaceAll("@@", "@\\u0040")}@@`;
 }
 
-/** The text of a message, whichever form its content has. */
+/** The text of a message, in either form of its content. */
 export function messageText(message: ModelMessage | undefined): string {
   const content = message?.content ?? "";
   return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("\n");
@@ -65,9 +65,8 @@ export function lastUserText(messages: readonly ModelMessage[]): string {
 }
 
 /**
- * The step that answers these messages: of the newest user message that holds a script, as many steps in as the model
- * answered since. So one script also says how the model reacts to unscripted messages that follow it. Undefined: no
- * script is left for them.
+ * The step for these messages. It comes from the newest user message with a script; its index is the number of the
+ * model's answers since then. So a script also covers unscripted messages that follow it. Undefined if no step is left.
  */
 export function scriptedStep(messages: readonly ModelMessage[]): ScriptStep | undefined {
   for (const [index, message] of [...messages.entries()].reverse()) {
@@ -83,7 +82,7 @@ export function scriptedStep(messages: readonly ModelMessage[]): ScriptStep | un
   return undefined;
 }
 
-/** Undefined where the text is no script (any more): a conversation may have been cut in its middle. */
+/** Undefined if the text isn't a valid script: a conversation may have been cut in the middle of one. */
 function parseSteps(source: string): readonly ScriptStep[] | undefined {
   try {
     return JSON.parse(source) as ScriptStep[];

@@ -7,53 +7,53 @@ import { lastUserText, messageText, scriptedStep, type ModelMessage, type Script
 
 export { lastUserText, messageText, script, type ModelMessage, type ScriptStep } from "./script.ts";
 
-/** What a client asked of the model. The object is live: `aborted` and `finished` change. */
+/** A request to the model. The object is live: `aborted` and `finished` change. */
 export interface ModelRequest {
-  /** 0 for the first request. */
+  /** Zero-based. */
   readonly index: number;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly messages: readonly ModelMessage[];
-  /** The whole request as the OpenAI protocol has it. */
+  /** The whole request body in the OpenAI protocol. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The OpenCode session that asks, as its server tells. */
+  /** The OpenCode session that makes the request, according to the server. */
   readonly sessionID: string | undefined;
-  /** The model that was asked for, without its provider. */
+  /** The requested model, without its provider. */
   readonly model: string;
-  /** Asks for a session's title, not for an answer to a user. */
+  /** Whether it asks for a session's title instead of an answer. */
   readonly title: boolean;
-  /** What it is answered with. */
+  /** The answer. */
   readonly step: ScriptStep;
-  /** The client went away before the answer was complete. */
+  /** Whether the client disconnected before the answer was complete. */
   readonly aborted: boolean;
-  /** The answer was sent to its end. */
+  /** Whether the answer was sent completely. */
   readonly finished: boolean;
 }
 
 export interface ScriptedModelOptions {
-  /** Answers what no script answers. Default: `ok: ` and the first 40 characters of the last user message. */
+  /** Answers requests without a script. Default: `ok: ` and the first 40 characters of the last user message. */
   readonly fallback?: (request: Omit<ModelRequest, "step">) => ScriptStep;
 }
 
 /**
- * A model that says what the prompt tells it to (see {@link ScriptStep} and `script`). It also listens to
- * `ModelClient`, so that a test in another process can follow and release.
+ * A model that answers as its prompts say (see {@link ScriptStep} and `script`). Also serves `ModelClient`, so that a
+ * test in another process can watch and release it.
  */
 export interface ScriptedModel {
-  /** The base URL that an OpenAI-compatible provider wants; ends in `/v1`. */
+  /** The base URL for an OpenAI-compatible provider; ends in `/v1`. */
   readonly url: string;
   /** All requests so far, oldest first. */
   readonly requests: readonly ModelRequest[];
-  /** Lets the answers held at this gate go on, those that reach it later too. */
+  /** Releases the answers held at this gate, including those that reach it later. */
   release(gate: string): void;
-  /** The first request that fits, already here or still to come. Rejects after `timeoutMs` (default 15,000). */
+  /** The first matching request, past or future. Rejects after `timeoutMs` (default 40,000). */
   waitForRequest(predicate: (request: ModelRequest) => boolean, timeoutMs?: number): Promise<ModelRequest>;
   /** Cuts all connections. */
   stop(): Promise<void>;
 }
 
-/** The title that every session gets. */
+/** The title for all sessions. */
 const scriptedTitle = "Scripted title";
 
 /** Starts a scripted model on a free port of 127.0.0.1. */
@@ -85,7 +85,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 class Model {
   readonly requests: Mutable<ModelRequest>[] = [];
   private readonly gates = new Map<string, Gate>();
-  /** How often an error was answered, by the messages it answered. */
+  /** The number of error answers, by the messages that they answered. */
   private readonly refusals = new Map<string, number>();
   private readonly waiting = new Set<(request: ModelRequest) => void>();
 
@@ -128,7 +128,7 @@ class Model {
     await this.answer(request, response);
   }
 
-  /** What `ModelClient` asks. */
+  /** Serves `ModelClient`. */
   private async control(path: string, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === "/control/release") {
       this.release(await readText(incoming));
@@ -185,7 +185,7 @@ class Model {
     const send = (data: unknown): void => void response.write(`data: ${JSON.stringify(data)}\n\n`);
     const delta = (change: unknown, finish: string | null = null): void =>
       send({ ...frame(request), choices: [{ index: 0, delta: change, finish_reason: finish }] });
-    // A turn of the event loop where no gap is asked for, so that the client can abort in between.
+    // Yields to the event loop even without a gap, so that the client can abort in between.
     const pause = async (): Promise<void> =>
       void (await delay(step.gap ?? 0, undefined, { signal: gone.signal }));
     const held = async (): Promise<void> => {
@@ -237,7 +237,7 @@ class Model {
   }
 }
 
-/** Closed until opened once; open for good then. */
+/** Closed until it is opened; then stays open. */
 class Gate {
   private readonly opened = new AbortController();
 
@@ -245,7 +245,7 @@ class Gate {
     this.opened.abort();
   }
 
-  /** Resolves once open; rejects when `signal` aborts first. */
+  /** Resolves when the gate is open; rejects if `signal` aborts first. */
   async passed(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.opened.signal.aborted) return;

@@ -8,11 +8,11 @@ type Server = Pick<OpenCodeServer, "fetch">;
 export interface SeededTask extends Partial<TaskRecordDraft> {
   readonly description: string;
   readonly parentSessionID: string;
-  /** Sets the task to work on this, as a launch does; without it, the record alone says how it stands. */
+  /** Starts the task with this prompt, like a launch; without it, only the record determines the status. */
   readonly prompt?: string;
 }
 
-/** Makes a task as a window of the extension would have left it; by default one that has completed. */
+/** Creates a task as the extension would have left it; by default a completed one. */
 export async function seedTask(server: Server, seeded: SeededTask): Promise<string> {
   const { prompt, ...facts } = seeded;
   const at = Date.now();
@@ -49,7 +49,7 @@ export async function seedTask(server: Server, seeded: SeededTask): Promise<stri
   return id;
 }
 
-/** As {@link seedTask}, many at once; the IDs are in the order of the tasks. */
+/** Like {@link seedTask} for many tasks; the IDs are in the order of the tasks. */
 export async function seedTasks(server: Server, tasks: readonly SeededTask[]): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let at = 0; at < tasks.length; at += AT_ONCE)
@@ -57,7 +57,7 @@ export async function seedTasks(server: Server, tasks: readonly SeededTask[]): P
   return ids;
 }
 
-/** How many requests are made at once. */
+/** The number of concurrent requests. */
 const AT_ONCE = 25;
 
 async function post(server: Server, path: string, body: unknown): Promise<string> {

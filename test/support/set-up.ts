@@ -2,19 +2,19 @@ import { openWindow, type EngineWindow } from "./engine.ts";
 import { startOpenCode, type OpenCodeOptions, type OpenCodeServer } from "./opencode.ts";
 import { startScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
 
-/** Starts what a group of tests shares; all of it is stopped after the last of them, the latest first. */
+/** Starts what a group of tests shares; everything is stopped after the last test, in reverse order. */
 export interface Start {
   model(options?: ScriptedModelOptions): Promise<ScriptedModel>;
   server(options?: OpenCodeOptions): Promise<OpenCodeServer>;
   readonly engine: typeof openWindow;
-  /** Has something else stopped with the others. */
+  /** Stops something else along with the others. */
   stop(stop: () => Promise<void> | void): void;
 }
 
 /**
- * Sets up what the tests of the `describe` around it share. Each test finds the servers running, whatever the one before
- * it left.
- * @returns what opens an engine that is closed after the test in which it was opened
+ * Sets up what the tests of the enclosing `describe` share. Servers are running when a test begins, whatever the
+ * previous test did to them.
+ * @returns a function that opens an engine, which is closed after the current test
  */
 export function setUp(prepare: (start: Start) => Promise<void>): typeof openWindow {
   const stops: (() => Promise<void> | void)[] = [];

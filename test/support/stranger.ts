@@ -1,17 +1,17 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 
-/** Another program on this machine, which takes all that is sent to it and claims to be an OpenCode server. */
+/** Another program on this machine that accepts everything sent to it, and claims to be an OpenCode server. */
 export interface Stranger {
   readonly url: string;
-  /** Every request as it came, head and body. */
+  /** Each received request, head and body. */
   readonly received: readonly string[];
   close(): void;
 }
 
 const ANSWER = JSON.stringify({ healthy: true, version: "1.18.33" });
 
-/** Starts one, on a given port if that is free. */
+/** Starts a stranger, on a given port if that is free. */
 export async function startStranger(port = 0): Promise<Stranger> {
   const received: string[] = [];
   const server = createServer((socket) => {
@@ -31,7 +31,7 @@ export async function startStranger(port = 0): Promise<Stranger> {
   };
 }
 
-/** Takes a port as soon as its holder has let it go. */
+/** Takes over a port as soon as it is free. */
 export async function takePort(port: number): Promise<Stranger> {
   for (;;) {
     try {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const made = new Set<string>();
 
-/** A new empty directory, removed when the process ends. Its path is short, as sockets inside may need it to be. */
+/** A new empty directory, removed when the process ends. The path is short enough for sockets in it. */
 export function tempDir(name = "t"): string {
   if (made.size === 0) process.once("exit", removeAll);
   const directory = mkdtempSync(join(realpathSync(tmpdir()), `aa-${name}-`));

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Asks `condition` again until it gives something other than undefined, null or false, and returns that.
+ * Repeats `condition` until it returns something other than undefined, null or false, and returns that.
  * @param what completes "Waited in vain for …"
- * @throws when nothing came within `timeoutMs`; what the condition last threw is the cause
+ * @throws after `timeoutMs`; the cause is the last error of the condition
  */
 export async function until<T>(
   what: string,

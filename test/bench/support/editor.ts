@@ -14,7 +14,7 @@ export interface SmallExtension {
   readonly source: string;
 }
 
-/** Packages an extension and installs it beside the one that is measured. */
+/** Packages an extension and installs it next to the extension under test. */
 export function installBeside({ name, activationEvent, source }: SmallExtension): void {
   const folder = tempDir("small");
   const manifest = {
@@ -35,10 +35,10 @@ export function installBeside({ name, activationEvent, source }: SmallExtension)
   installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory: installedExtension() });
 }
 
-/** A window in which the list of {@link activationTime} shows all its rows. */
+/** A window tall enough for {@link activationTime} to see all rows of its list. */
 export const tallViewport = { width: 1_280, height: 2_400 };
 
-/** Milliseconds that the editor took to load an extension's code and to call its `activate()`, by its own account. */
+/** Milliseconds that VS Code reports for loading an extension's code and calling its `activate()`. */
 export async function activationTime(workbench: Workbench, name: RegExp): Promise<number> {
   const rows = workbench.page.locator(".runtime-extensions-editor .monaco-list-row");
   if ((await rows.count()) === 0) await workbench.runCommand("Developer: Show Running Extensions");
@@ -47,5 +47,5 @@ export async function activationTime(workbench: Workbench, name: RegExp): Promis
   return Number(/(\d+)ms/.exec(await time.innerText())?.[1]);
 }
 
-/** The name under which the editor lists the extension that is measured. */
+/** The name under which VS Code lists the extension under test. */
 export const ourName = /Async Agents for OpenCode|opencode-async-agents/;

@@ -1,6 +1,6 @@
-/** How to time two things fairly on a machine that does other work as well. */
+/** Times several things fairly on a machine that also does other work. */
 
-/** The value in the middle; of an even number the mean of the two there. */
+/** The middle value; for an even number of values, the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
@@ -15,7 +15,7 @@ export function quantile(values: readonly number[], share: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-/** How many times as large the first figure of each round is as the second: steadier than comparing two medians. */
+/** For each round, the first figure divided by the second; steadier than comparing two medians. */
 export function ratios(figures: readonly number[], control: readonly number[]): number[] {
   return figures.map((figure, round) => figure / (control[round] ?? NaN));
 }
@@ -29,13 +29,13 @@ export async function timed(job: () => unknown): Promise<number> {
 
 export interface Rounds {
   readonly rounds: number;
-  /** Rounds before those that count. */
+  /** Rounds that run first and don't count. */
   readonly warmUp: number;
 }
 
 /**
- * Runs all measurements once per round, in the other direction every second round, so that whatever disturbs the
- * machine disturbs all of them alike. Each gives one figure per round; the results are in the order of the rounds.
+ * Runs all measurements once per round, in reverse order every second round, so that disturbances of the machine affect
+ * all of them alike. Each measurement gives one figure per round; the results are in the order of the rounds.
  */
 export async function interleaved<Name extends string>(
   { rounds, warmUp }: Rounds,

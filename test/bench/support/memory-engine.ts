@@ -6,7 +6,7 @@ import type { TaskRecordDraft } from "../../../src/engine/task.ts";
 import { realClock } from "../../support/engine.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 
-/** A warning in a benchmark means that it does not measure what it should. */
+/** Throws on warnings, because after one a benchmark doesn't measure what it should. */
 export const strictLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -39,7 +39,7 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
   });
 }
 
-/** Adds a parent session with so many running tasks, each as the engine would have launched it. */
+/** Adds a parent session with this many running tasks, each as the engine would have launched it. */
 export async function addRunningTasks(
   server: MemoryServer,
   count: number,

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** Megabytes of a process. */
+/** The memory of a process in megabytes. */
 export interface Memory {
-  /** With what it shares, as the code of its program. */
+  /** Includes memory shared with other processes, such as program code. */
   readonly resident: number;
-  /** Its part, where what is shared is divided by those who share it. */
+  /** Shared memory is divided by the number of processes that share it. */
   readonly proportional: number;
 }
 
-/** Of Linux. */
+/** Linux only. */
 export function memoryOf(pid: number): Memory {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const megabytes = (name: string): number =>
@@ -16,10 +16,10 @@ export function memoryOf(pid: number): Memory {
   return { resident: megabytes("Rss"), proportional: megabytes("Pss") };
 }
 
-/** Milliseconds of CPU that a process has used so far, to the kernel's hundredth of a second; on Linux. */
+/** Milliseconds of CPU time that a process has used so far, in steps of 10; Linux only. */
 export function cpuTime(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // `pid (name) state …`, where the name may hold anything; user and system time are the 14th and 15th field.
+  // `pid (name) state …`, where the name may contain anything; user and system time are the 14th and 15th fields.
   const [user, system] = stat
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")

@@ -5,12 +5,12 @@ import { until } from "../../support/wait.ts";
 
 export interface Bench {
   readonly server: OpenCodeServer;
-  /** As an editor's window has it, with the default settings. */
+  /** Like the engine of a window with the default settings. */
   readonly window: EngineWindow;
   stop(): Promise<void>;
 }
 
-/** A real server whose model answers at once, with a window on it. */
+/** Starts a real server whose model answers immediately, and opens a window on it. */
 export async function startBench(): Promise<Bench> {
   const model = await startScriptedModel({ fallback: () => ({ text: "Done." }) });
   const server = await startOpenCode({ model });
@@ -26,7 +26,7 @@ export async function startBench(): Promise<Bench> {
   };
 }
 
-/** What someone does who has nothing but the server's address: one call, its answer as JSON. */
+/** Makes one call, as a client with only the server's address would; returns the JSON of the answer. */
 export async function post<T = unknown>(server: OpenCodeServer, path: string, body: unknown): Promise<T> {
   const headers = { "content-type": "application/json" };
   const response = await server.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
@@ -35,14 +35,16 @@ export async function post<T = unknown>(server: OpenCodeServer, path: string, bo
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** The least that starts an agent in the background: a child session and its prompt. Resolves to its ID. */
+/**
+ * The minimal way to start an agent in the background: a child session and its prompt. Resolves to the session's ID.
+ */
 export async function launchBare(server: OpenCodeServer, parentID: string): Promise<string> {
   const { id } = await post<{ id: string }>(server, "/session", { title: "Bare", parentID });
   await post(server, `/session/${id}/prompt_async`, { agent: "general", parts: [prompt] });
   return id;
 }
 
-/** A session in which a user has written, as the parent of a task is; nothing runs in it. */
+/** Creates a session with a user's message, like a task's parent; nothing runs in it. */
 export async function createParent(server: OpenCodeServer): Promise<string> {
   const { id } = await post<{ id: string }>(server, "/session", { title: "Parent" });
   const parts = [{ type: "text", text: "Have everything looked into." }];
@@ -60,7 +62,7 @@ export const launchInput = {
   launchedBy: "agent",
 } as const;
 
-/** Resolves as soon as a parent was told of the end of so many tasks; asks the server nothing. */
+/** Resolves as soon as a parent has been notified of the end of this many tasks; sends no requests. */
 export function told({ engine }: EngineWindow, parent: string, count: number): Promise<void> {
   const isTold = (): boolean =>
     engine.list(parent).filter(({ notice }) => notice.state === "delivered").length >= count;
@@ -73,7 +75,9 @@ export function told({ engine }: EngineWindow, parent: string, count: number): P
   });
 }
 
-/** Waits until nothing runs on the server and every parent knows, so that the next measurement starts afresh. */
+/**
+ * Waits until nothing runs on the server and the parent has been notified, so that the next measurement starts clean.
+ */
 export async function quiet({ server, window }: Omit<Bench, "stop">, parent: string): Promise<void> {
   const isQuiet = async (): Promise<boolean> => {
     const isTold = window.engine

@@ -1,15 +1,15 @@
 import type { Disposable } from "../../../src/engine/event.ts";
 
-/** A request of this process: times in milliseconds as `performance.now()` has them. */
+/** A request of this process; times in milliseconds, as given by `performance.now()`. */
 export interface RecordedRequest {
   /** `GET /session/ses_1` */
   readonly call: string;
   readonly start: number;
-  /** When the answer's headers were there; undefined until then. */
+  /** When the response headers arrived; undefined until then. */
   end?: number;
 }
 
-/** Keeps a record of all requests of this process until disposed. */
+/** Records all requests of this process until disposed. */
 export function recordFetch(): Disposable & { readonly requests: readonly RecordedRequest[] } {
   const real = globalThis.fetch;
   const requests: RecordedRequest[] = [];
@@ -29,7 +29,7 @@ export function recordFetch(): Disposable & { readonly requests: readonly Record
   return { requests, dispose: () => void (globalThis.fetch = real) };
 }
 
-/** Milliseconds between two moments in which no request waited for its answer. */
+/** The milliseconds between two times during which no request was waiting for its answer. */
 export function timeWithoutRequests(
   requests: readonly RecordedRequest[],
   from: number,

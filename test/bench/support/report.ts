@@ -7,7 +7,7 @@ export interface Budget {
   readonly what: string;
   readonly value: number;
   readonly limit: number;
-  /** After the number: `ms`, `×`, `MB`. */
+  /** Printed after the number: `ms`, `×`, `MB`. */
   readonly unit: string;
 }
 
@@ -17,24 +17,24 @@ interface Row {
   readonly values: readonly number[];
 }
 
-/** What one benchmark found out: printed, and kept as `test-results/bench/<name>.json`. */
+/** The results of one benchmark: printed, and saved as `test-results/bench/<name>.json`. */
 export class Report {
   private readonly rows: Row[] = [];
   private readonly budgets: Budget[] = [];
 
   constructor(private readonly name: string) {}
 
-  /** A figure of each round, in the order of the rounds. */
+  /** Adds the figures of all rounds, in order. */
   figures(what: string, unit: string, values: readonly number[]): void {
     this.rows.push({ what, unit, values });
   }
 
-  /** What must hold: the value is at most the limit. */
+  /** Adds a condition: the value must be at most the limit. */
   budget(budget: Budget): void {
     this.budgets.push(budget);
   }
 
-  /** Ends the report. The process will exit with 1 if a budget was exceeded. */
+  /** Prints and saves the report. The process will exit with 1 if a budget was exceeded. */
   finish(): void {
     const width = Math.max(...[...this.rows, ...this.budgets].map(({ what }) => what.length));
     console.log(`\n${this.name}`);

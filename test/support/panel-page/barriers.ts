@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
- * What keeps users out of a page: the serious and critical findings of axe. `evaluate` runs an expression there, as a
- * debugger does, because the page's own policy lets no other script in.
+ * Accessibility problems of a page: the serious and critical findings of axe. `evaluate` runs an expression in the page
+ * like a debugger, because the page's content security policy blocks other scripts.
  */
 export async function barriers(evaluate: (script: string) => Promise<unknown>): Promise<readonly string[]> {
   if (!(await evaluate("'axe' in window"))) await evaluate(AXE);

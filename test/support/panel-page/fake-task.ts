@@ -38,7 +38,7 @@ export function fakeTask(facts: Partial<Task> = {}): Task {
   };
 }
 
-/** A session below the fake task that OpenCode's own `task` tool launched. */
+/** A child session of the fake task, launched by OpenCode's own `task` tool. */
 export function fakeSubagent(facts: Partial<Subagent> = {}): Subagent {
   return {
     launchedBy: "other",
@@ -58,7 +58,7 @@ export function fakeSubagent(facts: Partial<Subagent> = {}): Subagent {
   };
 }
 
-/** A conversation that a test writes, told to whoever follows it. */
+/** A conversation that a test writes; listeners are notified of each change. */
 export class FakeTranscript implements Transcript {
   readonly sessionID = TASK_ID;
   readonly messages: Message[] = [];
@@ -135,7 +135,7 @@ export class FakeTranscript implements Transcript {
     return this.part({ type: "file", ...this.ids("prt"), filename, mime, url: "file:///nowhere" });
   }
 
-  /** Adds to the end of the newest part. */
+  /** Appends to the newest part. */
   stream(delta: string): void {
     const message = this.messages.at(-1)!;
     const part = message.parts.at(-1)!;

@@ -18,7 +18,7 @@ import { OutputSession, type OutputEditor, type OutputParts } from "../../../src
 import type { RequestWording } from "../../../src/ui/output/view-model.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
 
-/** What the editor's own words stand for. */
+/** Stands in for the localized texts of the extension. */
 export const WORDING: RequestWording = {
   title: ({ permission }) => `Use ${permission}`,
   asker: ({ agent, description }) => `${agent} of "${description}"`,
@@ -28,7 +28,7 @@ export const WORDING: RequestWording = {
 const ORIGIN = "http://panel.test";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The panel's script and style sheet, as the extension would serve them. */
+/** The panel's script and style sheet, as served by the extension. */
 export interface PanelBundle {
   readonly script: string;
   readonly style: string;
@@ -54,16 +54,16 @@ export interface PanelOptions {
   readonly width?: number;
   readonly height?: number;
   readonly connection?: ConnectionView;
-  /** What the editor kept of an earlier page. */
+  /** The state that the editor kept from an earlier page. */
   readonly state?: unknown;
   readonly task: Child | undefined;
-  /** Other tasks and subagents that there are. */
+  /** Other existing tasks and subagents. */
   readonly others?: readonly Child[];
   readonly requests?: readonly OpenRequest[];
   readonly toolInput?: OutputParts["known"]["toolInput"];
   readonly transcript: () => Promise<Transcript>;
   readonly resume?: (taskID: string, prompt: string) => Promise<void>;
-  /** Resolves with the new task, if there is one. */
+  /** Resolves to the new task, if there is one. */
   readonly retry?: () => Promise<unknown>;
   /** The final answer of the task. */
   readonly result?: string;
@@ -71,11 +71,11 @@ export interface PanelOptions {
   readonly openFile?: OutputEditor["openFile"];
 }
 
-/** The real page and the real host side of the panel in a browser, with a stand-in for the editor between them. */
+/** The panel's real page and real host side in a browser, with a stand-in for the editor between them. */
 export class PanelPage {
-  /** Actions that the page asked for, with their arguments. */
+  /** Actions that the page requested, with their arguments. */
   readonly calls: unknown[][] = [];
-  /** Requests that left the page for anything but its own files. */
+  /** Requests of the page for anything but its own files. */
   readonly strayRequests: string[] = [];
   readonly pageErrors: string[] = [];
   task: Child | undefined;
@@ -118,7 +118,7 @@ export class PanelPage {
       },
       logger: { debug: () => undefined, info: () => undefined, warn: note("warn"), error: note("error") },
     };
-    // One after the other, as the editor does.
+    // Messages are delivered one after the other, as by the editor.
     let queue: Promise<unknown> = Promise.resolve();
     this.session = new OutputSession(id, parts, {
       translations: {},
@@ -182,13 +182,13 @@ export class PanelPage {
     return panel;
   }
 
-  /** The editor shows another tab: it throws the page away and loads it anew when the reader is back. */
+  /** Simulates a switch to another tab: the editor discards the page, and loads it again when the user returns. */
   async leave(): Promise<void> {
     this.session.pause();
     await this.page.goto(`${ORIGIN}/away`);
   }
 
-  /** Gives the page what the editor kept of it when it was left. */
+  /** Loads the page again, with the state that the editor kept. */
   async comeBack(): Promise<void> {
     await this.page.goto(`${ORIGIN}/`);
   }
@@ -214,7 +214,7 @@ export class PanelPage {
   }
 }
 
-/** Gives the page what the editor would: its API and its theme. As text, because it runs in the browser. */
+/** Provides the editor's API and theme to the page. A string, because it runs in the browser. */
 function editorStandIn(theme: Theme, state: unknown): string {
   return `{
     const { variables, bodyClass } = ${JSON.stringify(theme)};

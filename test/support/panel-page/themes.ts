@@ -1,4 +1,4 @@
-/** The variables that the editor sets on a webview for its standard themes, as far as the panel reads them. */
+/** The variables that VS Code sets on webviews for a standard theme, limited to those that the panel uses. */
 export interface Theme {
   readonly bodyClass: string;
   readonly variables: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import type { Locator } from "playwright-core";
 
 type Color = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** A text with its color, and what is behind it: the background and the opacity of each element that it is in, the innermost first. */
+/** A text, its color, and the background and opacity of each element that contains it, innermost first. */
 interface DrawnText {
   readonly text: string;
   readonly color: string;
@@ -10,8 +10,8 @@ interface DrawnText {
 }
 
 /**
- * The texts that can be seen in a part of the window with less contrast to what is behind them than `least`, each with
- * its own. What is half transparent counts as it looks. Throws where there is no text.
+ * The visible texts in a part of the window whose contrast to their background is less than `least`, each with its
+ * contrast. Takes transparency into account. Throws if there is no text.
  */
 export async function faintTexts(part: Locator, least: number): Promise<readonly string[]> {
   const texts = await part.evaluate((root) => {
@@ -36,7 +36,7 @@ export async function faintTexts(part: Locator, least: number): Promise<readonly
   });
 }
 
-/** The width of the line around an element that shows that it has the focus, or is chosen, in pixels. */
+/** The width in pixels of the outline that marks an element as focused or selected. */
 export async function outlineWidth(element: Locator): Promise<number> {
   return element.evaluate((each) => {
     const { outlineStyle, outlineWidth } = getComputedStyle(each);
@@ -44,7 +44,7 @@ export async function outlineWidth(element: Locator): Promise<number> {
   });
 }
 
-/** By the formula of the Web Content Accessibility Guidelines. */
+/** The contrast ratio as defined by the Web Content Accessibility Guidelines. */
 function contrast({ color, layers }: DrawnText): number {
   const ground = layers.reduceRight<Color>(
     (below, { background }) => over(colorOf(background), below),

@@ -4,17 +4,17 @@ import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
 import { installVsix } from "../../vscode/host.ts";
 
-/** The packaged extension, made when first asked for. */
+/** The packaged extension; made on first use. */
 export const packagedExtension = once(packageExtension);
 
-/** The extensions directory that holds the packaged extension, made when first asked for. */
+/** An extensions directory with the packaged extension installed; made on first use. */
 export const installedExtension = once(() => {
   const extensionsDirectory = tempDir("ext");
   installVsix(packagedExtension(), { userDirectory: tempDir("data"), extensionsDirectory });
   return extensionsDirectory;
 });
 
-/** Builds and packages the extension as it is published; `TEST_VSIX` names one that is there already. */
+/** Builds and packages the extension as for publishing; `TEST_VSIX` names an existing package to use instead. */
 function packageExtension(): string {
   const given = process.env["TEST_VSIX"];
   if (given) return given;

@@ -1,7 +1,7 @@
 import type { Settings } from "../../vscode/host.ts";
 import type { Rectangle, Workbench } from "./workbench.ts";
 
-/** With these settings a window wears the theme that the system prefers, so that it changes under what is open. */
+/** With these settings a window follows the system's theme, so that the theme can change while things are open. */
 export const systemTheme: Settings = {
   "window.autoDetectColorScheme": true,
   "workbench.preferredDarkColorTheme": "Dark Modern",
@@ -11,11 +11,11 @@ export const systemTheme: Settings = {
 const CLASSES = { light: "vs", dark: "vs-dark" } as const;
 
 /**
- * Takes a picture of a window with {@link systemTheme} in the dark theme, and one in the light theme where
- * `TEST_PICTURES=all` asks for it: to look at, as no test depends on it.
+ * Takes a picture of a window with {@link systemTheme} in the dark theme, with `TEST_PICTURES=all` also in the light
+ * theme. The pictures are only for people to look at; no test depends on them.
  */
 export async function takePictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
-  // Where it was left, the mouse may call up a hover.
+  // Elsewhere, the mouse might bring up a hover.
   await workbench.page.mouse.move(0, 0);
   const both = process.env["TEST_PICTURES"] === "all";
   for (const colorScheme of both ? (["light", "dark"] as const) : (["dark"] as const)) {
@@ -26,8 +26,8 @@ export async function takePictures(workbench: Workbench, name: string, clip?: Re
 }
 
 /**
- * Takes a picture in high contrast of a window with {@link systemTheme}, and leaves it dark.
- * @param look what is to be seen meanwhile
+ * Takes a high-contrast picture of a window with {@link systemTheme}, and leaves it dark.
+ * @param look called while high contrast is shown
  */
 export async function takeHighContrastPicture(
   workbench: Workbench,
@@ -37,7 +37,7 @@ export async function takeHighContrastPicture(
   await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, { look });
 }
 
-/** Takes pictures in all four kinds of theme of a window with {@link systemTheme}, and leaves it dark. */
+/** Takes pictures of a window with {@link systemTheme} in all four kinds of theme, and leaves it dark. */
 export async function takeAllPictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
   await takePictures(workbench, name, clip);
   await takeContrastPicture(workbench, "dark", "hc-black", `${name}-hc`, { clip });

@@ -13,29 +13,27 @@ import { systemTheme } from "./pictures.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "./workbench.ts";
 
 interface WindowOptions extends WorkbenchOptions {
-  /** The window works with this server, in the server's folder. */
+  /** The window connects to this server and opens the server's folder. */
   readonly server?: OpenCodeServer;
-  /** Without a server: the window starts its own, which knows this model. */
+  /** If there is no server: the window starts its own, which has this model. */
   readonly model?: ScriptedModel;
-  /** Where that server keeps its data; a new one (see `hermeticHome`) if left out. */
+  /** The home of that server; by default a new one (see `hermeticHome`). */
   readonly home?: string;
-  /** What to wait for in the view of the tasks, by default that there are none yet; null leaves the view closed. */
+  /** Waits for something in the view of the tasks, by default for the empty view; null leaves the view closed. */
   readonly shows?: ((workbench: Workbench) => Promise<unknown>) | null;
 }
 
-/** As in {@link EngineStart}, with a window. */
+/** Like {@link EngineStart}, with a window. */
 export interface Start extends EngineStart {
-  /** A server that asks for no password. */
+  /** Starts a server without a password. */
   server(options: OpenCodeOptions): Promise<OpenCodeServer>;
-  /** An engine beside the window's, to launch what the window is to show. */
+  /** Opens an engine in addition to the window's, to launch tasks that the window should show. */
   launcher(server: OpenCodeServer): Promise<EngineWindow>;
-  /** Opens a window, and in it the view of the tasks. Its theme is the system's, which is dark. */
+  /** Opens a window, and the view of the tasks in it. Its theme follows the system, which is dark. */
   window(options: WindowOptions): Promise<Workbench>;
 }
 
-/**
- * As {@link setUpEngine}, with a window that each test finds tidy (see `Workbench.tidy`); one that fails leaves a picture.
- */
+/** Like {@link setUpEngine}, with a window that is tidied before each test; a failed test leaves a picture. */
 export function setUp(prepare: (start: Start) => Promise<void>): void {
   let workbench: Workbench | undefined;
 

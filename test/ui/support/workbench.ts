@@ -15,7 +15,7 @@ import {
 } from "../../vscode/host.ts";
 import { installedExtension } from "./extension.ts";
 
-/** The themes that views are looked at in: in the settings, in the list of themes, and the class the workbench has. */
+/** The themes used in tests: their names in the settings and in the list of themes, and the class of the workbench. */
 const themes = {
   dark: { name: "Dark Modern", label: "Dark Modern", className: "vs-dark" },
   light: { name: "Light Modern", label: "Light Modern", className: "vs" },
@@ -25,21 +25,21 @@ const themes = {
 export type Theme = keyof typeof themes;
 
 export interface WorkbenchOptions {
-  /** The folder of the installed extensions; left out: this one is there as it is packaged. */
+  /** The folder with installed extensions; by default one that contains the packaged extension. */
   readonly extensions?: string;
   readonly settings?: Settings;
   /** Added to the environment of the extension host. */
   readonly env?: NodeJS.ProcessEnv;
-  /** The folder that the window opens: a new empty one if left out, none for null. */
+  /** The folder that the window opens: by default a new empty one; null for none. */
   readonly folder?: string | null;
-  /** False: the folder is not trusted, and VS Code runs in restricted mode until `trustFolder`. */
+  /** If false, the folder isn't trusted, and VS Code runs in restricted mode until `trustFolder`. */
   readonly trust?: boolean;
   /** Default: dark. */
   readonly theme?: Theme;
   readonly viewport?: { readonly width: number; readonly height: number };
-  /** What extensions speak, as `zh-cn`; the editor itself stays English, as it has no language pack. */
+  /** The language for extensions, such as `zh-cn`; VS Code itself stays English, because it has no language pack. */
   readonly language?: string;
-  /** How long the server keeps the extension host of a window that is gone without a word, in seconds. */
+  /** How long the server keeps the extension host of a window that disappeared, in seconds. */
   readonly reconnectionGrace?: number;
 }
 
@@ -51,7 +51,7 @@ export interface Rectangle {
   readonly height: number;
 }
 
-/** Opens a VS Code window with a new profile that holds the packaged extension, as a user would have it. */
+/** Opens a VS Code window with a new profile and the packaged extension. */
 export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Workbench> {
   const userDirectory = tempDir("data");
   const { theme = "dark" } = options;
@@ -86,7 +86,9 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   return workbench;
 }
 
-/** What the editor takes its language from, kept from what it writes there itself when it loads without a language pack. */
+/**
+ * Fixes the variable from which VS Code reads its language; otherwise VS Code overwrites it without a language pack.
+ */
 function speak(language: string): string {
   return `Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", {
     get: () => ${JSON.stringify(language)},
@@ -94,7 +96,7 @@ function speak(language: string): string {
   });`;
 }
 
-/** A VS Code window and what a user does in it. Texts are matched as parts, without regard to case. */
+/** A VS Code window and the actions of a user in it. Texts match partially and case-insensitively. */
 export class Workbench {
   page: Page;
   quickInput: QuickInput;
@@ -109,7 +111,7 @@ export class Workbench {
     readonly folder: string | undefined,
     private readonly initialTheme: Theme,
     private readonly initialSettings: Settings,
-    /** Of a user that nobody else works as. */
+    /** The home of a user that no one else works as. */
     private readonly home: string | undefined,
   ) {
     this.page = browser.page;
@@ -119,13 +121,13 @@ export class Workbench {
     this.settings = initialSettings;
   }
 
-  /** Loads the window and waits until the extension's contributions are there. */
+  /** Loads the window and waits for the extension's contributions. */
   async open(): Promise<void> {
     await this.page.goto(this.server.address({ folder: this.folder }));
     await this.loaded();
   }
 
-  /** Reloads the window as its own command does, which keeps what is open: `open` again would lose it. */
+  /** Reloads the window with VS Code's command, which keeps open editors; `open` would lose them. */
   async reload(): Promise<void> {
     const loading = this.page.waitForEvent("domcontentloaded");
     await this.runCommand("Developer: Reload Window");
@@ -134,9 +136,9 @@ export class Workbench {
   }
 
   /**
-   * Brings the window to where every test begins, whatever the one before it left: nothing is open over the workbench,
-   * no editor holds unsaved text, theme, size and settings are those of the start, and neither the mouse nor the
-   * keyboard is on anything that a test is about.
+   * Restores the state in which every test begins, whatever the previous test left: nothing covers the workbench, no
+   * editor has unsaved text, theme, size and settings are the initial ones, and neither mouse nor focus is on anything
+   * under test.
    */
   async tidy(): Promise<void> {
     const { page } = this;
@@ -157,12 +159,12 @@ export class Workbench {
       await this.runCommand("Notifications: Clear All Notifications");
       await told.first().waitFor({ state: "detached" });
     }
-    // A quick input that closes gives the focus back: to what is active in the editors where nothing had it, and a webview
-    // there takes it a moment later, from the quick input that follows.
+    // When a quick input closes, it moves the focus to the active editor if nothing had it before. A webview there
+    // takes the focus only a moment later, and so takes it from the next quick input.
     await page.locator(".part.statusbar").focus();
   }
 
-  /** Presses keys where the focus is, one after the other, each once the window hears it. */
+  /** Presses keys one after the other, each as soon as the focused page can receive it. */
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) {
       await this.hearsKeys();
@@ -170,13 +172,13 @@ export class Workbench {
     }
   }
 
-  /** Types with the keyboard into the editor that has the focus. */
+  /** Types into the editor that has the focus. */
   async write(text: string): Promise<void> {
     await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
     await this.page.keyboard.type(text);
   }
 
-  /** Presses Ctrl+K and then these keys, each once the status bar says that it is waited for. */
+  /** Presses Ctrl+K and then these keys, each once the status bar shows that it is expected. */
   async pressAfterCtrlK(...keys: readonly string[]): Promise<void> {
     const status = (text: string): Locator => this.statusBarItem(text);
     await this.press("Control+K");
@@ -190,9 +192,9 @@ export class Workbench {
   }
 
   /**
-   * Runs a command from the palette, by its title with its category: `Async Agents: Launch`. The palette lists what
-   * could be run when it was filled, which of a window that has just opened is not all; and a page that begins to load
-   * in an editor closes it by taking the focus. Then it is opened again.
+   * Runs a command from the palette, by its title with category: `Async Agents: Launch`. Retries, because the palette
+   * lists only the commands that existed when it was filled, which may be incomplete in a new window, and because a
+   * page that is loading in an editor may close the palette by taking the focus.
    */
   async runCommand(title: string): Promise<void> {
     const command = this.quickInput.items.filter({ hasText: title }).first();
@@ -201,7 +203,7 @@ export class Workbench {
       async () => {
         await this.press("F1");
         if (!(await isThere(this.quickInput.input))) return false;
-        // Fails soon where the box closes just now.
+        // The short timeout is for a box that closes at this moment.
         await this.quickInput.input.fill(`>${title}`, { timeout: 3_000 });
         if (await isThere(command)) return done(command.click({ timeout: 3_000 }));
         await this.quickInput.cancel();
@@ -212,13 +214,13 @@ export class Workbench {
     await command.waitFor({ state: "hidden" });
   }
 
-  /** Shows the view of the tasks. A click closes it where the window brought it back in just that moment: then again. */
+  /** Shows the view of the tasks. Retries, because the click closes a view that the window has just restored. */
   async openView(): Promise<void> {
     const open = this.page.locator(".part.sidebar .composite.title", { hasText: "Async Agents" });
     await until(
       "the view of the tasks",
       async () => {
-        // Forced, as a badge can lie over it, which takes the click just as well.
+        // Forced, because a badge may cover the item; a click on the badge works as well.
         if (!(await open.isVisible())) await this.activityBarItem.click({ force: true });
         return isThere(open);
       },
@@ -226,17 +228,17 @@ export class Workbench {
     );
   }
 
-  /** A row of the tree by (part of) its text. */
+  /** A row of the tree, by a part of its text. */
   treeItem(label: string | RegExp): Locator {
     return this.treeItems.filter({ hasText: label });
   }
 
-  /** A row of the tree by the beginning of what a screen reader says of it. */
+  /** A row of the tree, by the beginning of its text for screen readers. */
   row(spoken: string): Locator {
     return this.treeItems.and(this.page.locator(`[aria-label^="${spoken}"]`));
   }
 
-  /** A row that is selected, as that of a task is once it was launched or resumed, by (part of) its text. */
+  /** A selected row, by a part of its text; launching or resuming a task selects its row. */
   selectedRow(label: string): Locator {
     return this.treeItem(label).and(this.page.locator('[aria-selected="true"]'));
   }
@@ -246,13 +248,13 @@ export class Workbench {
     return this.page.locator('.part.sidebar [role="treeitem"]');
   }
 
-  /** Clicks a row: see `hoverRow`. */
+  /** Clicks a row; see `hoverRow`. */
   async clickRow(row: Locator): Promise<void> {
     await this.hoverRow(row);
     await row.first().click();
   }
 
-  /** Moves the mouse to a row once the rows are idle. */
+  /** Moves the mouse to a row once the rows no longer change. */
   async hoverRow(row: Locator): Promise<void> {
     await row.first().waitFor();
     await this.rowsIdle();
@@ -260,15 +262,14 @@ export class Workbench {
   }
 
   /**
-   * Waits until no hover lies over the rows and none of them has changed for half a second. The hover of the row that the
-   * mouse was on, or a row that comes or goes above, would be in the way of the mouse; and the editor draws rows anew up
-   * to a quarter of a second after the first of a change's, and gives a menu that is used in that moment no row. Rows that
-   * change all the time are waited for no longer than five seconds.
+   * Waits until no hover covers the rows and no row has changed for half a second, but at most five seconds. A hover,
+   * or a row that appears or disappears above, would get in the mouse's way. VS Code redraws rows up to a quarter of a
+   * second after a change, and passes no row to a menu that is used during the redraw.
    */
   private async rowsIdle(): Promise<void> {
     await this.leaveHover();
     await this.page.evaluate(async () => {
-      // Functions with a name would need a helper of the compiler's, which the page does not have.
+      // Named functions would need a helper of the compiler that doesn't exist in the page.
       let observer: MutationObserver | undefined;
       await new Promise<void>((resolve) => {
         let resting = window.setTimeout(resolve, 500);
@@ -285,8 +286,8 @@ export class Workbench {
   }
 
   /**
-   * Moves the mouse to where nothing has a hover, and waits until that of what it was on is gone. Where what it was on is
-   * gone too, the hover stays until the mouse has been on the hover itself.
+   * Moves the mouse away from everything with a hover, and waits until the current hover is gone. If the element under
+   * the hover has disappeared, the hover stays until the mouse has been on the hover itself.
    */
   async leaveHover(): Promise<void> {
     const hover = this.page.locator(".monaco-hover:visible").first();
@@ -301,7 +302,7 @@ export class Workbench {
     await hover.waitFor({ state: "hidden" });
   }
 
-  /** The texts that a row's decorations draw beside it: the badge, without its colour. */
+  /** The texts of a row's decorations, which are its badges. */
   async badges(item: Locator): Promise<string[]> {
     return await item.evaluate((row) =>
       [...row.querySelectorAll("*")]
@@ -311,7 +312,7 @@ export class Workbench {
     );
   }
 
-  /** Opens the context menu of something. */
+  /** Opens the context menu of an element. */
   async openContextMenu(target: Locator): Promise<Locator> {
     await this.rowsIdle();
     await target.click({ button: "right" });
@@ -322,7 +323,7 @@ export class Workbench {
     return entries;
   }
 
-  /** The entries of the context menu of something, which is closed again. */
+  /** The entries of an element's context menu; closes the menu again. */
   async menuEntries(target: Locator): Promise<readonly string[]> {
     const entries = await this.openContextMenu(target);
     const texts = await entries.allInnerTexts();
@@ -335,11 +336,11 @@ export class Workbench {
     await this.menu.waitFor({ state: "hidden" });
   }
 
-  /** Chooses an entry of the context menu of something. */
+  /** Chooses an entry of an element's context menu. */
   async contextMenu(target: Locator, entry: string): Promise<void> {
     const chosen = (await this.openContextMenu(target)).filter({ hasText: entry }).first();
     await chosen.waitFor();
-    // For a moment after it opened, the menu takes a click for the end of the one that opened it.
+    // Right after it opens, the menu treats a click as the end of the click that opened it.
     await until(`the menu entry "${entry}" to be taken`, async () => {
       if (!(await chosen.isVisible())) return true;
       await chosen.click({ timeout: 1_000 });
@@ -353,29 +354,29 @@ export class Workbench {
     return outer.contentFrame().locator("#active-frame").contentFrame();
   }
 
-  /** The tab of an editor by its title. */
+  /** The tab of an editor, by its title. */
   tab(title: string | RegExp): Locator {
     return this.page.locator('.tabs-container [role="tab"]', { hasText: title });
   }
 
-  /** A notification by (part of) its text; its buttons are inside. */
+  /** A notification, by a part of its text; contains its buttons. */
   notification(text: string | RegExp): Locator {
     const places = [".notifications-toasts", ".notifications-center"];
     const items = places.map((place) => `${place} .notification-list-item`).join(", ");
     return this.page.locator(items, { hasText: text });
   }
 
-  /** An entry of the status bar by (part of) its text. */
+  /** A status bar item, by a part of its text. */
   statusBarItem(text: string | RegExp): Locator {
     return this.page.locator(".statusbar-item", { hasText: text });
   }
 
-  /** A modal dialog by (part of) its text; its buttons are inside. */
+  /** A modal dialog, by a part of its text; contains its buttons. */
   dialog(text: string | RegExp): Locator {
     return this.page.locator(".monaco-dialog-box", { hasText: text });
   }
 
-  /** Opens a file by (the end of) its path, and waits until one can write in it. */
+  /** Opens a file by the end of its path, and waits until it can be edited. */
   async openFile(name: string): Promise<void> {
     await this.press("Control+P");
     await this.quickInput.write(name);
@@ -384,23 +385,23 @@ export class Workbench {
     await this.page.locator(".editor-instance .monaco-editor.focused").waitFor();
   }
 
-  /** Changes settings of the machine while the window is open: in the editor, as the file's watcher misses changes made outside. */
+  /** Changes the machine's settings in the editor, because the file watcher misses changes made outside. */
   async changeSettings(changes: Settings): Promise<void> {
     await this.writeSettings({ ...this.settings, ...changes });
   }
 
-  /** Changes the theme and waits until the window wears it. */
+  /** Changes the theme and waits until the window uses it. */
   async setTheme(theme: Theme): Promise<void> {
     await this.runCommand("Preferences: Color Theme");
     await this.quickInput.type(themes[theme].label);
     await this.quickInput.choose(themes[theme].label);
-    // The list tries a theme on before it is taken.
+    // The list previews a theme before it is applied.
     await this.quickInput.widget.waitFor({ state: "hidden" });
     await this.page.locator(`.monaco-workbench.${themes[theme].className}`).waitFor();
     this.theme = theme;
   }
 
-  /** Trusts the folder, as the button in the editor for workspace trust does. */
+  /** Trusts the folder with the button of the workspace trust editor. */
   async trustFolder(): Promise<void> {
     await this.runCommand("Workspaces: Manage Workspace Trust");
     await this.page
@@ -409,7 +410,7 @@ export class Workbench {
       .click();
   }
 
-  /** Ends the extension host as a crash would and waits for the new one. */
+  /** Kills the extension host like a crash, and waits for the new one. */
   async crashExtensionHost(): Promise<void> {
     const before = this.server.extensionHosts();
     this.server.killExtensionHosts();
@@ -420,7 +421,7 @@ export class Workbench {
     );
   }
 
-  /** Ends the window as a lost network does, whose server gets no last word; `open` opens another one in its place. */
+  /** Ends the window without a goodbye to the server, like a lost network; `open` opens another one in its place. */
   async lose(): Promise<void> {
     const { page } = this;
     const session = await page.context().newCDPSession(page);
@@ -431,7 +432,7 @@ export class Workbench {
     this.quickInput = new QuickInput(this.page);
   }
 
-  /** Takes a picture, of a part of the window if given, into `test-results/screenshots`. */
+  /** Takes a picture of the window, or a part of it, into `test-results/screenshots`. */
   async screenshot(name: string, clip?: Rectangle): Promise<void> {
     const directory = join(repository, "test-results", "screenshots");
     mkdirSync(directory, { recursive: true });
@@ -448,19 +449,19 @@ export class Workbench {
       await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
   }
 
-  /** Closes the window; what goes on in the background stays. */
+  /** Closes the window; background work continues. */
   async close(): Promise<void> {
     await this.browser.close();
     await this.server.stop();
   }
 
-  /** Closes the window, and ends what goes on in the background. */
+  /** Closes the window, and ends background work. */
   async stop(): Promise<void> {
     await this.close();
     if (this.home !== undefined) await endBackground(this.home);
   }
 
-  /** Closes the editors whose text is not saved, and those of documents that never were, without a question. */
+  /** Closes editors with unsaved or never saved text, without a prompt. */
   private async closeUnsaved(): Promise<void> {
     const unsaved = this.page.locator(
       '.tabs-container .tab.dirty, .tabs-container .tab[data-resource-name^="Untitled-"]',
@@ -468,7 +469,7 @@ export class Workbench {
     const active = this.page.locator(".tabs-container .tab.active").and(unsaved);
     for (let left; (left = await unsaved.count()) > 0;) {
       const isLess = async (): Promise<boolean> => (await unsaved.count()) < left;
-      // The editor saves by itself too, and then there may be nothing to close any more.
+      // Editors also save automatically, so there may be nothing left to close.
       await until("an unsaved editor to be shown, or saved", async () => {
         if ((await isLess()) || (await active.count()) > 0) return true;
         await unsaved.first().click({ timeout: 1_000 });
@@ -490,7 +491,7 @@ export class Workbench {
     await page.locator(`.monaco-workbench.${themes[this.theme].className}`).waitFor();
   }
 
-  /** A page that is loading in an editor may have the focus, or take it, and hears no key yet. */
+  /** Waits for pages that are loading in editors: these may have or take the focus, but don't receive keys yet. */
   private async hearsKeys(): Promise<void> {
     await this.page.waitForFunction(() =>
       [...document.querySelectorAll<HTMLIFrameElement>("iframe.webview")]
@@ -530,7 +531,7 @@ export class Workbench {
   }
 }
 
-/** Whether it can be seen now, or is in a moment. */
+/** Whether the element is visible now or within a moment. */
 function isThere(locator: Locator): Promise<boolean> {
   return done(locator.waitFor({ timeout: 3_000 }));
 }
@@ -542,7 +543,7 @@ function done(action: Promise<void>): Promise<boolean> {
   );
 }
 
-/** The input box or list that opens at the top of the window. */
+/** The input box or list at the top of the window. */
 export class QuickInput {
   constructor(private readonly page: Page) {}
 
@@ -559,7 +560,7 @@ export class QuickInput {
     return this.widget.locator(".quick-input-list .monaco-list-row");
   }
 
-  /** Waits until it shows this text: a prompt, a placeholder or a validation message. */
+  /** Waits until this text is shown: a prompt, a placeholder or a validation message. */
   async shows(text: string | RegExp): Promise<void> {
     const widget = this.widget;
     await widget
@@ -569,19 +570,19 @@ export class QuickInput {
       .waitFor();
   }
 
-  /** Replaces what is typed in. */
+  /** Replaces the text in the box. */
   async type(text: string): Promise<void> {
     await this.input.fill(text);
   }
 
-  /** Types with the keyboard where the cursor is, once the box has the focus. */
+  /** Types at the cursor once the box has the focus. */
   async write(text: string): Promise<void> {
     await this.hasFocus();
     await this.page.keyboard.type(text);
     await until(`"${text}" to be typed`, async () => (await this.input.inputValue()).includes(text));
   }
 
-  /** Types and confirms. */
+  /** Replaces the text and confirms. */
   async enter(text: string): Promise<void> {
     await this.type(text);
     await this.accept();
@@ -591,13 +592,13 @@ export class QuickInput {
     await this.press("Enter");
   }
 
-  /** Presses keys, one after the other, once it has the focus. */
+  /** Presses keys one after the other once the box has the focus. */
   async press(...keys: readonly string[]): Promise<void> {
     await this.hasFocus();
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
-  /** Closes it where it is open. */
+  /** Closes the quick input if it is open. */
   async cancel(): Promise<void> {
     await until("the quick input to close", async () => {
       if (!(await this.widget.isVisible())) return true;
@@ -606,7 +607,7 @@ export class QuickInput {
     });
   }
 
-  /** Chooses the first row that shows this label. */
+  /** Chooses the first row with this label. */
   async choose(label: string): Promise<void> {
     await this.items.filter({ hasText: label }).first().click();
   }
