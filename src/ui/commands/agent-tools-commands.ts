@@ -91,7 +91,7 @@ function nothingToDo(action: Action, path: string | undefined): string {
   return vscode.l10n.t("The agent tools aren't in this configuration.");
 }
 
-/** Reports the edit. OpenCode reads it at startup; servers started by the extension don't need it. */
+/** Reports the edit. It takes effect when OpenCode restarts; servers of the extension don't depend on it. */
 async function tell(action: Action, path: string): Promise<void> {
   const message =
     action === "install"

@@ -19,7 +19,7 @@ const EXCERPT_LENGTH = 80;
 export const options: Step<Launching> = {
   take: async (state, place) => {
     const { context, plan, prompts, option: active } = state;
-    // Starts loading the models early, so that they are ready when needed. A failure is reported then.
+    // Loads the models early, so that they are ready when needed. A failure is reported only then.
     context.folder.calls.models().catch(() => undefined);
     const option = await askChoice<LaunchOption>({
       title: folderTitle(context.folders, context.folder, vscode.l10n.t("Launch Task: Options")),

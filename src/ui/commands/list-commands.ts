@@ -21,9 +21,7 @@ interface ConditionItem extends vscode.QuickPickItem {
   readonly agent?: string;
 }
 
-/**
- * Offers all conditions in one list; typed text filters by description. The tree follows at once; Escape restores it.
- */
+/** Offers all conditions in one list; typed text filters by description. The tree follows; Escape restores it. */
 export async function filter({ known, folders, list }: TaskContext): Promise<void> {
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);

@@ -10,7 +10,7 @@ import type { OpenFolder } from "./folders.ts";
 /**
  * Notifies the user that tasks are still running in a folder that was removed from the workspace, and what happens to
  * them.
- * @param isOwnServer whether the extension started the folder's server, which then stops with the last task
+ * @param isOwnServer whether the extension started the server, which thus stops once the work has ended
  */
 export async function showClosed(
   { uri, name, settings }: Pick<Folder, "uri" | "name" | "settings">,

@@ -270,7 +270,7 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
     ...(isInBatch ? ["batched"] : []),
     ...(child.isForked ? ["forked"] : []),
-    // The status `resumed` is a word of its own; here it means that the task was resumed at least once.
+    // The status `resumed` already adds this word, which means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),
   ];
 }

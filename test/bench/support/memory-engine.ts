@@ -6,7 +6,7 @@ import type { TaskRecordDraft } from "../../../src/engine/task.ts";
 import { realClock } from "../../support/engine.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 
-/** Throws on warnings, because after one a benchmark doesn't measure what it should. */
+/** Throws on warnings, because a benchmark that logs one doesn't measure what it should. */
 export const strictLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
