@@ -52,7 +52,7 @@ function promptLost({ status, isForked }: TaskRecord): TaskError {
         )
       : isForked
         ? sentence(
-            "The window was closed before the task received its conversation and prompt. Launch it again as a new task.",
+            "The conversation and the prompt were lost before the server stored them. Launch the task again as a new task.",
           )
         : sentence("The prompt was lost before the server stored it. Launch the task again as a new task."),
   );

@@ -31,7 +31,7 @@ class Pulse implements Disposable {
     /** Called with true if there was no answer for ten seconds, with false at each answer. */
     private readonly onAnswer: (isSilent: boolean) => void,
   ) {
-    this.stopTimer();
+    this.waitForNext();
   }
 
   dispose(): void {
@@ -39,7 +39,7 @@ class Pulse implements Disposable {
     this.timer?.dispose();
   }
 
-  private stopTimer(): void {
+  private waitForNext(): void {
     this.timer = this.clock.after(PING_EVERY_MS, () => void this.beat());
   }
 
@@ -54,6 +54,6 @@ class Pulse implements Disposable {
     if (this.isDisposed) return;
     this.timer.dispose();
     this.onAnswer(false);
-    this.stopTimer();
+    this.waitForNext();
   }
 }

@@ -22,9 +22,9 @@ export class Notifications implements vscode.Disposable {
   constructor(private readonly context: NotificationContext) {
     this.subscriptions = [
       context.known.onDidChange((change) => void this.show(change)),
-      context.known.onDidChange((change) => void this.tellCollisions(change)),
+      context.known.onDidChange((change) => void this.showCollisions(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
-      context.known.onDidRefuseSubagent((refused) => void this.tellDepth(refused)),
+      context.known.onDidRefuseSubagent((refused) => void this.showDepth(refused)),
     ];
   }
 
@@ -46,7 +46,7 @@ export class Notifications implements vscode.Disposable {
   }
 
   /** Skips collisions that a window finds when it opens: these were reported before. */
-  private async tellCollisions({ before, after }: TaskChange): Promise<void> {
+  private async showCollisions({ before, after }: TaskChange): Promise<void> {
     if (!before || !after?.collisions) return;
     const known = new Set(before.collisions?.map(({ taskID }) => taskID));
     const found = after.collisions.filter(({ taskID, isFirst }) => isFirst && !known.has(taskID));
@@ -62,7 +62,7 @@ export class Notifications implements vscode.Disposable {
   }
 
   /** Shown once, because agents retry and the remedy is the same each time. */
-  private async tellDepth(refused: RefusedSubagent): Promise<void> {
+  private async showDepth(refused: RefusedSubagent): Promise<void> {
     if (this.depthWasShown || this.context.notifyUser() === "never") return;
     this.depthWasShown = true;
     const { showDepth } = await import("./later.ts");

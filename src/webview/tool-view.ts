@@ -88,7 +88,7 @@ export class ToolView {
   }
 
   private waiting(): Node {
-    return h("p", { class: "detail-note" }, this.context.l10n.t("Loading the conversation…"));
+    return h("p", { class: "detail-note" }, this.context.l10n.t("Loading details…"));
   }
 
   private detailContent(detail: ToolDetail, entry: ToolEntry): Node[] {

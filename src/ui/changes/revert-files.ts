@@ -28,13 +28,13 @@ export interface Reverted {
  * Reverts changes as far as each file's state at the time of writing allows. Writes bytes rather than documents,
  * because the editor would apply its own line endings, encodings and formatters.
  */
-export async function revertFiles(changes: readonly FileChange[], isTaskAtWork: boolean): Promise<Reverted> {
+export async function revertFiles(changes: readonly FileChange[], isTaskRunning: boolean): Promise<Reverted> {
   const reverted: RevertedFile[] = [];
   const refused: RefusedFile[] = [];
   for (const change of changes) {
     const { path } = change;
     const present = await presentFile(path);
-    const plan = planRevert(change, present, isTaskAtWork);
+    const plan = planRevert(change, present, isTaskRunning);
     if (plan.kind === "refused") refused.push({ path, reason: plan.reason });
     if (plan.kind !== "write" && plan.kind !== "delete") continue;
     const left = plan.kind === "write" ? plan.bytes : undefined;

@@ -43,11 +43,11 @@ export type RevertPlan =
   | { readonly kind: "refused"; readonly reason: RefusalReason };
 
 /** Plans the revert of one file. A plan never loses what anyone else did to the file. */
-export function planRevert(change: FileChange, present: Present, isTaskAtWork: boolean): RevertPlan {
+export function planRevert(change: FileChange, present: Present, isTaskRunning: boolean): RevertPlan {
   const { before, after } = change;
   if (present.kind === "outside" || present.kind === "unreadable") return refused(present.kind);
   if (isReverted(change, present)) return { kind: "nothing" };
-  if (isTaskAtWork) return refused("at-work");
+  if (isTaskRunning) return refused("at-work");
   if (change.workedOnBy.length > 0) return refused("worked-on");
   if (present.kind === "file" && present.isUnsaved) return refused("unsaved");
   if (before.kind === "binary" || after.kind === "binary") return refused("binary");

@@ -58,7 +58,7 @@ export async function cancelConnecting({ folders }: ServerContext): Promise<void
 export async function stopServer({ folders, daemon }: ServerContext): Promise<void> {
   const folder = requireFolder(folders);
   const { known, connector } = folder;
-  const running = runningIn(known).length + (await atWorkElsewhere(folder, await daemon()));
+  const running = runningIn(known).length + (await runningElsewhere(folder, await daemon()));
   if (running > 0) {
     const stop = vscode.l10n.t("Stop Server");
     const question =
@@ -71,7 +71,7 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
 }
 
 /** The number of running tasks in other folders that would end with the folder's server, because they share it. */
-async function atWorkElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
+async function runningElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
   const [status, directory] = await Promise.all([daemon.status(), realpath(uri.fsPath)]);
   const folder = status.folders.find((each) => each.directory === directory);
   if (!folder?.server) return 0;
@@ -89,17 +89,17 @@ export async function showLog(context: ServerContext, name: unknown): Promise<vo
     {
       name: "window",
       label: vscode.l10n.t("Window"),
-      description: vscode.l10n.t("what this window did"),
+      description: vscode.l10n.t("What happened in this window"),
       show: async () => context.showLog(),
     },
     {
       name: "background",
       label: vscode.l10n.t("Background"),
-      description: vscode.l10n.t("what was logged while no window was open, too"),
+      description: vscode.l10n.t("Includes what happened while no window was open"),
       show: () => showDaemonLog(context),
     },
   ];
-  const options = { title: vscode.l10n.t("Show Log"), placeHolder: vscode.l10n.t("Which log?") };
+  const options = { title: vscode.l10n.t("Show Log"), placeHolder: vscode.l10n.t("Select a log") };
   const picked = logs.find((log) => log.name === name) ?? (await vscode.window.showQuickPick(logs, options));
   await picked?.show();
 }

@@ -49,7 +49,7 @@ export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
   const words = [
     stateWords(state),
     state.kind === "connected" && !hasRows && vscode.l10n.t("no tasks"),
-    session.id !== undefined && atWorkWords(known, session.id),
+    session.id !== undefined && runningWords(known, session.id),
     title(session.session?.title ?? ""),
   ];
   item.description = words.filter(Boolean).join(" · ");
@@ -79,7 +79,7 @@ function stateWords(state: ConnectionState): string | undefined {
   }
 }
 
-function atWorkWords(known: Tasks, sessionID: string): string | undefined {
+function runningWords(known: Tasks, sessionID: string): string | undefined {
   const { waiting, running } = countDescendants(known, [sessionID]);
   if (waiting === 1) return vscode.l10n.t("1 needs you");
   if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
