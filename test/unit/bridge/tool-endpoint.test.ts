@@ -514,7 +514,7 @@ describe("The endpoint of the agents' tools", () => {
         assert.equal(told.type, "refused");
         assert.match((told as { message: string }).message, message);
         assert.equal(errors.length, logged);
-        if (logged) assert.deepEqual(errors, [["A call of asyncagents_list failed.", error]]);
+        if (logged) assert.deepEqual(errors, [["The call of asyncagents_list failed.", error]]);
       });
 
     it("takes a handler that throws at once, or answers what no JSON can hold, as failed", async () => {
