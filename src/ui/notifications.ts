@@ -17,6 +17,8 @@ const STOPPED_AS_ONE_MS = 5_000;
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
   private depthWasShown = false;
+  /** When the last reported stop of an agent's tasks at a limit was, by batch; in milliseconds since 1970. */
+  private readonly reportedStops = new Map<string, number>();
   private ends: Promise<EndNotifications> | undefined;
 
   constructor(private readonly context: NotificationContext) {
@@ -40,9 +42,18 @@ export class Notifications implements vscode.Disposable {
     if (after.launchedBy !== "person" && !isStoppedAtLimit(after)) return;
     // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
-    if (after.launchedBy !== "person" && siblings.some((other) => isStoppedWith(other, after))) return;
+    if (after.launchedBy !== "person" && this.isReported(after)) return;
     this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
     await (await this.ends).show(after, before.status === "running" ? siblings : []);
+  }
+
+  /** Whether the stop of another task of the batch was reported within a moment. If not, this one is noted. */
+  private isReported({ parentSessionID, batchID, endedAt = 0 }: Task): boolean {
+    const batch = `${parentSessionID}/${batchID}`;
+    const reported = this.reportedStops.get(batch);
+    if (reported !== undefined && Math.abs(endedAt - reported) < STOPPED_AS_ONE_MS) return true;
+    this.reportedStops.set(batch, endedAt);
+    return false;
   }
 
   /** Skips collisions that a window finds when it opens: these were reported before. */
@@ -73,16 +84,6 @@ export class Notifications implements vscode.Disposable {
 /** Limits are set by the user, so reaching one is reported whoever launched the task. */
 function isStoppedAtLimit({ error }: Task): boolean {
   return error?.name === BUDGET_EXCEEDED;
-}
-
-/** Whether another task of the batch was stopped within a moment, so that the user already knows. */
-function isStoppedWith(other: Task, { id, batchID, endedAt = 0 }: Task): boolean {
-  return (
-    other.id !== id &&
-    other.batchID === batchID &&
-    isStoppedAtLimit(other) &&
-    Math.abs(endedAt - (other.endedAt ?? 0)) < STOPPED_AS_ONE_MS
-  );
 }
 
 /** Requests that arrive within this time of each other, in milliseconds, are shown together. */

@@ -41,6 +41,8 @@ const TASK_SHOWN = 60;
 export class EndNotifications implements Disposable {
   private pending: Task[] = [];
   private timer: Disposable | undefined;
+  /** The batches whose end was reported, by the IDs of their tasks: their last ends may arrive together. */
+  private readonly reported = new Set<string>();
 
   constructor(private readonly context: NotificationContext) {}
 
@@ -51,43 +53,42 @@ export class EndNotifications implements Disposable {
    */
   async show(task: Task, siblings: readonly Task[]): Promise<void> {
     if (task.error?.name === INTERRUPTED_ERROR) this.gather(task);
-    else await showEnd(this.context, task, siblings);
+    else await this.showEnd(task, siblings);
   }
 
   dispose(): void {
     this.timer?.dispose();
   }
 
+  private async showEnd(task: Task, siblings: readonly Task[]): Promise<void> {
+    const { context } = this;
+    const batch = launchedWith(siblings, task);
+    if (batch.length > 1) {
+      const key = batch.map(({ id }) => id).join();
+      if (batch.some(({ status }) => status === "running") || this.reported.has(key)) return;
+      this.reported.add(key);
+      if (isWanted(context, batch)) await showBatch(context, batch);
+    } else if (!context.isShown(task.id) && isWanted(context, [task])) {
+      await showTask(context, task);
+    }
+  }
+
+  private async showInterrupted(tasks: readonly Task[]): Promise<void> {
+    const [task] = tasks;
+    if (task && tasks.length === 1) return this.showEnd(task, []);
+    if (!isWanted(this.context, tasks)) return;
+    const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
+    await showWithTasks(this.context, vscode.window.showErrorMessage, text);
+  }
+
   private gather(task: Task): void {
     this.pending.push(task);
     this.timer?.dispose();
     this.timer = this.context.clock.after(INTERRUPTED_AS_ONE_MS, () => {
-      void showInterrupted(this.context, this.pending);
+      void this.showInterrupted(this.pending);
       this.pending = [];
     });
   }
-}
-
-export async function showEnd(
-  context: NotificationContext,
-  task: Task,
-  siblings: readonly Task[],
-): Promise<void> {
-  const batch = launchedWith(siblings, task);
-  if (batch.length > 1) {
-    const isOver = !batch.some(({ status }) => status === "running");
-    if (isOver && isWanted(context, batch)) await showBatch(context, batch);
-  } else if (!context.isShown(task.id) && isWanted(context, [task])) {
-    await showTask(context, task);
-  }
-}
-
-async function showInterrupted(context: NotificationContext, tasks: readonly Task[]): Promise<void> {
-  const [task] = tasks;
-  if (task && tasks.length === 1) return showEnd(context, task, []);
-  if (!isWanted(context, tasks)) return;
-  const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
-  await showWithTasks(context, vscode.window.showErrorMessage, text);
 }
 
 function isWanted({ notifyUser }: NotificationContext, tasks: readonly Task[]): boolean {

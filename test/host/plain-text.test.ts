@@ -13,7 +13,7 @@ import { openInTerminal } from "../../src/ui/commands/row-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folder.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
-import { type NotificationContext, showEnd } from "../../src/ui/task-notifications.ts";
+import { EndNotifications, type NotificationContext } from "../../src/ui/task-notifications.ts";
 import { batchLabel, childItem, folderItem } from "../../src/ui/tree/items.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -114,8 +114,8 @@ describe("what others wrote, where it is a title", () => {
     const state = { kind: "connected", version: `1.0 ${LINK}\u202e` };
     const connector = { state, connectAsking: async () => undefined };
     try {
-      await showEnd(
-        { notifyUser: () => "always", isShown: () => false } as unknown as NotificationContext,
+      const wanted = { notifyUser: () => "always", isShown: () => false } as unknown as NotificationContext;
+      await new EndNotifications(wanted).show(
         { ...task, description: `${LINK}\u202e`, status: "completed" },
         [],
       );
