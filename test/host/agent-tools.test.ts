@@ -45,7 +45,7 @@ describe("the agent tools of the editor's own agents", () => {
 
   after(() => setEnabled(undefined));
 
-  it("are offered as they are declared", () => {
+  it("are offered with their declared names, descriptions and schemas", () => {
     const shown = new Map(ours().map((tool) => [tool.name, tool]));
     assert.deepEqual([...shown.keys()].sort(), TOOLS.map(({ name }) => name).sort());
     for (const tool of TOOLS) {
@@ -54,7 +54,7 @@ describe("the agent tools of the editor's own agents", () => {
     }
   });
 
-  it("[FLT-2] are carried out in the active session", async () => {
+  it("[FLT-2] run in the active session", async () => {
     const result = await vscode.lm.invokeTool("asyncagents_list", {
       input: {},
       toolInvocationToken: undefined,
@@ -62,7 +62,7 @@ describe("the agent tools of the editor's own agents", () => {
     assert.equal(textOf(result), "No background tasks found");
   });
 
-  it("a refusal reaches the model as a sentence", async () => {
+  it("refuse with a sentence that reaches the caller", async () => {
     const call = (name: ToolName, input: object): Thenable<unknown> =>
       vscode.lm.invokeTool(name, { input, toolInvocationToken: undefined });
     await assert.rejects(
@@ -72,7 +72,7 @@ describe("the agent tools of the editor's own agents", () => {
     await assert.rejects(async () => call("asyncagents_cancel", {}), /"task_id" or "batch_id"/);
   });
 
-  it("cannot be called while the settings turn them off", async () => {
+  it("cannot be called while the setting turns them off", async () => {
     // The list of tools holds those of every manifest; which of them its agents see, the editor decides by `when`.
     const list = async (): Promise<string> =>
       textOf(await vscode.lm.invokeTool("asyncagents_list", { input: {}, toolInvocationToken: undefined }));
@@ -151,7 +151,7 @@ describe("an agent tool of the editor", () => {
     return { title: messages.title, message: messages.message };
   };
 
-  it("launches as the user would have, in a session that is made if there is none", async () => {
+  it("launches a task as the user, and creates a session if there is none", async () => {
     const result = await invoke("asyncagents_task", { prompt: "Look into it.", description: "Look" });
     assert.match(textOf(result), /Launched task \w{6,}: Look/);
     const [task] = engine.list(session.id ?? "");
@@ -159,12 +159,12 @@ describe("an agent tool of the editor", () => {
     assert.equal(task.parentSessionID, session.id);
   });
 
-  it("that only looks leaves no session behind", async () => {
+  it("creates no session when it only lists", async () => {
     assert.equal(textOf(await invoke("asyncagents_list", {})), "No background tasks found");
     assert.deepEqual(await server.sessions(), []);
   });
 
-  it("asks before work begins, showing what and by whom", async () => {
+  it("asks before it launches, and shows description, agent, model and prompt", async () => {
     const { title, message } = await confirmation("asyncagents_task", {
       description: "Find the **bug**",
       agent: "explore",
@@ -181,13 +181,13 @@ describe("an agent tool of the editor", () => {
     assert.match(text, /\n````text\nRead\.\n```\n\[x\]\(command:evil\)\n```\n````\n/);
   });
 
-  it("shows the beginning of a long prompt, and says how long it is", async () => {
+  it("shows the beginning of a long prompt, and its length", async () => {
     const { message } = await confirmation("asyncagents_task", { prompt: "x".repeat(5_000) });
     assert.ok(message.value.length < 1_500);
     assert.match(message.value.replaceAll("&nbsp;", " "), /5,?000 characters/);
   });
 
-  it("names the task that is to be resumed", async () => {
+  it("names the task to be resumed", async () => {
     const { tasks, parent } = await addRunningTasks(server, 1);
     await connect();
     session.select(parent);
@@ -213,7 +213,7 @@ describe("an agent tool of the editor", () => {
     assert.equal(engine.list(other).length, 1);
   });
 
-  it("clears nothing where there are more tasks than the user was asked about", async () => {
+  it("clears nothing if there are more tasks than the user was asked about", async () => {
     const { parent } = await addRunningTasks(server, 1);
     await connect();
     session.select(parent);
@@ -227,7 +227,7 @@ describe("an agent tool of the editor", () => {
     assert.deepEqual(engine.list(parent), []);
   });
 
-  it("does nothing that the user was not asked about", async () => {
+  it("does nothing that the user did not confirm", async () => {
     await assert.rejects(confirmed(tool("asyncagents_task"), { prompt: "x" }), /did not confirm exactly/);
     const launch = tool("asyncagents_task");
     await launch.prepareInvocation({ input: { prompt: "x" } });
@@ -237,7 +237,7 @@ describe("an agent tool of the editor", () => {
     assert.equal(engine.list(session.id ?? "").length, 1);
   });
 
-  it("prepares without connecting, and without a session", async () => {
+  it("is prepared without connecting, and without a session", async () => {
     const input = { task_id: "aaaaaa", prompt: "x" };
     for (const { name } of TOOLS) await tool(name).prepareInvocation({ input });
     assert.equal(connects, 0);
@@ -267,7 +267,7 @@ describe("an agent tool of the editor", () => {
     const launched = (of: { engine: TaskEngine; session: ActiveSession }): readonly string[] =>
       of.engine.list(of.session.id ?? "").map(({ description }) => description);
 
-    it("two calls at once run each in the folder that its confirmation names", async () => {
+    it("runs two concurrent calls each in the folder that its confirmation names", async () => {
       const launch = tool("asyncagents_task");
       const [forOne, forTwo] = [
         { prompt: "x", description: "For one" },
@@ -286,7 +286,7 @@ describe("an agent tool of the editor", () => {
       assert.deepEqual(launched(second), ["For two"]);
     });
 
-    it("two equal calls at once, asked about for different folders, run in neither", async () => {
+    it("runs two identical concurrent calls in neither folder if they were confirmed for different ones", async () => {
       const launch = tool("asyncagents_task");
       const input = { prompt: "x" };
       workspace.folders.use(workspace.get("one"));
@@ -299,7 +299,7 @@ describe("an agent tool of the editor", () => {
     });
   });
 
-  it("asks before tasks are cancelled, naming those at work", async () => {
+  it("asks before it cancels tasks, and says which or how many", async () => {
     const { tasks, parent } = await addRunningTasks(server, 3);
     await connect();
     session.select(parent);
@@ -314,7 +314,7 @@ describe("an agent tool of the editor", () => {
     assert.ok(engine.list(parent).every(({ status }) => status === "cancelled"));
   });
 
-  it("asks in general words where it is not known yet which tasks go", async () => {
+  it("asks in general terms while the tasks are not known yet", async () => {
     const cancel = await confirmation("asyncagents_cancel", { task_id: "aaaaaa" });
     assert.equal(cancel.title, "Cancel background tasks?");
     assert.match(cancel.message.value.replaceAll("&nbsp;", " "), /Task: aaaaaa/);
@@ -323,7 +323,7 @@ describe("an agent tool of the editor", () => {
     assert.match(clear.message.value.replaceAll("&nbsp;", " "), /All background tasks of the active session/);
   });
 
-  it("asks before tasks go, naming them and those still at work", async () => {
+  it("asks before it clears tasks, naming some and counting the running ones", async () => {
     const { tasks, parent } = await addRunningTasks(server, 12);
     await connect();
     session.select(parent);
@@ -337,7 +337,7 @@ describe("an agent tool of the editor", () => {
     assert.equal((await confirmation("asyncagents_clear", { batch_id: "batch" })).title, all.title);
   });
 
-  it("asks even where what was sent makes no sense, and nothing for what only reads", async () => {
+  it("asks even if the input is invalid, and never when it only reads", async () => {
     assert.ok((await confirmation("asyncagents_task", { prompt: 7 })).title);
     assert.ok((await confirmation("asyncagents_clear", { task_id: "zzzzzz" })).title);
     assert.ok((await confirmation("asyncagents_cancel", {})).title);
@@ -348,7 +348,7 @@ describe("an agent tool of the editor", () => {
     }
   });
 
-  it("ends waiting when the caller cancels", async () => {
+  it("stops waiting when the caller cancels", async () => {
     const { tasks, parent } = await addRunningTasks(server, 1);
     await connect();
     session.select(parent);
@@ -363,7 +363,7 @@ describe("an agent tool of the editor", () => {
     assert.deepEqual(logged, []);
   });
 
-  it("says in one sentence what it could not do, and logs the rest", async () => {
+  it("gives its error as one sentence, and logs it", async () => {
     await assert.rejects(invoke("asyncagents_task", { prompt: "x", model: "a" }), /provider\/model/);
     connecting = Promise.reject(new Error("inner detail"));
     await assert.rejects(invoke("asyncagents_list", {}), /^Error: Unexpected error/);
@@ -396,7 +396,7 @@ describe("the agent tools inside OpenCode", () => {
     await vscode.commands.executeCommand("asyncagents.connect");
   });
 
-  it("are there in a server that the extension started, and reach this window", async () => {
+  it("are available on a server that the extension started, and reach this window", async () => {
     const { id } = (await (await post("/session", { title: "With tools" })).json()) as { id: string };
     const text = script([{ tools: [{ name: "asyncagents_list", args: {} }] }, { text: "Seen." }]);
     await post(`/session/${id}/prompt_async`, { agent: "build", parts: [{ type: "text", text }] });
@@ -408,7 +408,7 @@ describe("the agent tools inside OpenCode", () => {
   });
 
   for (const name of ["opencode.json", "opencode.jsonc"])
-    it(`are put into ${name} of the folder, and taken out again`, async () => {
+    it(`are added to ${name} of the folder, and removed again`, async () => {
       const path = join(folder(), name);
       const text = '{\n  // mine\n  "share": "disabled",\n}\n';
       writeFileSync(path, text);
@@ -425,7 +425,7 @@ describe("the agent tools inside OpenCode", () => {
       }
     });
 
-  it("a configuration that cannot be used, and arguments that do not fit, are refused", async () => {
+  it("refuse an unusable configuration and invalid arguments", async () => {
     const path = join(folder(), "opencode.json");
     writeFileSync(path, '{ "plugin": 1 }');
     try {

@@ -50,7 +50,7 @@ class WritableBox {
   dispose(): void {}
 }
 
-describe("an answer that is being written", () => {
+describe("a half-written answer", () => {
   const { createInputBox } = vscode.window;
   let box: WritableBox;
   let answers: RequestAnswer[];
@@ -77,7 +77,7 @@ describe("an answer that is being written", () => {
 
   afterEach(() => (vscode.window.createInputBox = createInputBox));
 
-  it("is there again after Escape, and gone once it was given", async () => {
+  it("is kept after Escape, and discarded once it is sent", async () => {
     const left = answerRequest(context, open);
     box.write("The second one, as");
     box.hide();
@@ -121,7 +121,7 @@ class TakingList {
   dispose(): void {}
 }
 
-describe("a prompt that is on its way", () => {
+describe("a prompt that is being sent", () => {
   const { createInputBox, createQuickPick } = vscode.window;
   let boxes: WritableBox[];
   let memory: LaunchMemory;
@@ -174,7 +174,7 @@ describe("a prompt that is on its way", () => {
     ["launch", () => launchAsking(context())],
     ["follow-up", () => resumeAsking(context(), child)],
   ] as const)
-    it(`does not begin the next ${what}, and comes back where it is not taken`, async () => {
+    it(`is not offered for the next ${what}, and comes back if it is refused`, async () => {
       take = nothing;
       const first = ask();
       const box = await shown(1);
@@ -206,21 +206,21 @@ describe("a prompt that is on its way", () => {
     });
 });
 
-describe("what a permission offers", () => {
+describe("Always Allow for a permission", () => {
   const { createQuickPick } = vscode.window;
   const child = { agent: "build", description: "Ship" } as Child;
 
   afterEach(() => (vscode.window.createQuickPick = createQuickPick));
 
   for (const [what, always, offered] of [
-    ["nothing as always without a pattern", [], []],
+    ["not offered without a pattern", [], []],
     [
-      "as always what its patterns cover",
+      "offered with what its patterns cover",
       ["git push *"],
       ["git push *, for every agent in this folder, until the server restarts"],
     ],
     [
-      "everything as always where one pattern is all",
+      "offered for all requests of the kind if one pattern matches everything",
       ["ls", "*"],
       ["All requests of this kind, from every agent in this folder, until the server restarts"],
     ],
@@ -253,8 +253,8 @@ describe("what a permission offers", () => {
     });
 });
 
-describe("what was written for a launch", () => {
-  it("is forgotten once it was used, but not what was written meanwhile", () => {
+describe("the draft of a launch", () => {
+  it("is discarded once it is used, unless it was changed meanwhile", () => {
     const memory = new LaunchMemory(memento());
     memory.keepDraft("launch", "First");
     memory.keepDraft("launch", "Second");

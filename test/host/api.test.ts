@@ -42,7 +42,7 @@ describe("commands and API in the extension host", () => {
     assert.deepEqual(registered.filter((id) => id !== "asyncagents.tasks").sort(), declared);
   });
 
-  it("a key can be bound to a prompt: the command launches it", async () => {
+  it("a key binding can pass a prompt: the command launches it", async () => {
     const task = await vscode.commands.executeCommand<Task | undefined>("asyncagents.launch", {
       prompt: script([{ text: "Bound." }]),
       agent: "general",
@@ -50,7 +50,7 @@ describe("commands and API in the extension host", () => {
     assert.equal((await finished(task ?? assert.fail("no task"))).status, "completed");
   });
 
-  it("[EXT-1] [EXT-3] launching connects, starting a server if need be, and gives the task back", async () => {
+  it("[EXT-1] [EXT-3] launching connects first, and returns the task", async () => {
     const task = await launch({
       description: "From code",
       prompt: script([{ text: "Done." }]),
@@ -64,7 +64,7 @@ describe("commands and API in the extension host", () => {
     assert.ok(api.tasks.list().some(({ id }) => id === task.id));
   });
 
-  it("a prompt of a megabyte reaches the model whole", async () => {
+  it("a prompt of a megabyte reaches the model completely", async () => {
     const text = "A line of words, of which there are many.\n".repeat(25_000);
     const prompt = `${script([{ text: "Read." }])}\n${text}`;
     const task = await launch({ prompt });
@@ -73,7 +73,7 @@ describe("commands and API in the extension host", () => {
     assert.equal((await finished(task)).status, "completed");
   });
 
-  it("changes are told as they happen", async () => {
+  it("changes are reported as they happen", async () => {
     const changed: Task[] = [];
     const subscription = api.tasks.onDidChange(({ after }) => after && changed.push(after));
     const { id } = await finished(await launch({ prompt: script([{ text: "x" }]) }));
@@ -84,7 +84,7 @@ describe("commands and API in the extension host", () => {
     assert.ok(statuses.includes("completed"));
   });
 
-  it("bad arguments are refused with a sentence, and nothing is launched", async () => {
+  it("invalid arguments are refused with a sentence, and nothing is launched", async () => {
     const count = api.tasks.list().length;
     const refusals: readonly (readonly [unknown, RegExp])[] = [
       [{}, /prompt is empty/],
@@ -112,7 +112,7 @@ describe("commands and API in the extension host", () => {
     assert.equal(api.tasks.list().length, count);
   });
 
-  it("[STA-3] a running task is cancelled by the end of its ID", async () => {
+  it("[STA-3] a running task is cancelled by the end of its ID, and can be retried", async () => {
     const task = await launch({ prompt: script([{ text: "x", gate: "host-cancel", gateAfterText: true }]) });
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
     const cancelled = await api.tasks.cancel(task.id.slice(-6));
@@ -131,7 +131,7 @@ describe("commands and API in the extension host", () => {
     assert.equal((await api.tasks.output(task.id)).result, "Two.");
   });
 
-  it("[OUT-7] a task is cleared; one that runs only where that is said", async () => {
+  it("[OUT-7] a task is cleared, a running one only if the caller agrees to cancel it", async () => {
     const done = await finished(await launch({ prompt: script([{ text: "x" }]) }));
     await api.tasks.clear(done.id);
     assert.ok(!api.tasks.list().some(({ id }) => id === done.id));
@@ -142,7 +142,7 @@ describe("commands and API in the extension host", () => {
     assert.ok(!api.tasks.list().some(({ id }) => id === task.id));
   });
 
-  it("the work in a folder is stopped by its path, and where nothing works nothing is", async () => {
+  it("the work in a folder is stopped by its path; other folders and idle ones are left alone", async () => {
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? assert.fail("no folder");
     const task = await launch({ prompt: script([{ text: "x", gate: "host-stop", gateAfterText: true }]) });
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
@@ -167,19 +167,19 @@ describe("commands and API in the extension host", () => {
     );
   });
 
-  it("the ID of a task is copied", async () => {
+  it("the ID of a task is copied to the clipboard", async () => {
     const task = await finished(await launch({ prompt: script([{ text: "x" }]) }));
     await vscode.commands.executeCommand("asyncagents.copyTaskId", task.id);
     assert.equal(await vscode.env.clipboard.readText(), task.id);
   });
 
-  it("[EXT-5] the answer of a task is copied", async () => {
+  it("[EXT-5] the answer of a task is copied to the clipboard", async () => {
     const task = await finished(await launch({ prompt: script([{ text: "The **answer**." }]) }));
     await vscode.commands.executeCommand("asyncagents.copyResult", task.id);
     assert.equal(await vscode.env.clipboard.readText(), "The **answer**.");
   });
 
-  it("[EXT-4] showing the output opens one panel per task", async () => {
+  it("[EXT-4] showing the output twice opens one panel", async () => {
     const task = await finished(await launch({ description: "Shown", prompt: script([{ text: "x" }]) }));
     await vscode.commands.executeCommand("asyncagents.showOutput", task.id);
     await vscode.commands.executeCommand("asyncagents.showOutput", task.id);
@@ -189,14 +189,14 @@ describe("commands and API in the extension host", () => {
     assert.equal(panels().length, 1);
   });
 
-  it("another session is selected, and followed again", async () => {
+  it("the active session can be selected again", async () => {
     const first = api.session.active;
     assert.ok(first);
     api.session.select(first);
     assert.equal(api.session.active, first);
   });
 
-  it("[EXT-5] a task is forked from code, as the same agent or another one", async () => {
+  it("[EXT-5] a task is forked from code, with the same agent or another one", async () => {
     const source = await finished(
       await launch({ prompt: script([{ text: "The word is blue." }]), agent: "explore" }),
     );

@@ -75,7 +75,7 @@ describe("changes in the extension host", () => {
     );
   });
 
-  it("lets the file on disk stand for what it became while it is the same", async () => {
+  it("shows the file on disk if it is still as the task left it, else the task's text", async () => {
     writeFileSync(at("same.txt"), "after\n");
     await show([change("same.txt", text("before\n"), text("after\n"))]);
     const { input } = await tab(/^same.txt/);
@@ -95,7 +95,7 @@ describe("changes in the extension host", () => {
     assert.equal(input.modified.scheme, CHANGE_SCHEME);
   });
 
-  it("says in place of a content why that is not shown", async () => {
+  it("says why a content is not shown", async () => {
     await show([change("picture.png", { kind: "binary" }, { kind: "binary" })]);
     assert.deepEqual(await sides(/^picture.png/), [
       "Before: a binary file, not shown.",
@@ -112,7 +112,7 @@ describe("changes in the extension host", () => {
     ]);
   });
 
-  it("says in the title when only tools for editing are known", async () => {
+  it("says in the title when only the changes by edit tools are known", async () => {
     await show(
       [change("edited.txt", { kind: "excerpt", text: "a\n" }, { kind: "excerpt", text: "b\n" })],
       false,
@@ -120,7 +120,7 @@ describe("changes in the extension host", () => {
     assert.deepEqual(await sides(/^edited.txt \(Changes by edit tools: Change much\)$/), ["a\n", "b\n"]);
   });
 
-  it("a command shows what a task changed, and a program is given it or refused in a sentence", async function () {
+  it("shows a task's changes by a command, and returns them to a program or refuses with a sentence", async function () {
     this.timeout(120_000);
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
     const api = await (extension ?? assert.fail()).activate();
@@ -142,7 +142,7 @@ describe("changes in the extension host", () => {
     await assert.rejects(api.changes.read("zzzzzz"), /Task zzzzzz doesn't exist/);
   });
 
-  it("keeps no text of a change, and reads it again where nothing is listed any more", async function () {
+  it("reads a text again after the list was closed, and says when there is none", async function () {
     this.timeout(120_000);
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");
     const api = await (extension ?? assert.fail()).activate();

@@ -14,7 +14,7 @@ const PICTURE =
 const MEGABYTE = 1024 * 1024;
 const LINE = new vscode.Range(0, 0, 0, 6);
 
-describe("launching on what is in the editor, by a program", () => {
+describe("launching on the editor's content from code", () => {
   const model = ModelClient.fromEnv();
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
   const at = (name: string): vscode.Uri => vscode.Uri.file(join(folder, name));
@@ -57,7 +57,7 @@ describe("launching on what is in the editor, by a program", () => {
   });
   after(() => problems.dispose());
 
-  it("what is selected goes as its lines, and words of a line are quoted", async () => {
+  it("sends a selection as its lines, and quotes part of a line", async () => {
     const place = new vscode.Location(at("sum.py"), new vscode.Range(2, 0, 4, 0));
     const text = await told(await launchOn("selection", { prompt: "Explain." }, place));
     assert.match(text, /^Explain\.\n\nsum\.py:3-4/);
@@ -67,13 +67,13 @@ describe("launching on what is in the editor, by a program", () => {
     assert.match(await told(await launchOn("selection", { prompt: "Rename." }, word)), /sum\.py:7: `line_7`/);
   });
 
-  it("a prompt alone is about the selection of the active editor", async () => {
+  it("uses the selection of the active editor if only a prompt is given", async () => {
     const editor = await vscode.window.showTextDocument(at("sum.py"));
     editor.selection = new vscode.Selection(9, 0, 9, 12);
     assert.match(await told(await launchOn("selection", { prompt: "Check." })), /10: line_10/);
   });
 
-  it("what is not saved goes as it stands in the editor, in a fence that it cannot end", async () => {
+  it("sends unsaved text as it is in the editor, in a fence longer than those inside", async () => {
     const document = await vscode.workspace.openTextDocument({
       language: "markdown",
       content: "```\nunsaved\n```\n",
@@ -84,7 +84,7 @@ describe("launching on what is in the editor, by a program", () => {
     assert.ok(text.includes("````markdown\n```\nunsaved\n```\n````"), text);
   });
 
-  it("5 MB that are selected go as lines of their file, of which the agent sees the first", async () => {
+  it("sends a selection of 5 MB as lines of the file, of which the agent sees the first", async () => {
     const document = await vscode.workspace.openTextDocument(at("long.txt"));
     const all = new vscode.Range(0, 0, document.lineCount, 0);
     const task = await launchOn("selection", { prompt: "Sum up." }, new vscode.Location(document.uri, all));
@@ -94,7 +94,7 @@ describe("launching on what is in the editor, by a program", () => {
     assert.ok(text.length < 100_000);
   });
 
-  it("5 MB that are nowhere saved are refused, with what to do", async () => {
+  it("refuses 5 MB of unsaved text, and says what to do", async () => {
     const content = "y".repeat(99).concat("\n").repeat(52_500);
     const document = await vscode.workspace.openTextDocument({ content });
     const all = new vscode.Range(0, 0, document.lineCount, 0);
@@ -104,7 +104,7 @@ describe("launching on what is in the editor, by a program", () => {
     );
   });
 
-  it("files, folders and pictures go together, and a folder's files are not read", async () => {
+  it("sends files, folders and images together, and does not read the files of a folder", async () => {
     const uris = [at("sum.py"), at("docs"), at("dot.png")];
     const task = await launchOn("file", { prompt: "Look.", description: "Three" }, uris);
     const text = await told(task);
@@ -117,7 +117,7 @@ describe("launching on what is in the editor, by a program", () => {
     assert.ok(JSON.stringify(request?.messages).includes(PICTURE));
   });
 
-  it("what cannot go is refused by its name, and nothing is launched", async () => {
+  it("refuses by name what cannot be sent", async () => {
     const prompt = { prompt: "Look." };
     await assert.rejects(launchOn("file", prompt, at("data.bin")), /"data\.bin" is a binary file/);
     await assert.rejects(launchOn("file", prompt, at("gone.ts")), /"gone\.ts" no longer exists/);
@@ -139,7 +139,7 @@ describe("launching on what is in the editor, by a program", () => {
     await assert.rejects(launchOn("file", { prompt: "x", model: "none" }, at("sum.py")), /provider\/model/);
   });
 
-  it("a problem is offered as a quick fix, and goes with its message and the lines around it", async () => {
+  it("offers a problem as a quick fix, and sends its message and the lines around it", async () => {
     const range = new vscode.Range(19, 0, 19, 7);
     const problem = new vscode.Diagnostic(range, "Cannot assign to it.", vscode.DiagnosticSeverity.Error);
     problem.source = "py";
@@ -165,7 +165,7 @@ describe("launching on what is in the editor, by a program", () => {
     assert.doesNotMatch(text, /31: line_31/);
   });
 
-  it("the problem at the cursor is meant where none is named, and none is refused", async () => {
+  it("uses the problem at the cursor if none is given, and refuses if there is none", async () => {
     const editor = await vscode.window.showTextDocument(at("sum.py"));
     editor.selection = new vscode.Selection(19, 10, 19, 10);
     assert.match(await told(await launchOn("problem", { prompt: "Mend." })), /sum\.py:20:1: error/);
@@ -173,7 +173,7 @@ describe("launching on what is in the editor, by a program", () => {
     await assert.rejects(launchOn("problem", { prompt: "Mend." }), /No problems in sum\.py/);
   });
 
-  it("of very many problems the first are named, and how many more there are", async () => {
+  it("names the first 100 of many problems, and counts the rest", async () => {
     const many = Array.from({ length: 1_000 }, (_, at) => new vscode.Diagnostic(LINE, `Problem ${at + 1}.`));
     const text = await told(await launchOn("problem", { prompt: "Mend all." }, at("sum.py"), many));
     assert.match(text, /Problem 100\.\n… and 900 more problems/);

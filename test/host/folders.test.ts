@@ -65,7 +65,7 @@ describe("the tree of several folders", () => {
   const rows = (): Record<string, string[]> =>
     Object.fromEntries(tree.getChildren().map((node) => [label(node), tree.getChildren(node).map(label)]));
 
-  it("one folder has no row; a second one gives each its own, and takes them away again", async () => {
+  it("a single folder has no row; with two folders each has its own", async () => {
     await add("api", 1);
     await workspace.open();
     assert.ok(tree.getChildren()[0] instanceof ChildNode);
@@ -80,7 +80,7 @@ describe("the tree of several folders", () => {
     assert.equal(tree.getParent(tree.node(tasks[0] ?? "")), undefined);
   });
 
-  it("a row says what goes on in its folder, or why nothing does, to the eye and to a screen reader", async () => {
+  it("a row shows the folder's running tasks, or why it is not connected, also to screen readers", async () => {
     await add("api", 2);
     await add("web", 0, { kind: "disconnected" });
     const failure = { code: "not-found", message: "OpenCode wasn't found.", remedy: "Install it." } as const;
@@ -97,7 +97,7 @@ describe("the tree of several folders", () => {
     assert.match(docs.tooltip, /OpenCode wasn't found\. Install it\.$/);
   });
 
-  it("twenty folders: what happens in one draws its rows alone", async () => {
+  it("with twenty folders, a change in one redraws no row of the others", async () => {
     let last: Awaited<ReturnType<typeof add>> | undefined;
     for (let at = 1; at <= 20; at++) last = await add(`folder ${at}`, 2);
     await workspace.open();
@@ -115,7 +115,7 @@ describe("the tree of several folders", () => {
 });
 
 describe("commands in a workspace of several folders", () => {
-  it("each goes to the folder of the session that it is about", async () => {
+  it("go to the folder of the task or session that they are about", async () => {
     const workspace = new MemoryWorkspace(strictLogger);
     const allTasks = new AllTasks(workspace.folders, strictLogger);
     const commands = routedCommands(workspace.folders, allTasks);
@@ -151,7 +151,7 @@ describe("commands in a workspace of several folders", () => {
 });
 
 describe("a remote window", () => {
-  it("the extension runs where the folder is: its paths are files there, whatever the window runs on", () => {
+  it("runs the extension where the folder is, so that its paths are files there", () => {
     const extension = vscode.extensions.getExtension("async-agents.opencode-async-agents");
     const [folder] = vscode.workspace.workspaceFolders ?? [];
     assert.ok(extension && folder);

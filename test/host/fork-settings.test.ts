@@ -8,7 +8,7 @@ import { script } from "../support/script.ts";
 
 const EXTENSION = "async-agents.opencode-async-agents";
 
-describe("the settings of forks in a real editor", () => {
+describe("the fork settings in a real editor", () => {
   const model = ModelClient.fromEnv();
   let api: AsyncAgentsApi;
   let source: Task;
@@ -54,7 +54,7 @@ describe("the settings of forks in a real editor", () => {
     assert.equal(got.text, undefined);
   });
 
-  it("[FRK-2] fork.maxToolResultChars is what a fork inherits of a result", async () => {
+  it("[FRK-2] fork.maxToolResultChars limits what a fork inherits of a result", async () => {
     await set("maxToolResultChars", 100);
     assert.equal(
       resultIn(await forked()),
@@ -62,14 +62,14 @@ describe("the settings of forks in a real editor", () => {
     );
   });
 
-  it("[FRK-3] fork.maxTokens is what a fork inherits at most", async () => {
+  it("[FRK-3] fork.maxTokens limits what a fork inherits", async () => {
     await set("maxTokens", 200);
     const got = await forked();
     assert.match(got.preamble, /Not everything was inherited/);
     assert.doesNotMatch(JSON.stringify(got.native), /x{500}/);
   });
 
-  it("fork.strategy is how a fork gets what is cut: with `fork` as one text, else as messages", async () => {
+  it("fork.strategy decides how a shortened conversation is inherited: as text with fork, else as messages", async () => {
     await set("maxToolResultChars", 100);
     for (const strategy of ["fork", "replay", "auto"]) {
       await set("strategy", strategy);

@@ -64,14 +64,14 @@ describe("a batch of which some tasks are refused", () => {
 
   afterEach(() => promptEditors.dispose());
 
-  it("leaves in the editor the prompts that were not launched, and no other", async () => {
+  it("keeps in the editor only the prompts that were not launched", async () => {
     refused = ["Second", "Fourth"];
     await launchAs(["general"], true, "First\n\n---\nSecond\n---\nThird\n---\nFourth");
     assert.deepEqual(launched, ["general: First", "general: Third"]);
     assert.equal(document.getText(), "Second\n\n---\n\nFourth");
   });
 
-  it("goes on with the agents alone that did not get the prompt", async () => {
+  it("continues only with the agents that did not get the prompt", async () => {
     refused = ["plan"];
     await launchAs(["general", "plan"], false, "Look\n---\ninto it");
     assert.deepEqual(launched, ["general: Look\n---\ninto it"]);

@@ -33,7 +33,7 @@ const LINK = "[Fix it](command:workbench.action.quit)";
 const TURNED = "Tidy \u202eexe.txt\u0007";
 const PLAIN = "Tidy exe.txt";
 
-describe("what others wrote, where it is a title", () => {
+describe("text from agents and users in titles", () => {
   const task = { ...record({ description: TURNED, agent: "gen\u202eeral" }), cost: 0 } as unknown as Task;
   const around = {
     now: 0,
@@ -42,7 +42,7 @@ describe("what others wrote, where it is a title", () => {
     isInBatch: false,
   };
 
-  it("turns nothing in the rows of the tree", () => {
+  it("has no hidden or bidirectional characters in the rows of the tree", () => {
     const item = childItem({ ...task, tokens: NO_TOKENS }, around);
     assert.equal(item.label, PLAIN);
     assert.doesNotMatch(`${item.description as string}${item.accessibilityInformation?.label}`, HIDDEN);
@@ -58,7 +58,7 @@ describe("what others wrote, where it is a title", () => {
     assert.doesNotMatch(`${row.description as string}${row.tooltip as string}`, HIDDEN);
   });
 
-  it("turns nothing in the tab of the output and in the window's title, which is the tab's", async () => {
+  it("has no hidden or bidirectional characters in the tab of the output", async () => {
     const parts = {
       known: {
         child: () => task,
@@ -80,7 +80,7 @@ describe("what others wrote, where it is a title", () => {
     }
   });
 
-  it("turns nothing in the title of the terminal that joins it", async () => {
+  it("has no hidden or bidirectional characters in the title of a task's terminal", async () => {
     const { createTerminal } = vscode.window;
     const names: (string | undefined)[] = [];
     vscode.window.createTerminal = ((options: vscode.TerminalOptions) => {
@@ -107,7 +107,7 @@ describe("what others wrote, where it is a title", () => {
     assert.deepEqual(names, [`OpenCode: ${PLAIN}`]);
   });
 
-  it("turns nothing and makes no link in what is told of its end, of a connection and of a folder", async () => {
+  it("has no hidden characters and no links in notifications about an end and a connection", async () => {
     const told: string[] = [];
     const { showInformationMessage } = vscode.window;
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
@@ -133,8 +133,8 @@ describe("what others wrote, where it is a title", () => {
   });
 });
 
-describe("what agents wrote, where the editor makes links", () => {
-  it("makes none in an error that quotes it", () => {
+describe("agents' text where the editor turns Markdown links into links", () => {
+  it("makes no link in an error that quotes it", () => {
     const errors = [
       new Refusal("session-gone", `Task "${LINK}" is gone.`),
       new ServerFailure("POST /session", "refused", LINK),
@@ -142,7 +142,7 @@ describe("what agents wrote, where the editor makes links", () => {
     for (const error of errors) assert.match(humanMessage(error), /\[Fix it\] \(command:/);
   });
 
-  it("makes none where a task changed nothing", async () => {
+  it("makes no link in the message about a task without changes", async () => {
     const told: string[] = [];
     const { showInformationMessage } = vscode.window;
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
@@ -155,7 +155,7 @@ describe("what agents wrote, where the editor makes links", () => {
     assert.match(told.join(), /^"\[Fix it\] \(command:/);
   });
 
-  it("makes none below the box in which a question is answered", async () => {
+  it("makes no link in the prompt of the box in which a question is answered", async () => {
     const { createInputBox } = vscode.window;
     const boxes: vscode.InputBox[] = [];
     vscode.window.createInputBox = () => {

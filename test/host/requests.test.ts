@@ -73,7 +73,7 @@ describe("a request in words", () => {
       assert.ok(words.title.length > 0 && words.icon.length > 0);
     });
 
-  it("a question is told with how many follow", () => {
+  it("a question with others after it says how many follow", () => {
     const question = { question: "Which?", header: "Pick", options: [], multiple: false, custom: true };
     const request: QuestionRequest = {
       type: "question",
@@ -85,7 +85,7 @@ describe("a request in words", () => {
     assert.equal(requestWords(request).sentence("W", "Which?"), "W asks: Which? (and 1 more question)");
   });
 
-  it("who asks, and what always covers", () => {
+  it("the asking agent, and what Always Allow covers", () => {
     assert.equal(asker({ agent: "build", description: "Ship" }), '"Ship" (build)');
     assert.equal(asker({ description: "Ship" }), 'The agent of "Ship"');
     assert.equal(asker({ description: "Sh\nip\u202e" }), 'The agent of "Sh ip\\u{202e}"');
@@ -96,7 +96,7 @@ describe("a request in words", () => {
     assert.match(alwaysWords(permission("bash", {}, [], ["git push *"])), /^git push \*, for every agent/);
   });
 
-  it("what agents write makes no link and no icon, and hides nothing", () => {
+  it("agents' text makes no link and no icon, and hides nothing", () => {
     assert.equal(withoutLinks("[x](command:y)"), "[x] (command:y)");
     assert.equal(withoutIcons("$(bug) $(sync~spin)"), "\\$(bug) \\$(sync~spin)");
     assert.equal(plainMarkdown("**x**\n[y](z)"), "\\*\\*x\\*\\* \\[y\\]\\(z\\)");
@@ -132,7 +132,7 @@ describe("requests answered from code", () => {
     return task;
   }
 
-  it("an answer that does not fit is refused and changes nothing; one that does is given", async () => {
+  it("an invalid answer is refused and changes nothing; a valid one is sent", async () => {
     const task = await asking();
     const question = (...answers: string[][]): RequestAnswer => ({ type: "question", answers });
     const refusals: readonly (readonly [RequestAnswer, RegExp, string?])[] = [
@@ -154,7 +154,7 @@ describe("requests answered from code", () => {
     await assert.rejects(api.tasks.answer(task.id, given), /does not wait for this answer now/);
   });
 
-  it("a question that is dismissed ends the task", async () => {
+  it("a dismissed question ends the task with an error", async () => {
     const task = await asking();
     await api.tasks.answer(task.id.slice(-6), { type: "dismiss" });
     assert.equal((await api.tasks.wait(task.id, { timeoutMs: 30_000 }))?.status, "error");

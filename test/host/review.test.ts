@@ -32,7 +32,7 @@ describe("reviewing changes in the extension host", () => {
 
   before(() => void mkdirSync(folder));
 
-  it("puts files back to the last byte, and undoes that", async () => {
+  it("restores files byte for byte, and undoes that", async () => {
     const formatted = "\u{feff}one  \r\ntwo\n\tthree";
     writeFileSync(at("edited.txt"), "after\n");
     writeFileSync(at("created.txt"), "new\n");
@@ -54,13 +54,13 @@ describe("reviewing changes in the extension host", () => {
     assert.ok(!existsSync(at("deep/er/deleted.txt")));
   });
 
-  it("keeps what was changed since in other lines", async () => {
+  it("keeps later changes in other lines", async () => {
     writeFileSync(at("merged.txt"), "1\nTWO\n3\n4\nFIVE\n");
     await revertFiles([change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))], false);
     assert.equal(readFileSync(at("merged.txt"), "utf8"), "1\n2\n3\n4\nFIVE\n");
   });
 
-  it("undoes nothing over what somebody did since", async () => {
+  it("does not undo over a later change", async () => {
     writeFileSync(at("undo.txt"), "after\n");
     const { reverted } = await revertFiles(
       [change(at("undo.txt"), text("before\n"), text("after\n"))],
@@ -71,7 +71,7 @@ describe("reviewing changes in the extension host", () => {
     assert.equal(readFileSync(at("undo.txt"), "utf8"), "a person's\n");
   });
 
-  it("leaves files alone that are outside of the workspace, or reached by a link", async () => {
+  it("leaves files outside the workspace alone, also behind links", async () => {
     const outside = tempDir("outside");
     writeFileSync(join(outside, "file.txt"), "after\n");
     symlinkSync(outside, at("linked"));
@@ -83,7 +83,7 @@ describe("reviewing changes in the extension host", () => {
     assert.ok(!existsSync(join(outside, "new")));
   });
 
-  it("leaves a file alone that is open with unsaved changes", async () => {
+  it("leaves a file with unsaved changes alone", async () => {
     writeFileSync(at("open.txt"), "after\n");
     const document = await vscode.workspace.openTextDocument(at("open.txt"));
     const edit = new vscode.WorkspaceEdit();
@@ -118,7 +118,7 @@ describe("reviewing changes in the extension host", () => {
     );
   });
 
-  it("a command that fails says so in a message, whoever ran it", async () => {
+  it("shows the error of a failed command in a message", async () => {
     const told: string[] = [];
     const { showWarningMessage } = vscode.window;
     vscode.window.showWarningMessage = async (message: string) => void told.push(message);
@@ -145,7 +145,7 @@ describe("reviewing changes in the extension host", () => {
     }
   });
 
-  it("programs accept and revert, and are told why a file is left alone", async function () {
+  it("lets programs accept and revert changes, and says why a file is left alone", async function () {
     this.timeout(120_000);
     writeFileSync(at("known.txt"), "one\ntwo\n");
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 
-describe("what a test in the extension host finds after one that left text unsaved", () => {
+describe("after a test in the extension host that left unsaved text", () => {
   const unsaved = (): readonly vscode.Tab[] =>
     vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ isDirty }) => isDirty);
 
@@ -14,7 +14,7 @@ describe("what a test in the extension host finds after one that left text unsav
     assert.equal(unsaved().length, 2);
   });
 
-  it("there is none of them any more", () => {
+  it("no unsaved document is left", () => {
     assert.deepEqual(unsaved(), []);
   });
 });

@@ -129,7 +129,7 @@ describe("the tree", () => {
     return [...new Set(drawn)].filter((each) => each !== "Marker");
   }
 
-  it("[EXT-2] groups the tasks of a batch, and nests what is below a task, whoever launched it", async () => {
+  it("[EXT-2] groups the tasks of a batch, and nests the descendants of a task", async () => {
     const outer = await add("Improve the parser");
     const inner = await add("Read the lexer", { parentSessionID: outer });
     await addSubagent("Search the callers", inner);
@@ -147,7 +147,7 @@ describe("the tree", () => {
     ]);
   });
 
-  it("finds the row above at any depth, so that a row can be revealed", async () => {
+  it("finds the parent row at any depth, so that a row can be revealed", async () => {
     const outer = await add("Outer", { batchID: "b" });
     await add("Other", { batchID: "b" });
     const inner = await add("Inner", { parentSessionID: outer });
@@ -159,7 +159,7 @@ describe("the tree", () => {
     assert.deepEqual(path, ["Deepest", "Inner", "Outer", "batch"]);
   });
 
-  it("names a batch by how its descriptions begin, else by their number, and counts what is done", async () => {
+  it("names a batch by its size if its descriptions differ, and counts what is done", async () => {
     await add("Fix one", { batchID: "b" });
     await add("Test two", { batchID: "b", ...ended });
     await add("Drop three", { batchID: "b", status: "error", error: { name: "E", message: "No." } });
@@ -171,7 +171,7 @@ describe("the tree", () => {
     assert.match(menu(batch), /^batch active answered$/);
   });
 
-  it("puts first what needs a user, then what works, then the newest; other orders are kept for the folder", async () => {
+  it("sorts by need for the user, then running, then newest; another order is stored for the folder", async () => {
     const asking = await add("asks");
     await add("b ended", ended);
     await add("works");
@@ -192,7 +192,7 @@ describe("the tree", () => {
     assert.equal(new ListOptions(memento).sortOrder, "active");
   });
 
-  it("shows what a filter lets through and the rows that lead there", async () => {
+  it("shows what a filter matches, and the rows above it", async () => {
     const outer = await add("Improve the parser");
     await add("Read the lexer", { parentSessionID: outer, agent: "explore" });
     await add("Count the files", ended);
@@ -207,14 +207,14 @@ describe("the tree", () => {
     assert.equal(filtered({}).length, 3);
   });
 
-  it("a change of one task draws its row anew and no other", async () => {
+  it("redraws only the row of a task that changes", async () => {
     const id = await add("Works", { batchID: "b" });
     await add("Works too", { batchID: "b" });
     server.begin(id);
     assert.deepEqual(await drawnBy(() => server.write(id, "A word.")), ["Works"]);
   });
 
-  it("a task that ends draws its batch and the rows above it anew as well", async () => {
+  it("redraws the batch and the rows above a task that ends", async () => {
     const outer = await add("Outer");
     const id = await add("Look at one", { parentSessionID: outer, batchID: "b" });
     await add("Look at two", { parentSessionID: outer, batchID: "b" });
@@ -224,7 +224,7 @@ describe("the tree", () => {
     assert.ok(!told.includes("Look at two"));
   });
 
-  it("a task that comes to a batch, or below another one, has the nearest row drawn anew", async () => {
+  it("redraws the nearest row above a task that is added", async () => {
     // The newest row would move its batch to the top.
     await options.sortBy("oldest");
     const outer = await add("Outer");
@@ -236,7 +236,7 @@ describe("the tree", () => {
     assert.deepEqual(below, ["Outer"]);
   });
 
-  it("a row that may be closed tells that something below it needs a user", async () => {
+  it("shows on a row that a subagent below it is running or needs the user", async () => {
     const outer = await add("Outer", ended);
     const subagent = await addSubagent("Search", outer);
     assert.doesNotMatch(words(outer), /below/);
@@ -250,7 +250,7 @@ describe("the tree", () => {
     assert.match(String(item(tree.node(outer)).accessibilityInformation?.label), /1 subagent needs you/);
   });
 
-  it("[EXT-5] tells the menus what can be done with a row", async () => {
+  it("[EXT-5] gives the menus what can be done with a row", async () => {
     const running = await add("Runs");
     const done = await add("Done", { ...ended, batchID: "b", resumeCount: 1, isForked: true });
     await add("Done too", { ...ended, batchID: "b" });
@@ -265,7 +265,7 @@ describe("the tree", () => {
     assert.match(words(subagent), /^explore · OpenCode · /);
   });
 
-  it("[EXT-2] a subagent is called by its title alone, and does not look done before it has begun", async () => {
+  it("[EXT-2] labels a subagent with its plain title, and shows it as not started until it starts", async () => {
     const outer = await add("Outer");
     const id = await addSubagent("Look around (@explore subagent)", outer);
     assert.equal(label(tree.node(id)), "Look around");
@@ -276,7 +276,7 @@ describe("the tree", () => {
     assert.equal(icon(), "sync~spin");
   });
 
-  it("all that work are known, whoever launched them and in whichever session", async () => {
+  it("finds all running tasks and subagents, in whichever session", async () => {
     const task = await add("Works");
     await add("Done", ended);
     const other = (await server.createSession({ title: "Other", agent: "build" })).id;
@@ -291,7 +291,7 @@ describe("the tree", () => {
     );
   });
 
-  it("a row whose first child works is opened once, and stays as a user left it", async () => {
+  it("opens a row once when its first child is running, then keeps it as the user left it", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const [open, closed] = [await add("Opened"), await add("Closed")];
@@ -309,7 +309,7 @@ describe("the tree", () => {
     assert.equal(item(tree.node(closed)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
   });
 
-  it("a row is opened once what came below it begins to work, and only then", async () => {
+  it("opens a row when a subagent below it first starts, and only then", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const above = await add("Above", ended);
@@ -332,7 +332,7 @@ describe("the tree", () => {
     assert.deepEqual(told, ["Above"]);
   });
 
-  it("a row that a filter hid comes back as the user left it", async () => {
+  it("restores a row that a filter hid as the user left it", async () => {
     await add("Review the a", { batchID: "b" });
     await add("Review the b", { batchID: "b" });
     const state = (): vscode.TreeItemCollapsibleState | undefined => {
@@ -349,7 +349,7 @@ describe("the tree", () => {
     assert.equal(state(), vscode.TreeItemCollapsibleState.Collapsed);
   });
 
-  it("times move by the minute while the view is visible, and only of what works", async () => {
+  it("updates times by the minute while the view is visible, and only of running tasks", async () => {
     await add("Works", { startedAt: Date.now() - 59_000 });
     await add("Works too", { startedAt: Date.now() });
     await add("Done", ended);
@@ -365,7 +365,7 @@ describe("the tree", () => {
     assert.equal(intervals(), before - 1);
   });
 
-  it("[EXT-2] the tooltip holds all facts, and hostile text as text", async () => {
+  it("[EXT-2] shows the task's details in the tooltip, and hostile text as text", async () => {
     const hostile = "**bold** $(alert) [run](command:evil) <b>x</b> `code`\n# head";
     const id = await add(hostile, {
       status: "error",
@@ -393,7 +393,7 @@ describe("the tree", () => {
       assert.ok(text.includes(fact), `${fact} in ${text}`);
   });
 
-  it("names a batch by what all of its tasks begin with, and by no prompt of one of them", async () => {
+  it("names a batch by what all of its descriptions begin with", async () => {
     const named = (...descriptions: readonly string[]): string =>
       batchLabel(descriptions.map((description) => ({ description }) as Task));
     assert.equal(named("Fix the login", "Fix the login and the logout"), "Fix the login …");
@@ -403,7 +403,7 @@ describe("the tree", () => {
     assert.equal(named(long, `${long} c`), `${"a".repeat(24)}…`);
   });
 
-  it("says over the rows of several folders that a filter hides every task, and the way out", async () => {
+  it("says above the rows of several folders that a filter hides every task, and how to clear it", async () => {
     await add("Find the bug");
     const workspace = await openFolder(engine, session);
     workspace.add("two", {
@@ -439,7 +439,7 @@ describe("the tree", () => {
 });
 
 describe("the tree of 5,000 tasks", () => {
-  it("draws one row anew when one task changes", async () => {
+  it("redraws one row when one task changes", async () => {
     const server = new MemoryServer();
     const { tasks } = await addRunningTasks(server, 5_000);
     const engine = memoryEngine(server);

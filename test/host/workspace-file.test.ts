@@ -13,7 +13,7 @@ describe("a file that an agent names", () => {
 
   afterEach(() => vscode.commands.executeCommand("workbench.action.closeActiveEditor"));
 
-  it("opens as a picture where it is one", async () => {
+  it("opens as an image if it is one", async () => {
     writeFileSync(join(folder(), "shot.png"), Buffer.from(PIXEL, "base64"));
     await openWorkspaceFile("shot.png");
     const input = await until("the picture", () => {
@@ -23,7 +23,7 @@ describe("a file that an agent names", () => {
     assert.ok(input instanceof vscode.TabInputCustom);
   });
 
-  it("opens at the place that the agent gives", async () => {
+  it("opens at the given line and column", async () => {
     writeFileSync(join(folder(), "named.txt"), "one\ntwo\nthree\n");
     await openWorkspaceFile("named.txt", { line: 2, column: 3 });
     const editor = vscode.window.activeTextEditor;

@@ -7,7 +7,7 @@ import { script, type ScriptedModel, type ScriptStep } from "../support/scripted
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
-describe("adopting what others launched", () => {
+describe("adopting subagents that others launched", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let window: EngineWindow;
@@ -69,7 +69,7 @@ describe("adopting what others launched", () => {
       return (notice?.state === "skipped" || notice?.state === "delivered") && notice;
     });
 
-  it("one at work goes on as a task, and its parent, whose own tool waits for it, is not told twice", async () => {
+  it("a running subagent continues as a task, and its parent, whose own tool waits for it, gets no notice of that turn", async () => {
     await ask(parent, "build", delegate(bash("echo one"), { text: "found it", gate: "goes-on" }), {
       text: "ok",
     });
@@ -107,7 +107,7 @@ describe("adopting what others launched", () => {
     ["it is cancelled", (id: string) => window.engine.cancel(id)],
     ["its parent is stopped", () => server.fetch(`/session/${parent}/abort`, { method: "POST" })],
   ] as const)
-    it(`one is cancelled when ${how}, which the parent's own tool says`, async () => {
+    it(`an adopted subagent is cancelled when ${how}, and its parent gets no notice`, async () => {
       const gate = `stopped ${++made}`;
       await ask(parent, "build", delegate({ text: "begins", gate, gateAfterText: true }), { text: "ok" });
       const { id } = await child();
@@ -120,7 +120,7 @@ describe("adopting what others launched", () => {
       assert.deepEqual(await notices(server, parent), []);
     });
 
-  it("one that nobody waits for tells the parent of its end once", async () => {
+  it("an adopted subagent that no tool waits for notifies its parent once", async () => {
     const id = await createBelow();
     await ask(id, "general", { text: "found it", gate: "alone" });
     await isHeld("alone");
@@ -134,7 +134,7 @@ describe("adopting what others launched", () => {
     assert.match(told[0]?.hidden ?? "", /found it/);
   });
 
-  it("what one waits for stays open, and is answered as before", async () => {
+  it("an open request stays open after the adoption, and is answered as before", async () => {
     await ask(parent, "build", delegate(bash("echo asked"), { text: "allowed" }), { text: "ok" });
     const { id } = await child();
     const open = await until("the request", () => window.engine.openRequests()[0]);
@@ -149,7 +149,7 @@ describe("adopting what others launched", () => {
     await rest(parent, id);
   });
 
-  it("one idle is what its conversation says, and tells nobody", async () => {
+  it("an idle subagent gets the status of its conversation, and its parent gets no notice", async () => {
     const failing = { status: 401, body: { error: { message: "key refused" } } };
     for (const [steps, status] of [
       [[bash("echo one"), { text: "found it" }], "completed"],
@@ -176,7 +176,7 @@ describe("adopting what others launched", () => {
     );
   const isToolStep = (finish: string | undefined): boolean => finish === "tool-calls";
 
-  it("one idle is adopted as it is resumed, in one step", async () => {
+  it("an idle subagent is adopted and resumed in one step", async () => {
     const id = await createBelow();
     await ask(id, "general", { text: "first" });
     await until("its answer", () => answered(id));
@@ -187,7 +187,7 @@ describe("adopting what others launched", () => {
     assert.equal((await window.engine.output(id)).result, "second");
   });
 
-  it("one that was not asked anything, a root, and one with a record of another version are refused", async () => {
+  it("a subagent without a prompt, a root session, and one with a record of another version are refused", async () => {
     const id = await createBelow();
     await assert.rejects(window.engine.adopt(id), /has no prompt yet/);
     await assert.rejects(window.engine.adopt(parent), /Only subagents can be adopted/);
@@ -197,7 +197,7 @@ describe("adopting what others launched", () => {
     await assert.rejects(window.engine.adopt("ses_none"), { code: "unknown-session" });
   });
 
-  it("what others keep in the session's metadata stays", async () => {
+  it("other metadata of the session is kept", async () => {
     const id = await createBelow();
     await post(`/session/${id}`, { metadata: { other: { kept: true } } }, "PATCH");
     await ask(id, "general", { text: "first" });
@@ -210,7 +210,7 @@ describe("adopting what others launched", () => {
     assert.ok(JSON.stringify(metadata["asyncagents"]).length < 1_000);
   });
 
-  it("a clear takes one off the list, and undo brings it back; what is below it can be adopted as well", async () => {
+  it("an adopted subagent is cleared and restored, and its child can be adopted as well", async () => {
     const id = await createBelow();
     await ask(id, "general", { text: "found it" });
     const below = await createBelow(id);
@@ -229,7 +229,7 @@ describe("adopting what others launched", () => {
     );
   });
 
-  it("a window that comes after the one that adopted follows it to its end", async () => {
+  it("another window follows an adopted subagent to its end after the window that adopted it closed", async () => {
     const first = await openWindow(server);
     const id = await createBelow();
     await until("the subagent", () => first.engine.child(id));

@@ -32,7 +32,7 @@ const FORK_AT_LENGTH = "Fork yourself, and say at length what to do.";
 const LONG_PROMPT = "word ".repeat(4_000);
 const childPrompt = (text: string): string => script([{ text: "The child's answer." }], text);
 
-describe("An agent that forks itself in a turn of its own", () => {
+describe("An agent that forks itself", () => {
   let model: ScriptedModel;
   let server: AgentServer;
   let window: AgentWindow;
@@ -133,7 +133,7 @@ describe("An agent that forks itself in a turn of its own", () => {
     assert.equal((await window.engine.output(task.id)).result, "The child's answer.");
   });
 
-  it("[FRK-1] the child's model gets its prompt once, and other tasks' calls with theirs", async () => {
+  it("[FRK-1] the child's model gets its prompt once, and the calls for other tasks with their prompts", async () => {
     const prompts = ["Do the first half. ", "Do the second half. "].map(childPrompt);
     const calls = await forkItself(...prompts);
     for (const [index, call] of calls.entries()) {
@@ -156,7 +156,7 @@ describe("An agent that forks itself in a turn of its own", () => {
     for (const call of calls) await ended(window, taskWith(call).id);
   });
 
-  it("[FRK-3] a prompt that is longer than the limit pushes nothing of the conversation out", async () => {
+  it("[FRK-3] a prompt longer than the limit removes nothing from the conversation", async () => {
     fork = { ...fork, maxTokens: 3_000 };
     const notes = ["Note 1", "Note 2", "Note 3", "Note 4"];
     for (const note of notes)
@@ -181,7 +181,7 @@ describe("An agent that forks itself in a turn of its own", () => {
     await ended(window, task.id);
   });
 
-  it("[FRK-1] what was reasoned is not inherited, all else is", async () => {
+  it("[FRK-1] reasoning is not inherited, texts are", async () => {
     await (
       await startTurn(server, parent, [{ reasoning: "Let me think deeply.", text: "It is blue." }])
     ).ended(PATIENCE);
@@ -198,7 +198,7 @@ describe("An agent that forks itself in a turn of its own", () => {
     await ended(window, taskWith(call).id);
   });
 
-  it("[FRK-1] the call returns the ID before the conversation is read, by strategy auto and replay", async () => {
+  it("[FRK-1] the call returns the ID before the conversation is read, with the strategies auto and replay", async () => {
     for (const strategy of ["auto", "replay"] as const) {
       fork = { ...fork, strategy };
       let release!: () => void;
@@ -224,7 +224,7 @@ describe("An agent that forks itself in a turn of its own", () => {
     // As text, which is a prompt.
     ["fork", undefined],
   ] as const)
-    it(`OpenCode's own copy is not used by strategy ${strategy}, as the call is open`, async () => {
+    it(`strategy ${strategy} does not use OpenCode's own copy, because the call is still open`, async () => {
       fork = { ...fork, strategy };
       const [call] = await forkItself(childPrompt("Carry on. "));
       const task = taskWith(call);

@@ -81,7 +81,7 @@ describe("The plugin inside OpenCode", () => {
     return (request?.messages ?? []).filter(({ role }) => role === "tool").map(messageText);
   }
 
-  it("tells models of the tools as they are defined: descriptions, types, what is required", async () => {
+  it("gives models the tools as they are defined: description, parameters, required ones", async () => {
     await (await startTurn(server, parent, [{ text: "No tools needed." }])).ended();
     const request = model.requests.find(({ sessionID, title }) => sessionID === parent && !title);
     const told = request?.body["tools"] as readonly {
@@ -97,7 +97,7 @@ describe("The plugin inside OpenCode", () => {
     }
   });
 
-  it("brings a call to the window with what the model sent and where it comes from", async () => {
+  it("passes a call to the window with the model's input and its origin", async () => {
     const { calls } = await open({ handle: answering("Launched.") });
     const input = { prompt: "Look", odd: [1, null], batch_id: "7" };
     const call = await callTool(server, parent, "asyncagents_task", input);
@@ -118,7 +118,7 @@ describe("The plugin inside OpenCode", () => {
     );
   });
 
-  it("brings the result back: its text to the model, title and metadata into the conversation", async () => {
+  it("returns the result: its text to the model, title and metadata into the conversation", async () => {
     const metadata = { [RESULT_MARK]: { taskID: "ses_1", endedAt: 5 } };
     await open({ handle: async () => ({ title: "Task read", text: "The result: 日本語 🙂", metadata }) });
     const call = await callTool(server, parent, "asyncagents_output", { task_id: "x" });
@@ -128,7 +128,7 @@ describe("The plugin inside OpenCode", () => {
     assert.deepEqual(seenByModel(), ["The result: 日本語 🙂"]);
   });
 
-  it("brings the sentence of a refusal to the model", async () => {
+  it("returns a refusal to the model as a sentence", async () => {
     await open({
       handle: async () => {
         throw new Refusal("unknown-task", "There is no task x1; see asyncagents_list.");
@@ -150,7 +150,7 @@ describe("The plugin inside OpenCode", () => {
     assert.deepEqual(call.metadata[RESULT_MARK], { taskID: task.id, endedAt: engine.get(task.id)?.endedAt });
   });
 
-  it("carries out several calls of one message side by side", async () => {
+  it("runs several calls of one message at the same time", async () => {
     let arrived = 0;
     await open({
       handle: async ({ input }) => {
@@ -169,7 +169,7 @@ describe("The plugin inside OpenCode", () => {
     );
   });
 
-  it("ends a call in the window as soon as the agent's turn is aborted", async () => {
+  it("aborts a call in the window as soon as the agent's turn is aborted", async () => {
     const { calls } = await open({ handle: pending });
     const turn = await startTurn(server, parent, [{ tools: [{ name: "asyncagents_list" }] }]);
     const received = await until("the call", () => calls[0]);
@@ -183,14 +183,14 @@ describe("The plugin inside OpenCode", () => {
     assert.equal(calls.length, 1);
   });
 
-  it("says what to do where no window is open on the folder", async () => {
+  it("says what to do if no window is open on the folder", async () => {
     const call = await callTool(server, parent, "asyncagents_list");
     assert.equal(call.status, "error");
     assert.match(call.text, /Background agents need Async Agents to be connected in this folder/);
     assert.ok(call.text.includes(server.directory));
   });
 
-  it("sends nothing to a process that has the ID and the port of a window that is gone", async function () {
+  it("sends nothing to a process that has the ID and the port of a closed window", async function () {
     if (process.platform !== "linux") return this.skip();
     const { directory, url, stateFolder } = server;
     const stranger = await startStranger();
@@ -220,7 +220,7 @@ describe("The plugin inside OpenCode", () => {
     }
   });
 
-  it("goes on to the next window where one accepts the call and never answers", async () => {
+  it("goes on to the next window if one accepts the call and never answers", async () => {
     await open({ handle: answering("From the next.") });
     let asked = 0;
     const hung = createSocketServer((socket) => void (asked++, socket.on("error", () => undefined).resume()));
@@ -244,7 +244,7 @@ describe("The plugin inside OpenCode", () => {
     }
   });
 
-  it("makes a call again, with the same ID, where the window was replaced before it replied", async () => {
+  it("repeats a call with the same ID if the window was replaced before it replied", async () => {
     const answers = [pending, answering("From the new one.")];
     const window = await open({ handle: (...call) => answers.shift()?.(...call) ?? assert.fail() });
     const turn = await startTurn(server, parent, [{ tools: [{ name: "asyncagents_list" }] }]);
@@ -262,7 +262,7 @@ describe("The plugin inside OpenCode", () => {
     assert.deepEqual(others, []);
   });
 
-  it("launches one task though the answer to the launch was lost", async () => {
+  it("launches one task even if the answer to the launch was lost", async () => {
     let launches = 0;
     const window = await open({
       handle: async (call, signal, carryOut) => {
@@ -304,7 +304,7 @@ describe("The plugin inside OpenCode", () => {
     );
   });
 
-  it("brings the calls from two folders each to the window of its folder", async () => {
+  it("passes calls from two folders each to the window of its folder", async () => {
     const other = inFolder(server, tempDir("other"));
     const otherParent = await createSession(other);
     await open({ handle: answering("First folder") });
@@ -316,7 +316,7 @@ describe("The plugin inside OpenCode", () => {
     assert.deepEqual([first.text, second.text], ["First folder", "Second folder"]);
   });
 
-  it("never asks the proxy that the environment names", async () => {
+  it("does not use the proxy that the environment names", async () => {
     await open({ handle: answering("Straight") });
     assert.equal((await callTool(server, parent, "asyncagents_list")).text, "Straight");
     assert.equal(proxied, 0);

@@ -128,7 +128,7 @@ describe("Agent server", function () {
     assert.equal((await metadataOf(record.id)).asyncagents?.revision, 11);
   });
 
-  it("leaves a record alone that it cannot read", async () => {
+  it("does not overwrite a record that it cannot read", async () => {
     const record = await newTask();
     const newer = { asyncagents: { v: 2, id: record.id } };
     await patchMetadata(record.id, newer);
@@ -137,7 +137,7 @@ describe("Agent server", function () {
     assert.equal((await server.session(record.id))?.task.kind, "unreadable");
   });
 
-  it("does not overwrite what another window wrote later, and takes the same write twice", async () => {
+  it("does not overwrite a later revision, and accepts the same write twice", async () => {
     const record = await newTask();
     const later = { ...record, revision: record.revision + 2, description: "later" };
     await server.saveRecord(later);
@@ -161,7 +161,7 @@ describe("Agent server", function () {
     assert.ok(own?.task.kind === "task" && own.task.record.id === id);
   });
 
-  it("says undefined of what is not there", async () => {
+  it("returns undefined for what doesn't exist", async () => {
     const record = await newTask();
     assert.equal(await server.session("ses_none"), undefined);
     assert.equal(await server.message(record.id, "msg_none"), undefined);
@@ -236,7 +236,7 @@ describe("Agent server", function () {
     assert.equal(error.name, "MessageAbortedError");
   });
 
-  it("lists questions also while OpenCode cannot list its permissions", async () => {
+  it("lists requests even while OpenCode cannot list its permissions", async () => {
     const permission = [{ permission: "glob", pattern: "*", action: "ask" as const }];
     const { id } = await server.createSession({ title: "t", permission });
     const events = await opencode.fetch("/event");
@@ -252,7 +252,7 @@ describe("Agent server", function () {
     assert.ok((await opencode.fetch(`/permission/${requestID}/reply`, init)).ok);
   });
 
-  it("answers permissions and questions, and lets them be dismissed", async () => {
+  it("answers and dismisses permissions and questions", async () => {
     let asked = 0;
     const ask = async (name: string, args: Readonly<Record<string, unknown>>) => {
       const permission = [{ permission: "bash", pattern: "*", action: "ask" as const }];
@@ -339,7 +339,7 @@ describe("Agent server", function () {
     );
   });
 
-  it("works on one folder, whatever its name", async () => {
+  it("works in its own folder, even with special characters in the name", async () => {
     const directory = join(tempDir(), "Übung 1 & %41");
     mkdirSync(directory);
     const { url, password } = opencode;
@@ -354,7 +354,7 @@ describe("Agent server", function () {
     assert.ok((await server.sessions()).every(({ id }) => id !== session.id));
   });
 
-  it("names the call and the reason when one fails", async () => {
+  it("names the call and the reason of a failure", async () => {
     await assert.rejects(
       server.messages("ses_none"),
       failing("not-found", /GET \/session\/ses_none\/message.*404/),
@@ -369,7 +369,7 @@ describe("Agent server", function () {
   });
 });
 
-describe("Agent server: answers that do not fit", () => {
+describe("Agent server: invalid answers", () => {
   let answer: { status?: number; type?: string; body: string };
   let server: OpenCodeAgentServer;
   const http = createServer((_, response) => {
@@ -421,7 +421,7 @@ describe("Agent server: answers that do not fit", () => {
       await assert.rejects(ask(server), failing("unexpected-answer", message));
     });
 
-  it("does not let a part in an unknown shape hide the conversation", async () => {
+  it("keeps the message of a part in an unknown shape", async () => {
     const part = { type: "text", id: "p", sessionID: "s", messageID: "m", text: 7 };
     answer = json([{ info: user, parts: [part] }]);
     const [message] = await server.messages("ses_1");
@@ -430,7 +430,7 @@ describe("Agent server: answers that do not fit", () => {
     ]);
   });
 
-  it("lets fields and parts pass that it does not know", async () => {
+  it("accepts unknown fields and parts", async () => {
     const part = { type: "hologram", id: "p", sessionID: "s", messageID: "m", depth: 3 };
     answer = json([{ info: { ...user, mood: "good" }, parts: [part] }]);
     const [message] = await server.messages("ses_1");
@@ -439,7 +439,7 @@ describe("Agent server: answers that do not fit", () => {
     ]);
   });
 
-  it("passes on the server's own words", async () => {
+  it("passes on the server's own error message", async () => {
     answer = { status: 500, ...json({ name: "UnknownError", data: { message: "model went missing" } }) };
     await assert.rejects(server.agents(), failing("refused", /HTTP 500.*model went missing/));
     answer = { status: 502, type: "text/plain", body: "" };

@@ -38,7 +38,7 @@ interface Work {
   readonly batch_id?: string;
 }
 
-describe("The tools in the hands of an agent", () => {
+describe("The tools as an agent uses them", () => {
   let model: ScriptedModel;
   let server: AgentServer;
   let window: AgentWindow;
@@ -226,7 +226,7 @@ describe("The tools in the hands of an agent", () => {
     assert.deepEqual(await notices(server, parent), []);
   }
 
-  it("[OUT-8] an agent is offered five tools, of which asyncagents_output alone can wait", async () => {
+  it("[OUT-8] an agent gets five tools, of which only asyncagents_output can wait", async () => {
     await (await startTurn(server, parent, [{ text: "No tools needed." }])).ended();
     const [request] = asked();
     const tools = offered(request);
@@ -247,7 +247,7 @@ describe("The tools in the hands of an agent", () => {
   });
 
   describe("launching", () => {
-    it("[CRE-1] a launch answers while the task works: with its ID and status; the task knows parent and message", async () => {
+    it("[CRE-1] a launch returns ID and status while the task is running; the task knows its parent and message", async () => {
       const call = await callTool(
         server,
         parent,
@@ -297,7 +297,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       assert.equal(get(id), before.task);
     });
 
-    it("[BAT-1] what is launched beside a batch that was named is no part of it, and goes on when that is cancelled", async () => {
+    it("[BAT-1] a task launched beside a named batch is not part of it, and continues when the batch is cancelled", async () => {
       const [named] = await launch({ description: "Named", batch_id: "named" });
       const [unnamed] = await launch("Unnamed");
       assert.notEqual(get(unnamed).batchID, "named");
@@ -306,7 +306,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       await finishAndTell(unnamed);
     });
 
-    it("[BAT-1] what one message launches side by side is one batch: listed, waited for, cancelled and cleared by its ID", async () => {
+    it("[BAT-1] tasks launched in one message form a batch; batches are listed, cancelled and cleared by ID", async () => {
       const [one, two, three, four] = await launch(
         "One",
         "Two",
@@ -359,7 +359,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
   });
 
   describe("reading and waiting", () => {
-    it("[OUT-2] [OUT-6] [PRG-1] a look at a task at work gives status and progress at once; a timeout means nothing", async () => {
+    it("[OUT-2] [OUT-6] [PRG-1] reading a running task returns status and progress at once, whatever the timeout", async () => {
       const search = { name: "glob", args: { pattern: "*.none" } };
       const [id] = await launch({
         description: "Work",
@@ -390,7 +390,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       await finishAndTell(id);
     });
 
-    it("[OUT-1] the result of a completed task is there at once, as often as wanted; the task notes when it was fetched", async () => {
+    it("[OUT-1] the result of a completed task is returned at once, every time; the task records when it was fetched", async () => {
       const [id] = await launch("Work");
       await finishAndTell(id);
       assert.equal(get(id).retrievedAt, undefined);
@@ -417,7 +417,7 @@ Result of Work.`),
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("[OUT-3] a wait ends when the task completes, fails or is cancelled, in the form that a look has; no notice follows", async () => {
+    it("[OUT-3] a wait ends when the task completes, fails or is cancelled, and returns what a read returns; no notice follows", async () => {
       const [good, bad, gone] = await launch(
         "Good",
         {
@@ -448,7 +448,7 @@ Result of Work.`),
       await spared(good, bad, gone);
     });
 
-    it("[OUT-4] a wait whose time runs out first gives the status; the task goes on, and its end is told", async () => {
+    it("[OUT-4] a wait that times out returns the status; the task continues, and its end is notified", async () => {
       const [id] = await launch("Work");
       const answers = await hearAll(waiting(id, { timeout: 0.2 }), waiting(id, { timeout: "0" }));
       for (const answer of answers)
@@ -458,7 +458,7 @@ Result of Work.`),
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("[OUT-5] a wait lasts 30 s unless said otherwise, and 600 s at the most; what is no number of seconds is refused", async () => {
+    it("[OUT-5] a wait lasts 30 s by default and at most 600 s; an invalid timeout is refused", async () => {
       const [id] = await launch("Work");
       delays.length = 0;
       const timeouts = [undefined, null, 600, 601, "1e9", -1, "soon"];
@@ -489,7 +489,7 @@ Result of Work.`),
       await spared(id);
     });
 
-    it("[OUT-7] a task stays, also over a reload, until it is cleared or its parent session ends", async () => {
+    it("[OUT-7] a task stays, also after a reload, until it is cleared or its parent session is deleted", async () => {
       const [one, two] = await launch("One", "Two");
       await finish(one);
       await finishAndTell(two);
@@ -518,7 +518,7 @@ Result of Work.`),
   });
 
   describe("resuming", () => {
-    it("[RES-1] [RES-2] [RES-3] [RES-5] [LST-1] a follow-up goes to the same session, and its answer to who waits or is told", async () => {
+    it("[RES-1] [RES-2] [RES-3] [RES-5] [LST-1] a follow-up goes to the same session, and its answer to a waiting call or into a notice", async () => {
       const [id] = await launch("Work");
       const short = shortID(id);
       await finishAndTell(id);
@@ -578,7 +578,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       );
     });
 
-    it("[RES-4] only completed tasks are resumed: one at work, cancelled or failed is refused, and nothing changes", async () => {
+    it("[RES-4] only completed tasks are resumed: running, cancelled and failed ones are refused and stay unchanged", async () => {
       const [running, cancelled, failed] = await launch("Running", "Cancelled", {
         description: "Failed",
         steps: [{ status: 400, body: { error: { message: "Bad." } } }],
@@ -606,7 +606,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       await finishAndTell(running);
     });
 
-    it("[RES-6] a task whose session was deleted is not resumed: the sentence suggests a new asyncagents_task", async () => {
+    it("[RES-6] a task whose session was deleted is not resumed: the answer suggests a new asyncagents_task", async () => {
       const [id] = await launch("Work");
       await finishAndTell(id);
       await server.fetch(`/session/${id}`, { method: "DELETE" });
@@ -618,13 +618,13 @@ You will be notified in this conversation when it ends. Until then go on with wo
   });
 
   describe("listing", () => {
-    it("[FLT-2] says so where there are none, whatever other sessions have", async () => {
+    it("[FLT-2] says that there are no tasks, even if other sessions have some", async () => {
       const other = await launchByPerson("Elsewhere", await createSession(server));
       assert.equal(await hear("asyncagents_list"), "No background tasks found");
       await finish(other);
     });
 
-    it("[FLT-1] [LST-3] agents' and users's tasks are one list, of this session's children alone, without marks", async () => {
+    it("[FLT-1] [LST-3] lists the tasks of agents and users together, only direct children of the session, without marks", async () => {
       const [ours] = await launch("By an agent");
       const person = await launchByPerson("By a person");
       const grandchild = await launchByPerson("Below", ours);
@@ -643,7 +643,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       await told(person);
     });
 
-    it("a task of another session is to an agent as one that never was", async () => {
+    it("a task of another session looks to an agent like one that never existed", async () => {
       const other = await launchByPerson("Elsewhere", await createSession(server));
       const { batchID } = get(other);
       for (const [tool, key, real, invented] of [
@@ -667,7 +667,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
   });
 
   describe("notices", () => {
-    it("[HNT-1] [HNT-2] an end wakes the agent, which is asked once and gets line, result and what to do next", async () => {
+    it("[HNT-1] [HNT-2] the end of a task wakes the agent once, which gets line, result and hint", async () => {
       const [slow, quick] = await launch("Slow", "Quick");
       const before = asked().length;
       await finishAndTell(quick);
@@ -713,7 +713,7 @@ Use asyncagents_output tools to see agent responses.`,
       ]);
     });
 
-    it("of two tasks that end while one is waited for, the other one alone is told", async () => {
+    it("if two tasks end while one is waited for, only the other one is notified", async () => {
       const [waited, other] = await launch("Waited", "Other");
       const turn = await startWaiting(waited);
       await finish(other);
@@ -727,7 +727,7 @@ Use asyncagents_output tools to see agent responses.`,
       assert.match(notice?.hidden ?? "", /Result of Other\./);
     });
 
-    it("a task that ended before the wait for it began is told once at the most, and the wait has its result", async () => {
+    it("a task that ended before the wait began is notified once, and the wait returns its result", async () => {
       const [id] = await launch("Work");
       await finishAndTell(id);
       assert.match(await hear("asyncagents_output", { task_id: id, block: true }), /Result of Work\.$/);
@@ -738,7 +738,7 @@ Use asyncagents_output tools to see agent responses.`,
       const start = async (description: string): Promise<string> =>
         by === "a person" ? launchByPerson(description) : (await launch(description))[0];
 
-      it(`a wait that has the result takes the place of the notice, whenever the task ends (${by}'s)`, async () => {
+      it(`a wait that returns the result replaces the notice, whenever the task ends (launched by ${by})`, async () => {
         const received = async (turn: ScriptedTurn, id: string): Promise<void> => {
           const [call] = await turn.ended();
           assert.ok(call);
@@ -787,7 +787,7 @@ Use asyncagents_output tools to see agent responses.`,
       });
     }
 
-    it("a result that comes back, and ends the turn, between two looks of the engine is seen", async () => {
+    it("a result that is returned, and ends the turn, between two reads by the engine needs no notice", async () => {
       const answer = new AbortController();
       window.dispose();
       window = await open((real) =>
@@ -824,7 +824,7 @@ Use asyncagents_output tools to see agent responses.`,
       await spared(id);
     });
 
-    it("a result that the server cuts because it is long counts as received", async () => {
+    it("a long result that the server truncates counts as received", async () => {
       const [id] = await launch({
         description: "Long",
         steps: [{ chunks: 4_000, size: 20, gate: gate("Long") }],
@@ -837,7 +837,7 @@ Use asyncagents_output tools to see agent responses.`,
       await spared(id);
     });
 
-    it("an aborted wait has no result: the end is told once", async () => {
+    it("an aborted wait returns no result: the end is notified once", async () => {
       const [id] = await launch("Work");
       const turn = await startWaiting(id);
       await turn.abort();
@@ -848,7 +848,7 @@ Use asyncagents_output tools to see agent responses.`,
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("nor has one that is aborted when the answer is on its way", async () => {
+    it("a wait that is aborted after the task ended is followed by one notice", async () => {
       const [id] = await launch("Work");
       handle = async (_call, _signal, carryOut) => {
         await carryOut();
@@ -863,7 +863,7 @@ Use asyncagents_output tools to see agent responses.`,
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("a wait whose window was closed for good fails, and the end is told once by the next window", async () => {
+    it("a wait fails if its window closes and none replaces it; the next window sends one notice", async () => {
       const [id] = await launch("Work");
       const turn = await startWaiting(id);
       window.dispose();
@@ -880,7 +880,7 @@ Use asyncagents_output tools to see agent responses.`,
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("a wait goes on in the window that takes the place of the first, and no notice is sent", async () => {
+    it("a wait continues in the window that replaces the first one, and no notice is sent", async () => {
       const [during, after] = await launch("During", "After");
       const turn = await startWaiting(during, after);
       window.dispose();
@@ -894,7 +894,7 @@ Use asyncagents_output tools to see agent responses.`,
       await spared(during, after);
     });
 
-    it("killed before any call between the end of a task and the answer to who waits for it, the next window answers, and no notice is sent", async function () {
+    it("if a window is killed before any call between the end of a task and the answer to the wait, the next window answers, and no notice is sent", async function () {
       this.timeout(120_000);
       window.dispose();
       for (let call = 0, last = false; !last; call++) {
@@ -921,7 +921,7 @@ Use asyncagents_output tools to see agent responses.`,
   });
 
   describe("depth", () => {
-    it("by default an agent below has no tools, and what it calls all the same launches nothing", async () => {
+    it("by default the agent of a task has no tools, and a call it makes anyway launches nothing", async () => {
       const [child] = await launch({
         description: "Child",
         steps: [{ tools: [launching({ description: "Grandchild" })] }, { text: "Done." }],
@@ -932,7 +932,7 @@ Use asyncagents_output tools to see agent responses.`,
       assert.deepEqual(window.engine.list(child), []);
     });
 
-    it("with maxDepth 2 it has them, and those that it launches do not; lowered meanwhile, it is refused", async () => {
+    it("with maxDepth 2 the agent of a task has them, those of its tasks do not; once lowered, its call is refused", async () => {
       settings.maxDepth = 2;
       const [child] = await launch({
         description: "Child",

@@ -7,7 +7,7 @@ import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { noOwnServers } from "../support/engine.ts";
 import { failureOf, realClock, silentLogger } from "./desk.ts";
 
-describe("the command by which a terminal joins a session", () => {
+describe("the command that opens a session in a terminal", () => {
   const password = "a b'c";
   let server: OpenCodeServer;
   let connection: OpenCodeConnection;
@@ -33,11 +33,11 @@ describe("the command by which a terminal joins a session", () => {
     await server?.stop();
   });
 
-  it("is refused without a connection", async () => {
+  it("is refused while not connected", async () => {
     assert.equal((await failureOf(connection.attachCommand("ses_1"))).code, "unreachable");
   });
 
-  it("names server, session and folder, and tells the password by the environment alone", async () => {
+  it("names server, session and folder, and passes the password only in the environment", async () => {
     await connection.connect();
     const { url, directory, binary: executable } = server;
     assert.deepEqual(await connection.attachCommand("ses_1"), {
@@ -48,14 +48,14 @@ describe("the command by which a terminal joins a session", () => {
     });
   });
 
-  it("is refused with the remedy without OpenCode's executable", async () => {
+  it("is refused if OpenCode's executable is missing, and names the setting", async () => {
     path = "/nowhere/opencode";
     const { code, remedy } = await failureOf(connection.attachCommand("ses_1"));
     assert.equal(code, "bad-path");
     assert.match(english(remedy), /asyncagents\.server\.path/);
   });
 
-  it("takes another server's password out of the environment where this one asks for none", () => {
+  it("removes another server's password from the environment if this server needs none", () => {
     const access = { url: "http://127.0.0.1:4096", username: "opencode" };
     const { env } = attachCommand("/bin/opencode", access, "/work", "ses_1");
     assert.equal(env["OPENCODE_SERVER_PASSWORD"], null);

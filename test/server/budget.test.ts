@@ -52,7 +52,7 @@ describe("limits on a real server", () => {
     return Object.keys(statuses).length === 0;
   }
 
-  it("a task is warned of and stopped in the middle of its turn, and its parent is told once why", async () => {
+  it("a task is warned of near its limit, another one is stopped at it, and the parent is notified once of the reason", async () => {
     const window = await open({ taskCost: 1 });
     const warnings: Task[] = [];
     window.engine.onDidWarn((task) => warnings.push(task));
@@ -83,7 +83,7 @@ describe("limits on a real server", () => {
     assert.equal(window.engine.get(more.id)?.status, "error");
   });
 
-  it("a subagent's steps count for the task, and its stream ends with it", async () => {
+  it("a subagent's steps count toward the limit of its task, and it stops with the task", async () => {
     const window = await open({ taskCost: 1 });
     const inner = script(
       [STEP, STEP, STEP, { text: "inner", gate: "inner", gateAfterText: true }],
@@ -98,7 +98,7 @@ describe("limits on a real server", () => {
     await until("an idle server", isIdle);
   });
 
-  it("minutes end a task whose model is silent", async () => {
+  it("a limit in minutes stops a task whose model is silent", async () => {
     const window = await open({ taskMinutes: 0.02 });
     const { id } = await window.engine.launch(input([{ hang: true }]));
     const { error } = await ended(window, id);
@@ -106,7 +106,7 @@ describe("limits on a real server", () => {
     await until("an idle server", isIdle);
   });
 
-  it("a batch is stopped as one, those included that wait for a slot", async () => {
+  it("a batch is stopped as a whole, including a queued task", async () => {
     const window = await openEngine(server, { budget: { batchCost: 1 }, maxConcurrentTasks: 2 });
     const batchID = "bat-dear";
     const dear = [STEP, STEP, { text: "held", gate: "held-batch", gateAfterText: true }];

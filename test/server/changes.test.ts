@@ -101,7 +101,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
     const doubtful = ({ files }: SessionChanges): string[] =>
       files.filter(({ isDoubtful }: FileChange) => isDoubtful).map(({ path }) => name(path));
 
-    it("says of a session that changed nothing that it changed nothing", async () => {
+    it("reports no files for a session that changed nothing", async () => {
       const id = await createSession(opencode);
       await turn(id, { tools: [{ name: "glob", args: { pattern: "*" } }] }, { text: "Nothing to do." });
       assert.deepEqual(await server.changes(id, 0), { files: [], hasSnapshots: isGit });
@@ -112,7 +112,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
     });
 
     if (isGit) {
-      it("tells of each file what it was and what it became, whichever tool did it", async () => {
+      it("reports for each file its content before and after, whichever tool changed it", async () => {
         writeFileSync(at("gone.txt"), "to be deleted\n");
         writeFileSync(at("old name.txt"), "same\n");
         writeFileSync(at("picture.dat"), Buffer.from([0, 1, 2, 255]));
@@ -139,7 +139,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         });
       });
 
-      it("spans several turns: from before the first change to after the last one", async () => {
+      it("covers several turns: from before the first change to after the last one", async () => {
         writeFileSync(at("counter.txt"), "1\n");
         const id = await createSession(opencode);
         await turn(id, edit("counter.txt", "1", "2"), write("draft.txt", "x\n"), { text: "Two." });
@@ -147,7 +147,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.deepEqual(await changes(id, 1), { "counter.txt": [text("1\n"), text("3\n")] });
       });
 
-      it("leaves out what the conversation that a fork inherits did", async () => {
+      it("leaves out the changes that a fork inherits", async () => {
         writeFileSync(at("forked.txt"), "1\n");
         const source = await createSession(opencode);
         await turn(source, edit("forked.txt", "1", "2"), write("inherited.txt", "x\n"), { text: "Done." });
@@ -158,7 +158,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.deepEqual(await changes(id, 1, since), { "forked.txt": [text("2\n"), text("3\n")] });
       });
 
-      it("leaves out what others changed meanwhile, and says where that cannot be told", async () => {
+      it("leaves out what others changed meanwhile, and marks where that is uncertain", async () => {
         const [one, two] = [await createSession(opencode, "One"), await createSession(opencode, "Two")];
         const first = begin(
           one,
@@ -188,7 +188,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.deepEqual(doubtful(others), ["both.txt"]);
       });
 
-      it("says which files somebody else changed as well, and who is at work on them", async () => {
+      it("says which files someone else also changed, and which sessions are still working on them", async () => {
         for (const file of ["shared.txt", "persons.txt", "own.txt"])
           writeFileSync(at(file), "first\n2\n3\n4\nlast\n");
         const [one, two] = [await createSession(opencode, "One"), await createSession(opencode, "Two")];
@@ -232,7 +232,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         );
       });
 
-      it("says so where a file changed between two turns", async () => {
+      it("says when a file changed between two turns", async () => {
         writeFileSync(at("between.txt"), "first\n2\n3\n4\nlast\n");
         const id = await createSession(opencode);
         await turn(id, edit("between.txt", "first", "FIRST"), { text: "Done." });
@@ -245,7 +245,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         });
       });
 
-      it("counts for a session what its subagents did", async () => {
+      it("includes the changes of subagents", async () => {
         const id = await createSession(opencode);
         const prompt = script([write("by-subagent.txt", "x\n"), { text: "Done." }]);
         await turn(
@@ -258,7 +258,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.deepEqual(await changes(id, 1), { "by-subagent.txt": [absent, text("x\n")] });
       });
 
-      it("gives a file of 5 MB whole", async () => {
+      it("returns a file of 5 MB completely", async () => {
         const id = await createSession(opencode);
         await turn(id, bash("echo end >> big.txt"), { text: "Done." });
         const { "big.txt": big } = await changes(id, 1);
@@ -267,7 +267,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
         assert.equal(big[1].text, `${BIG}end\n`);
       });
     } else {
-      it("knows what tools for files wrote, and nothing of commands", async () => {
+      it("knows what file tools wrote, and nothing of commands", async () => {
         mkdirSync(at("src"));
         writeFileSync(at("src/list.ts"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n");
         writeFileSync(at("whole.txt"), "before\n");
@@ -295,7 +295,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
       });
     }
 
-    it("knows of a turn at work what its finished tools did, also once it is cancelled", async () => {
+    it("knows what the finished tools of a running turn did, also after it is cancelled", async () => {
       for (const file of ["step1.txt", "step2.txt", "step2-command.txt"]) rmSync(at(file), { force: true });
       const id = await createSession(opencode);
       const { ended } = begin(

@@ -70,7 +70,7 @@ describe("two agents in one folder", () => {
       .filter(({ role }) => role === "tool")
       .map(messageText);
 
-  it("[COL-2] a write to a file that changed since it was read is refused, the model reads it again, and both edits are there", async () => {
+  it("[COL-2] a write to a file that changed since it was read is refused; after the model reads it again, both edits are there", async () => {
     const own = await open("block");
     const late = await launch(own, "Shout the last", [
       read(),
@@ -91,7 +91,7 @@ describe("two agents in one folder", () => {
     assert.doesNotMatch(edited ?? "", /after you last read it/);
   });
 
-  it("[COL-3] the task that changes a file second is marked with the one that changed it first", async () => {
+  it("[COL-3] the task that changes a file second is marked with the one that changed it first, unless the setting is off", async () => {
     for (const setting of ["block", "warn", "off"] as const) {
       const own = await open(setting);
       const gate = `second ${setting}`;
@@ -114,7 +114,7 @@ describe("two agents in one folder", () => {
     }
   });
 
-  it("the user's own conversation writes what it likes, and so does a task where that is wanted", async () => {
+  it("the user's own conversation may always write, and so may a task if the setting is warn or off", async () => {
     for (const [setting, gate] of [
       ["block", "user"],
       ["warn", "warned"],

@@ -41,7 +41,7 @@ describe("connecting to a server whose answers fail", () => {
     });
   }
 
-  it("reads the sessions again until it succeeds, and tells what it then knows, with nobody asking for it", async () => {
+  it("reads the sessions again by itself until it succeeds, and then notifies the parent", async () => {
     const parent = await createSession(server);
     await endUnseen(parent);
 

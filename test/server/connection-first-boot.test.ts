@@ -89,7 +89,7 @@ describe("Connection to a server that prepares its plugins", function () {
   const detailOf = (state: ConnectionState) =>
     state.kind === "connecting" ? english(state.detail) : state.kind;
 
-  it("waits for one of its own, says so, and connects all windows without a cut", async () => {
+  it("waits for its own server, says so, and connects all windows without interruption", async () => {
     const opened = openDesk();
     const clock = new FakeClock();
     const [window, second] = [opened.connection({}, { clock }), opened.connection({}, { clock })];
@@ -116,7 +116,7 @@ describe("Connection to a server that prepares its plugins", function () {
     assert.equal((await second.server.session(id))?.title, "at last");
   });
 
-  it("waits in real time for one that runs already, and launches a task on it", async () => {
+  it("waits in real time for a server that is already running, and launches a task on it", async () => {
     const model = await startScriptedModel();
     const server = await startOpenCode({
       model,
@@ -150,7 +150,7 @@ describe("Connection to a server that prepares its plugins", function () {
     }
   });
 
-  it("is left at once when the user cancels", async () => {
+  it("stops waiting at once when the user cancels", async () => {
     const window = openDesk().connection();
     const abort = new AbortController();
     const connecting = window.connect(abort.signal);
@@ -160,7 +160,7 @@ describe("Connection to a server that prepares its plugins", function () {
     assert.equal(window.state.kind, "disconnected");
   });
 
-  it("gives up in the end, in words of its own, and can be waited for again", async () => {
+  it("gives up after a time limit with its own error, and can be tried again", async () => {
     const opened = openDesk();
     const clock = new FakeClock();
     const window = opened.connection({}, { clock });

@@ -18,7 +18,7 @@ import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Desk, failureOf, fakeServer } from "./desk.ts";
 
-describe("Connection to a server of one's own", function () {
+describe("Connection to a server that the extension starts", function () {
   this.timeout(90_000);
   let desk: Desk;
   const strangers: Stranger[] = [];
@@ -27,7 +27,7 @@ describe("Connection to a server of one's own", function () {
     await desk.close();
   });
 
-  it("[EXT-1] starts a server for the folder, and another window adopts it", async () => {
+  it("[EXT-1] starts a server for the folder, and another window joins it", async () => {
     desk = Desk.open();
     const first = desk.connection();
     assert.equal(await first.adopt(), false);
@@ -53,7 +53,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await second.server.sessions()).length, 1);
   });
 
-  it("keeps the server for the grace period, in which the next window adopts it", async () => {
+  it("keeps the server for the grace period, in which the next window joins it", async () => {
     desk = Desk.open({ graceMs: 60_000 });
     const before = desk.connection();
     await before.connect();
@@ -65,7 +65,7 @@ describe("Connection to a server of one's own", function () {
     await after.stopServer();
   });
 
-  it("ends the server at once when the last window that uses it is done, and not before", async () => {
+  it("stops the server at once when the last window that uses it finishes, and not before", async () => {
     desk = Desk.open({ graceMs: 60_000 });
     const [first, second] = [desk.connection(), desk.connection()];
     await first.connect();
@@ -79,7 +79,7 @@ describe("Connection to a server of one's own", function () {
     await until("the end", () => !isAlive(state.pid), 10_000);
   });
 
-  it("leaves no process and no file behind when the grace period ends", async () => {
+  it("leaves no process and only logs behind when the grace period ends", async () => {
     desk = Desk.open({ graceMs: 300 });
     const window = desk.connection();
     await window.connect();
@@ -90,7 +90,7 @@ describe("Connection to a server of one's own", function () {
     await until("no file but logs", () => desk.files().every((file) => file.endsWith(".log")));
   });
 
-  it("starts one server when two windows start at once", async () => {
+  it("starts one server when several windows start at once", async () => {
     desk = Desk.open();
     const windows = [desk.connection(), desk.connection(), desk.connection()];
     await Promise.all(windows.map((window) => window.connect()));
@@ -100,7 +100,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal(desk.files().filter((file) => file.endsWith(".lock")).length, 0);
   });
 
-  it("finds the server by whatever path the folder is opened", async () => {
+  it("finds the server when the folder is opened through a link", async () => {
     desk = Desk.open({ binary: fakeServer });
     await desk.connection().connect();
     const link = join(tempDir(), "link");
@@ -123,7 +123,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal((await window.server.session(id))?.title, "survivor");
   });
 
-  it("connects a window that is opened as the server crashes, once the server runs again", async () => {
+  it("connects a window that is opened while the server crashes, once the server runs again", async () => {
     desk = Desk.open();
     await desk.connection().connect();
     const killed = await until("the server", () => desk.state());
@@ -136,7 +136,7 @@ describe("Connection to a server of one's own", function () {
     assert.notEqual(desk.state()?.pid, killed.pid);
   });
 
-  it("sends nothing to a program that takes a crashed server's port, in five crashes", async function () {
+  it("sends nothing to a program that takes the port of a crashed server, in five crashes", async function () {
     this.timeout(240_000);
     desk = Desk.open();
     const windows = [desk.connection(), desk.connection()];
@@ -188,7 +188,7 @@ describe("Connection to a server of one's own", function () {
     }
   });
 
-  it("stops the server for all windows when one asks to", async () => {
+  it("stops the server for all windows when one requests it", async () => {
     desk = Desk.open();
     const [one, other] = [desk.connection(), desk.connection()];
     await one.connect();
@@ -202,7 +202,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal(await other.adopt(), false);
   });
 
-  it("[BKG-4] is joined by the next daemon, and started again by it after a crash", async function () {
+  it("[BKG-4] is joined by the next daemon, which restarts the server after a crash", async function () {
     if (process.platform === "win32") return this.skip();
     desk = Desk.open();
     const before = desk.connection();
@@ -223,7 +223,7 @@ describe("Connection to a server of one's own", function () {
     );
   });
 
-  it("is ended by the next daemon where no folder wants it", async function () {
+  it("is stopped by the next daemon if no folder needs it", async function () {
     if (process.platform === "win32") return this.skip();
     const { left, follower } = await leaveStubborn();
     await desk.servers.sweep();
@@ -232,7 +232,7 @@ describe("Connection to a server of one's own", function () {
     assert.equal(desk.state(), undefined);
   });
 
-  it("is ended by the next daemon where it never answered the last one", async function () {
+  it("is stopped by the next daemon if it never answered the previous one", async function () {
     if (process.platform === "win32") return this.skip();
     const { left, follower } = await leaveStubborn();
     await writeServerState(desk.statePath(), { ...left, version: undefined });
@@ -242,7 +242,7 @@ describe("Connection to a server of one's own", function () {
     assert.ok(await isEnded(follower));
   });
 
-  it("takes along what it started when it was killed after its daemon", async function () {
+  it("stops what the server had started, after the server was killed after its daemon", async function () {
     if (process.platform !== "linux") return this.skip();
     const { left, follower } = await leaveStubborn();
     process.kill(left.pid, "SIGKILL");
@@ -267,7 +267,7 @@ describe("Connection to a server of one's own", function () {
     return (await startOf(pid)) === undefined;
   }
 
-  it("gives up waiting when it is cancelled, and the server that was starting ends", async () => {
+  it("stops waiting when it is cancelled, and the starting server ends", async () => {
     desk = Desk.open();
     const connection = desk.connection();
     const abort = new AbortController();
@@ -280,7 +280,7 @@ describe("Connection to a server of one's own", function () {
     await until("the end of what tells of it", () => desk.state() === undefined);
   });
 
-  it("a folder that goes while its server starts leaves no server behind, whenever that is", async () => {
+  it("leaves no server behind if its folder is closed while the server starts", async () => {
     desk = Desk.open();
     const begun = desk.connection();
     const connecting = begun.connect();
@@ -296,7 +296,7 @@ describe("Connection to a server of one's own", function () {
   });
 
   describe("of several folders", () => {
-    it("[BKG-9] is one where they agree on program and environment, and each sees its own sessions", async () => {
+    it("[BKG-9] is one if they agree on program and environment, and each sees its own sessions", async () => {
       desk = Desk.open();
       const env = { ...desk.env, VSCODE_PID: "1", TERM_PROGRAM: "another", PWD: "/elsewhere" };
       const [one, other] = [desk.connection(), desk.connection({}, { directory: tempDir("other"), env })];
@@ -311,7 +311,7 @@ describe("Connection to a server of one's own", function () {
       assert.deepEqual(await other.server.sessions(), []);
     });
 
-    it("[BKG-9] are several where they do not", async () => {
+    it("[BKG-9] are several if they don't", async () => {
       desk = Desk.open({ binary: fakeServer });
       const elsewhere = { directory: tempDir("other") };
       await desk.connection().connect();
@@ -320,7 +320,7 @@ describe("Connection to a server of one's own", function () {
       assert.equal(serverKeys(desk.files()).length, 3);
     });
 
-    it("[BKG-9] goes on for the others when one is finished, which alone is unloaded", async () => {
+    it("[BKG-9] keeps running for the others when one folder finishes, and unloads only that one", async () => {
       desk = Desk.open();
       const [one, other] = [desk.connection(), desk.connection({}, { directory: tempDir("other") })];
       await Promise.all([one.connect(), other.connect()]);
@@ -351,7 +351,7 @@ describe("Connection to a server of one's own", function () {
     });
   });
 
-  it("says that there is no OpenCode, or that the path set is wrong", async () => {
+  it("says that the configured path is wrong", async () => {
     desk = Desk.open({ env: { PATH: "/nowhere" } });
     assert.equal((await failureOf(desk.connection({ path: "/no/opencode" }).connect())).code, "bad-path");
     writeFileSync(join(desk.directory, "text"), "x");
@@ -361,7 +361,7 @@ describe("Connection to a server of one's own", function () {
     );
   });
 
-  it("tells what the server said when it does not start, and can be tried again", async () => {
+  it("reports what the server printed when it does not start, and can be tried again", async () => {
     desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "fails" } });
     const window = desk.connection();
     for (let attempt = 0; attempt < 2; attempt++) {
@@ -372,27 +372,27 @@ describe("Connection to a server of one's own", function () {
     await until("the end", () => !desk.files().some((file) => file.endsWith(".sock")));
   });
 
-  it("says what is wrong with the configuration in the real server's words", async () => {
+  it("reports a configuration error in the real server's words", async () => {
     desk = Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
     const failure = await failureOf(desk.connection().connect());
     assert.equal(failure.code, "start-failed");
     assert.match(english(failure.message), /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
   });
 
-  it("does not wait for ever for a server that is not ready", async () => {
+  it("gives up on a server that does not become ready", async () => {
     desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
     const failure = await failureOf(desk.connection({ startTimeoutMs: 700 }).connect());
     assert.equal(failure.code, "start-timeout");
     assert.match(english(failure.message), /within 1 s/);
   });
 
-  it("does not use a server that is too old", async () => {
+  it("refuses a server that is too old", async () => {
     desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 100 });
     const failure = await failureOf(desk.connection().connect());
     assert.equal(failure.code, "too-old");
   });
 
-  it("is told when the server crashes again and again", async function () {
+  it("gives up when the server crashes again and again", async function () {
     // Six starts, with longer and longer pauses between them.
     this.timeout(150_000);
     desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "crashes" } });

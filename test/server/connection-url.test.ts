@@ -19,7 +19,7 @@ import type { OpenCodeServer } from "../support/opencode.ts";
 import { until } from "../support/wait.ts";
 import { failureOf, realClock, silentLogger } from "./desk.ts";
 
-describe("Connection to a server that runs already", function () {
+describe("Connection to a server that is already running", function () {
   this.timeout(60_000);
   let opencode: OpenCodeServer;
   const connections: OpenCodeConnection[] = [];
@@ -74,7 +74,7 @@ describe("Connection to a server that runs already", function () {
       });
     });
 
-  it("[EXT-1] connects to a running server, tells what happens there, and makes calls", async () => {
+  it("[EXT-1] connects to a running server, reports its events, and makes calls", async () => {
     const connection = connectionTo(opencode.url, opencode.password);
     const events: ServerEvent[] = [];
     connection.server.onEvent((event) => events.push(event));
@@ -102,7 +102,7 @@ describe("Connection to a server that runs already", function () {
     assert.equal((await connection.server.session(session.id))?.title, "mine");
   });
 
-  it("takes the password that was entered, else that of the URL, else that of the environment", async () => {
+  it("uses the password that was entered, else that of the URL, else that of the environment", async () => {
     const password = opencode.password ?? "";
     await connectionTo(opencode.url.replace("//", "//opencode:wrong@"), password).connect();
     await connectionTo(opencode.url.replace("//", `//opencode:${password}@`)).connect();
@@ -112,7 +112,7 @@ describe("Connection to a server that runs already", function () {
     assert.ok(!JSON.stringify(connection.state).includes(password));
   });
 
-  it("shares one attempt among all who connect at once", async () => {
+  it("shares one attempt among concurrent connects", async () => {
     const connection = connectionTo(opencode.url, opencode.password);
     let connects = 0;
     connection.onDidConnect(() => connects++);
@@ -120,14 +120,14 @@ describe("Connection to a server that runs already", function () {
     assert.equal(connects, 1);
   });
 
-  it("adopts a running server, and finds none where none runs", async () => {
+  it("joins a running server, and finds none if none is running", async () => {
     assert.equal(await connectionTo(opencode.url, opencode.password).adopt(), true);
     const absent = connectionTo(await deserted());
     assert.equal(await absent.adopt(), false);
     assert.equal(absent.state.kind, "disconnected");
   });
 
-  it("says that the password is wrong", async () => {
+  it("reports a wrong password", async () => {
     const connection = connectionTo(opencode.url, "wrong");
     const failure = await failureOf(connection.connect());
     assert.equal(failure.code, "wrong-password");
@@ -135,7 +135,7 @@ describe("Connection to a server that runs already", function () {
     assert.equal((await failureOf(connectionTo(opencode.url).connect())).code, "wrong-password");
   });
 
-  it("says that nobody answers", async () => {
+  it("reports that nothing responds", async () => {
     const url = await deserted();
     const failure = await failureOf(connectionTo(url).connect());
     assert.equal(failure.code, "unreachable");
@@ -144,24 +144,24 @@ describe("Connection to a server that runs already", function () {
 
   for (const [what, start] of [
     ["a web page", () => http((_, response) => response.end("<html>hello</html>"))],
-    ["another JSON", () => http((_, response) => response.end('{"ok":true}'))],
+    ["other JSON", () => http((_, response) => response.end('{"ok":true}'))],
     ["a refusal", () => http((_, response) => response.writeHead(404).end())],
     ["a redirection", () => http((_, response) => response.writeHead(302, { location: opencode.url }).end())],
     ["another protocol", () => listening(createServer((socket) => socket.end("SSH-2.0-x\r\n")))],
   ] as const)
-    it(`recognises what is not OpenCode: ${what}`, async () => {
+    it(`recognizes what is not OpenCode: ${what}`, async () => {
       const failure = await failureOf(connectionTo(await start()).connect());
       assert.equal(failure.code, "not-opencode");
     });
 
-  it("says which version is there and which is needed", async () => {
+  it("says which version is running and which is needed", async () => {
     const url = await http((_, response) => response.end('{"healthy":true,"version":"1.17.99"}'));
     const failure = await failureOf(connectionTo(url).connect());
     assert.equal(failure.code, "too-old");
     assert.match(english(failure.message), /1\.17\.99.*1\.18\.0/);
   });
 
-  it("refuses a server by any address but a loopback one, without connecting to it", async () => {
+  it("refuses any address other than loopback, without connecting to it", async () => {
     assert.equal((await failureOf(connectionTo("http://10.0.0.1:4096").connect())).code, "bad-url");
     // An address that leads here, so that it shows whether somebody comes.
     let visits = 0;
@@ -172,7 +172,7 @@ describe("Connection to a server that runs already", function () {
     assert.equal(visits, 0);
   });
 
-  it("follows no call to another address", async () => {
+  it("follows no redirection to another address", async () => {
     const stranger = await startStranger();
     const proxy = await startHaltingProxy(opencode.url);
     try {
@@ -192,9 +192,9 @@ describe("Connection to a server that runs already", function () {
 
   for (const [what, fate] of [
     ["is never answered", "mute"],
-    ["is answered by half", "cut"],
+    ["is only half answered", "cut"],
   ] as const)
-    it(`gives up a read that ${what}, also when garbage was collected meanwhile`, async () => {
+    it(`gives up a read that ${what}, even after a garbage collection`, async () => {
       const proxy = await startHaltingProxy(opencode.url);
       try {
         const connection = connectionTo(proxy.url, opencode.password, {}, { callTimeoutMs: 2_000 });
@@ -218,7 +218,7 @@ describe("Connection to a server that runs already", function () {
       }
     });
 
-  it("[EVT-2] sees the end of a task though the first read of its answer is never answered", async function () {
+  it("[EVT-2] detects the end of a task even if the first read of its answer is never answered", async function () {
     this.timeout(120_000);
     const model = await startScriptedModel();
     const withModel = await startOpenCode({ model });
@@ -270,7 +270,7 @@ describe("Connection to a server that runs already", function () {
     await assert.rejects(connection.connect(AbortSignal.abort()), { name: "AbortError" });
   });
 
-  it("opens a cut stream again, and says that what was known may be stale", async () => {
+  it("reopens an interrupted stream, and connects again", async () => {
     const { hostname, port } = new URL(opencode.url);
     const cuts: (() => void)[] = [];
     const proxy = createServer((socket) => {
@@ -297,7 +297,7 @@ describe("Connection to a server that runs already", function () {
     );
   });
 
-  it("finds the server again after its restart, at once if asked to", async () => {
+  it("finds the server again after its restart", async () => {
     const connection = connectionTo(opencode.url, opencode.password);
     await connection.connect();
     await opencode.kill();
@@ -309,7 +309,7 @@ describe("Connection to a server that runs already", function () {
     assert.equal(connection.state.kind, "connected");
   });
 
-  it("is silent once disposed", async () => {
+  it("reports nothing once disposed", async () => {
     const connection = connectionTo(opencode.url, opencode.password);
     await connection.connect();
     let told = 0;

@@ -45,7 +45,7 @@ describe("one daemon for windows on three folders", function () {
     return { desk, window, parent, task: id };
   }
 
-  it("shows in each window what is in its folder, and nothing else", async () => {
+  it("shows in each window only the tasks of its folder", async () => {
     assert.equal(new Set(folders.map(({ desk }) => desk.daemonPid())).size, 1);
     for (const { window, task } of folders) assert.deepEqual([...window.folder.tasks.keys()], [task]);
     const { folders: known } = (await folders[0]?.desk.status()) ?? assert.fail();
@@ -55,7 +55,7 @@ describe("one daemon for windows on three folders", function () {
     );
   });
 
-  it("[BKG-4] goes on in all of them when it is killed, and notifies each parent once", async () => {
+  it("[BKG-4] after it is killed, tasks continue in all of them, and each parent is notified once", async () => {
     const daemon = folders[0]?.desk.daemonPid() ?? assert.fail();
     process.kill(daemon, "SIGKILL");
     await until("the loss", () => folders.every(({ window }) => window.folder.connection() !== "connected"));
@@ -76,7 +76,7 @@ describe("one daemon for windows on three folders", function () {
     assert.ok(model.requests.every(({ aborted }) => !aborted));
   });
 
-  it("leaves the others alone where one is closed and its work is stopped", async () => {
+  it("leaves the others alone if one is closed and its work is stopped", async () => {
     const [closed, ...others] = folders;
     assert.ok(closed);
     closed.window.close();
@@ -99,7 +99,7 @@ describe("one daemon for windows on three folders", function () {
     }
   });
 
-  it("joins by itself no folder that nobody uses, though a server runs that it could share", async () => {
+  it("does not join a server for a folder that nobody uses, even if it could share a running one", async () => {
     const { folder, close } = (folders[0]?.desk.elsewhere() ?? assert.fail()).window();
     await folder.calls.join();
     assert.equal(folder.connection(), "disconnected");

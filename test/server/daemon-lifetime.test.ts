@@ -6,7 +6,7 @@ import { startOpenCode } from "../support/opencode.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 
-describe("how long a daemon lives that nothing is at work in", function () {
+describe("how long an idle daemon lives", function () {
   this.timeout(120_000);
   let model: ScriptedModel;
   let desk: DaemonDesk;
@@ -17,7 +17,7 @@ describe("how long a daemon lives that nothing is at work in", function () {
   afterEach(() => desk?.close());
   after(() => model?.stop());
 
-  it("[BKG-3] as long as a window comes again within the stated time, and no longer than that, nor does its server", async () => {
+  it("[BKG-3] it lives while a window comes back within the grace period; afterwards it ends, and its server too", async () => {
     const graceMs = 8_000;
     desk = await DaemonDesk.open(model, { graceMs });
     const first = desk.window();
@@ -35,7 +35,7 @@ describe("how long a daemon lives that nothing is at work in", function () {
     assert.ok(lived >= graceMs, `${lived} ms`);
   });
 
-  it("it goes on where it cannot read whether something is at work, and ends once it can", async () => {
+  it("it stays while it cannot read whether tasks are running, and ends once it can", async () => {
     desk = await DaemonDesk.open(model, { graceMs: 300 });
     const server = await startOpenCode({ model, directory: desk.directory, password: null });
     const proxy = await startHaltingProxy(server.url);

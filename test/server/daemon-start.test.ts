@@ -12,7 +12,7 @@ import { tempDir } from "../support/temp.ts";
 const ROUNDS = 20;
 const AT_ONCE = 10;
 
-describe("Daemons that start at once", function () {
+describe("Daemons that start at the same time", function () {
   this.timeout(180_000);
   const script = join(tempDir("dist"), "daemon.cjs");
   const env = { ...process.env, ...hermeticEnv(hermeticHome()) };
@@ -28,7 +28,7 @@ describe("Daemons that start at once", function () {
     for (const daemon of started.splice(0)) daemon.kill("SIGKILL");
   });
 
-  it("are one in the end, also where the one before was killed", async () => {
+  it("leave only one, also after the previous one was killed", async () => {
     const stateFolder = tempDir("state");
     for (let round = 1; round <= ROUNDS; round++) {
       const daemons = Array.from({ length: AT_ONCE }, () => start(stateFolder));

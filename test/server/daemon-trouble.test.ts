@@ -55,7 +55,7 @@ describe("the daemon in trouble", function () {
   const told = (count: number): Promise<unknown> =>
     until(`${count} notices`, async () => (await notices(desk, parent)).length === count, 30_000);
 
-  it("suspended, is said to be silent in windows that ask nothing of it too, and goes on where it was", async function () {
+  it("suspended, is reported as silent also in a window opened later, and continues where it was", async function () {
     if (process.platform === "win32") return this.skip();
     const window = await open();
     const { id } = await window.folder.calls.launch(input({ text: "Slept.", gate: "slept" }));
@@ -79,7 +79,7 @@ describe("the daemon in trouble", function () {
     ["full", fill],
     ["read-only", freeze],
   ] as const)
-    it(`with a state folder that is ${what} says so, leaves no server, and recovers`, async function () {
+    it(`with a state folder that is ${what} reports the failure, leaves no server, and recovers`, async function () {
       const folder = mountSmall();
       if (folder === undefined) return this.skip();
       const unmount = (): void => void spawnSync("umount", ["--lazy", folder]);

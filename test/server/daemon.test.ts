@@ -70,7 +70,7 @@ describe("the daemon", function () {
     assert.equal((await notices(desk, parent)).length, count);
   }
 
-  it("carries a task out and tells its parent once; the window sees it as the call left it", async () => {
+  it("runs a task and notifies its parent once; the window sees the task as the call left it", async () => {
     const window = await open();
     const { folder } = window;
     assert.equal(folder.connection(), "connected");
@@ -86,7 +86,7 @@ describe("the daemon", function () {
     });
   });
 
-  it("[BKG-1] goes on with what works and what is queued while no window is open, and a new window sees all of it", async () => {
+  it("[BKG-1] continues running and queued tasks while no window is open, and a new window sees them", async () => {
     const first = await open({ maxConcurrentTasks: 1 });
     const working = await first.folder.calls.launch(input({ text: "One.", gate: "one" }));
     const queued = await first.folder.calls.launch(input({ text: "Two.", gate: "two" }));
@@ -105,7 +105,7 @@ describe("the daemon", function () {
     await told(2, second);
   });
 
-  it("[BKG-4] is started again by the windows when it is killed, goes on with the same server, and tells each parent once", async () => {
+  it("[BKG-4] is restarted by the window after it is killed, keeps the same server, and notifies the parent once of each task", async () => {
     const window = await open();
     const { folder } = window;
     const tasks = await Promise.all(
@@ -151,7 +151,7 @@ describe("the daemon", function () {
     assert.equal(desk.daemonPid(), undefined);
   });
 
-  it("[BKG-4] killed while no window is open, is started again by its server: all goes on, and the parent is told", async () => {
+  it("[BKG-4] killed while no window is open, is restarted by its server: tasks continue, and the parent is notified", async () => {
     const window = await open({ maxConcurrentTasks: 1 }, { graceMs: 2_000 });
     const { calls } = window.folder;
     const first = await calls.launch(input({ text: "First.", gate: "first" }));
@@ -173,7 +173,7 @@ describe("the daemon", function () {
     await until("the end of the server", () => !isAlive(server?.pid ?? 0));
   });
 
-  it("[BKG-3] leaves no server either where it is killed and cannot be started again", async () => {
+  it("[BKG-3] leaves no server even if it is killed and cannot be restarted", async () => {
     const window = await open({}, { graceMs: 1_000 });
     rmSync(join(desk.stateFolder, "daemon-program.json"));
     await asked((await window.folder.calls.launch(input({ text: "never", gate: "never at all" }))).id);
@@ -183,7 +183,7 @@ describe("the daemon", function () {
     await until("the end of the server", () => !isAlive(server?.pid ?? 0));
   });
 
-  it("stays where its server is being replaced as the last window closes, until it knows what became of the work", async () => {
+  it("stays while its server is replaced after the last window closed, until it knows how the task ended", async () => {
     const window = await open({}, { graceMs: 300 });
     const { id } = await window.folder.calls.launch(input({ text: "never", gate: "never again" }));
     await asked(id);
@@ -194,7 +194,7 @@ describe("the daemon", function () {
     assert.equal(desk.log().match(/The daemon of version/g)?.length, 1);
   });
 
-  it("[BKG-3] ends with its work once that has gone on without a window for as long as it may, and says so", async () => {
+  it("[BKG-3] stops its tasks and ends once they have run without a window for the allowed time, and logs it", async () => {
     desk = await DaemonDesk.open(model, { graceMs: 500 });
     const window = desk.window({}, { keepWorkingMs: 0 });
     await window.folder.calls.connect();
@@ -209,7 +209,7 @@ describe("the daemon", function () {
     model.release("never");
   });
 
-  it("asked to end, leaves the server and its work to the daemon that comes next", async () => {
+  it("asked to end, leaves the server and its tasks to the next daemon", async () => {
     const window = await open();
     const { folder } = window;
     const { id } = await folder.calls.launch(input({ text: "Handed on.", gate: "handed on" }));
@@ -226,7 +226,7 @@ describe("the daemon", function () {
     await told(1, window);
   });
 
-  it("that is ending answers neither a window that opens nor OpenCode's plugin: the next one does", async () => {
+  it("while ending, answers neither a new window nor OpenCode's plugin: the next daemon does", async () => {
     const window = await open();
     const daemon = desk.daemonPid() ?? 0;
     window.close();
@@ -246,7 +246,7 @@ describe("the daemon", function () {
     );
   });
 
-  it("[BKG-6] hands over to a newer version without ending a turn, and a window of the older one asks to be updated", async () => {
+  it("[BKG-6] hands over to a newer version without ending a turn, and an older window asks for an update", async () => {
     const older = await open();
     const { id } = await older.folder.calls.launch(input({ text: "Handed on.", gate: "newer" }));
     await asked(id);
@@ -273,7 +273,7 @@ describe("the daemon", function () {
     );
   });
 
-  it("[BKG-6] hands over what works and is queued in a folder that no window has open", async () => {
+  it("[BKG-6] hands over running and queued tasks of a folder that no window has open", async () => {
     const window = await open({ maxConcurrentTasks: 1 });
     const launch = (gate: string) =>
       window.folder.calls.launch(input({ text: `${gate} is done.`, gate: `${gate} handed on` }));
@@ -293,7 +293,7 @@ describe("the daemon", function () {
     newer.close();
   });
 
-  it("[BKG-7] stops the work of a folder: what a window has open stays, what none has open ends with its server", async () => {
+  it("[BKG-7] stops the tasks of a folder: an open folder stays, a closed one ends with its server", async () => {
     const window = await open({ maxConcurrentTasks: 1 });
     const launch = (gate: string) => window.folder.calls.launch(input({ text: gate, gate }));
     const [working, queued] = [await launch("stop"), await launch("stop")];
@@ -327,7 +327,7 @@ describe("the daemon", function () {
     assert.match(desk.log(), new RegExp(`Task ${other.id.slice(-6)}: running → cancelled`));
   });
 
-  it("two windows on one folder see the same, and of two resumes at once one wins", async () => {
+  it("two windows on one folder see the same, and of two concurrent resumes one succeeds", async () => {
     const one = await open();
     const two = desk.window();
     const { id } = await one.folder.calls.launch(input({ text: "First." }));
@@ -347,7 +347,7 @@ describe("the daemon", function () {
     assert.equal(one.folder.tasks.get(id)?.resumeCount, 1);
   });
 
-  it("[BKG-5] serves the tools of agents with no window open", async () => {
+  it("[BKG-5] serves the agents' tools with no window open", async () => {
     const window = await open();
     window.close();
     await until("that the window is gone", async () =>
@@ -362,7 +362,7 @@ describe("the daemon", function () {
     await until("the notice", async () => (await notices(desk, parent)).length === 1, 30_000);
   });
 
-  describe("where agents of a server of the user's own have the tools, and it does not run", () => {
+  describe("if agents on the user's own server have the tools, and no daemon is running", () => {
     let server: AgentServer;
     let call: () => Promise<MadeCall>;
 
@@ -393,7 +393,7 @@ describe("the daemon", function () {
       await until("the daemon's end", () => desk.daemonPid() === undefined);
     }
 
-    it("[BKG-5] is started for a call in a folder that was connected to that server, tells the parent, and ends", async () => {
+    it("[BKG-5] is started for a call in a folder that was connected to that server, notifies the parent, and ends", async () => {
       await workBefore();
       const { status, text } = await call();
       assert.equal(status, "completed", text);
@@ -402,7 +402,7 @@ describe("the daemon", function () {
       assert.doesNotMatch(readState(desk), new RegExp(server.password ?? assert.fail()));
     });
 
-    it("[BKG-5] is not started where the program is gone, nor does it open a folder that has the tools switched off", async () => {
+    it("[BKG-5] is not started if its program is missing, and does not open a folder whose tools are switched off", async () => {
       await workBefore({ agentTools: false });
       assert.match(
         (await call()).text,

@@ -9,7 +9,7 @@ const AT_ONCE = 3;
 describe("crashes at random moments", function () {
   this.timeout(240_000);
 
-  it("lose no work, end none falsely, tell each parent once, and leave nothing", async function () {
+  it("lose no work, end no task falsely, notify each parent once, and leave nothing behind", async function () {
     if (process.platform !== "linux") return this.skip();
     const model = await startScriptedModel();
     const outcomes: Outcome[] = [];

@@ -88,7 +88,7 @@ describe("Forks", () => {
 
   describe("what the model of the child gets", () => {
     for (const way of WAYS)
-      it(`[FRK-1] by ${way}: what was said, framed as background, in a session below its parent`, async () => {
+      it(`[FRK-1] by ${way}: the conversation, framed as background, in a child session of its parent`, async () => {
         await forks.say(script([{ text: "The secret word is blue." }], "Remember this. "));
         forks.use(way);
         const task = await forks.launch();
@@ -268,7 +268,7 @@ describe("Forks", () => {
     };
 
     for (const [what, { ways, tell, check, after }] of Object.entries(conversations))
-      it(`[FRK-1] the same whichever way it gets it: ${what}`, async () => {
+      it(`[FRK-1] the same by each way: ${what}`, async () => {
         await tell();
         const got: Received[] = [];
         for (const way of ways) {
@@ -316,7 +316,7 @@ describe("Forks", () => {
       });
 
     for (const way of REBUILDING)
-      it(`[FRK-3] by ${way}: over 100,000 tokens the oldest messages go, and the most recent stay`, async () => {
+      it(`[FRK-3] by ${way}: over 100,000 tokens the oldest messages are removed, and the most recent stay`, async () => {
         await forks.seed(
           spoken(
             ...Array.from({ length: 12 }, (_, at) => [
@@ -342,7 +342,7 @@ describe("Forks", () => {
       agent(`a${at}`, {}, `Answer ${at}`, call(`call_${at}`, { input: { path: "p".repeat(189 + at) } })),
     ]).flat();
 
-    it("[FRK-1] by itself the way is a replay; without one a copy of what is short and whole, else a text", async () => {
+    it("[FRK-1] with auto, a replay; without replay, a copy if the conversation is short and complete, else text", async () => {
       const auto = { strategy: "auto" } as const;
       const shortOf = (chars: number) =>
         spoken(user("u", "Hi."), agent("a", {}, call("c", { output: "o".repeat(chars) })));
@@ -359,7 +359,7 @@ describe("Forks", () => {
       await forks.forked("text", auto);
     });
 
-    it("a turn of more calls than a replay takes is handed over by one all the same", async () => {
+    it("a turn with more calls than a replay allows as text within the replay", async () => {
       const calls = Array.from({ length: 160 }, (_, at) => call(`call_${at}`));
       await forks.seed(spoken(user("u", "Read all."), agent("a", {}, ...calls)));
       const { heard, native } = await forks.forked("replay");
@@ -371,7 +371,7 @@ describe("Forks", () => {
     });
 
     for (const way of REBUILDING)
-      it(`by ${way}: only what a user chose, where somebody did`, async () => {
+      it(`by ${way}: only the range that the user chose`, async () => {
         await forks.seed(
           spoken(
             ...["One", "Two", "Three", "Four"].flatMap((text) => [
@@ -399,7 +399,7 @@ describe("Forks", () => {
         await forks.ended(task);
       });
 
-    it("what the preview showed before", async () => {
+    it("exactly what the preview showed", async () => {
       await forks.seed(manyResults(2, 2_000));
       forks.use("text");
       const preview = await forks.engine.previewFork({ sourceSessionID: forks.parent });
@@ -430,7 +430,7 @@ describe("Forks", () => {
       });
     }
 
-    it("no compaction because of what the copied messages took, though the model is a smaller one", async () => {
+    it("no compaction because of the tokens of the copied messages, even with a smaller model", async () => {
       const usage = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 };
       await forks.say(script([{ text: "I read much.", usage }], "Read much. "));
       for (const strategy of ["auto", "replay"] as const) {
@@ -445,7 +445,7 @@ describe("Forks", () => {
 
   describe("the task of a fork", () => {
     for (const strategy of ["auto", "replay"] as const)
-      it(`[FRK-1] with strategy ${strategy}: has its ID before the conversation is read, and is starting meanwhile`, async () => {
+      it(`[FRK-1] with strategy ${strategy}: has its ID before the conversation is read, and is starting until then`, async () => {
         await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
         forks.use("replay", { strategy });
         const reading = holdReading();
@@ -460,7 +460,7 @@ describe("Forks", () => {
       });
 
     for (const way of WAYS)
-      it(`by ${way}: has spent nothing before its own turn, and only that afterwards`, async () => {
+      it(`by ${way}: has used nothing before its own turn, and only that turn's usage afterwards`, async () => {
         const usage = { prompt_tokens: 700, completion_tokens: 300, total_tokens: 1_000 };
         await forks.say(script([{ text: "Dear.", usage }]));
         await until("what the parent spent", () => (forks.engine.session(forks.parent)?.cost ?? 0) > 0);
@@ -483,7 +483,7 @@ describe("Forks", () => {
         assert.equal(spent.cost.toFixed(6), "0.000042");
       });
 
-    it("is its parent's where the copy could not be linked, and what the copied messages took is not its own", async () => {
+    it("belongs to its parent if the copy could not be linked, and does not count the usage of the copied messages", async () => {
       const usage = { prompt_tokens: 700, completion_tokens: 300, total_tokens: 1_000 };
       await forks.say(script([{ text: "Dear.", usage }]));
       use("unlinked copy");
@@ -502,7 +502,7 @@ describe("Forks", () => {
     });
 
     for (const way of [...WAYS, "unlinked copy"] as const)
-      it(`by ${way}: has the model and the permissions that any task has`, async () => {
+      it(`by ${way}: has the model and the permissions of any other task`, async () => {
         await forks.say("Hi.");
         use(way);
         const m2 = { providerID: "fake", modelID: "m2" };
@@ -522,7 +522,7 @@ describe("Forks", () => {
       });
 
     for (const way of [...WAYS, "unlinked copy"] as const)
-      it(`by ${way}: leaves the active session what it was`, async () => {
+      it(`by ${way}: does not change the active session`, async () => {
         await forks.say("I am here.");
         await until("the active session", () => forks.window.session.id === forks.parent);
         const moves: unknown[] = [];
@@ -533,7 +533,7 @@ describe("Forks", () => {
         assert.deepEqual(moves, []);
       });
 
-    it("waits for its turn with its conversation, which it gets once", async () => {
+    it("is queued with its conversation, which the model gets once", async () => {
       await forks.say("Hi.");
       const first = await forks.launch({ prompt: carryOn({ text: "Slow.", gate: "slow" }), fork: undefined });
       forks.maxConcurrentTasks = 1;
@@ -549,7 +549,7 @@ describe("Forks", () => {
       assert.equal(forks.requestsOf(task).length, 1);
     });
 
-    it("carries on from another task's conversation", async () => {
+    it("continues another task's conversation", async () => {
       const first = await forks.launch({ prompt: carryOn({ text: "Found it." }), fork: undefined });
       await forks.ended(first);
       for (const way of WAYS) {
@@ -579,7 +579,7 @@ describe("Forks", () => {
         await forks.ended(again);
       });
 
-      it(`by ${way}: begins where it was told to when it is retried`, async () => {
+      it(`by ${way}: keeps its first message when it is retried`, async () => {
         await forks.say("First.");
         await forks.say("Second.");
         forks.use(way === "copy" ? "replay" : way);
@@ -609,7 +609,7 @@ describe("Forks", () => {
       });
     }
 
-    it("shows its conversation to whoever opened it while it was built", async () => {
+    it("shows its conversation to a reader who opened it before it was written", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       const reading = holdReading();
       const { id } = await forks.launch();
@@ -625,7 +625,7 @@ describe("Forks", () => {
       assert.deepEqual(texts, ["Hi.", "Ho.", carryOn(), "Forked."]);
     });
 
-    it("is the same task with one conversation when its call is made again", async () => {
+    it("is one task with one conversation when its call is repeated", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       const reading = holdReading();
       const { id } = await forks.launch({ callID: "call_again" });
@@ -666,7 +666,7 @@ describe("Forks", () => {
       assert.match(text, new RegExp(`\\| ${shortID(plain.id)} \\| completed`));
     });
 
-    it("[FRK-1] by the tool: the ID before the caller's conversation is read, and that conversation for the task", async () => {
+    it("[FRK-1] the tool returns the ID before the caller's conversation is read, and the task gets that conversation", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       forks.use("replay", { strategy: "auto" });
       const reading = holdReading();
@@ -692,8 +692,8 @@ describe("Forks", () => {
     });
   });
 
-  describe("what goes wrong", () => {
-    it("limits that are no numbers over 0 are refused, from the call and from the settings", async () => {
+  describe("failures", () => {
+    it("limits that are not numbers greater than 0 are refused, in the call and in the settings", async () => {
       const limits: readonly Partial<ForkRequest>[] = [
         { maxTokens: 0 },
         { maxTokens: NaN },
@@ -707,7 +707,7 @@ describe("Forks", () => {
       await isRefusedWithoutTrace(() => forks.launch(), /fork\.maxTokens must be a number greater than 0/);
     });
 
-    it("a conversation that was deleted, or is another folder's, is refused", async () => {
+    it("a conversation that was deleted, or belongs to another folder, is refused", async () => {
       const source = await forks.newSession();
       await forks.server.fetch(`/session/${source}`, { method: "DELETE" });
       await until("the end of the session to be known", () => !forks.engine.session(source));
@@ -727,7 +727,7 @@ describe("Forks", () => {
         }
     });
 
-    it("a conversation that is deleted while it is read makes the task fail, and say so", async () => {
+    it("a task fails with the reason if the conversation is deleted while it is read", async () => {
       const source = await forks.newSession();
       await forks.seed(spoken(user("u", "Hi.")), source);
       const reading = holdReading(source);
@@ -766,7 +766,7 @@ describe("Forks", () => {
         }
     });
 
-    it("a replay that is refused half-way leaves nothing behind, and the child gets all of it as text", async () => {
+    it("after a replay that fails halfway, the child gets the whole conversation as text", async () => {
       const messages = Array.from({ length: 6 }, (_, at) => user(`u${at}`, `Note ${at}`));
       await forks.seed(spoken(...messages));
       breakWriting(refused);
@@ -780,7 +780,7 @@ describe("Forks", () => {
       assert.equal((await forks.ended(task)).status, "completed");
     });
 
-    it("a conversation that cannot be handed over leaves the prompt alone, and can be retried", async () => {
+    it("if the conversation cannot be transferred, the task fails with only its prompt stored, and can be retried", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       breakWriting(lost);
       const task = await forks.ended(await forks.launch());
@@ -802,7 +802,7 @@ describe("Forks", () => {
       assert.equal((await forks.ended(again)).status, "completed");
     });
 
-    it("a prompt whose answer was lost is not taken for one that never arrived", async () => {
+    it("a prompt whose answer was lost is not sent again", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       for (const way of WAYS) {
         forks.use(way);
@@ -820,7 +820,7 @@ describe("Forks", () => {
       }
     });
 
-    it("a task cancelled as its prompt is handed over is cancelled, and its model is stopped", async () => {
+    it("a task cancelled while its prompt is sent is cancelled, and its model is stopped", async () => {
       await forks.seed(spoken(user("u", "Hi."), agent("a", {}, "Ho.")));
       const answering = gate();
       let isSent = false;
@@ -871,7 +871,7 @@ describe("Forks", () => {
         assert.deepEqual(forks.requestsOf({ id }), []);
       });
 
-    describe("when a window ends while it builds", () => {
+    describe("when a window closes while the fork is built", () => {
       /** The ID of a task whose conversation was half written. */
       async function halfBuilt(input: Partial<LaunchInput> = {}): Promise<string> {
         await forks.seed(
@@ -890,14 +890,14 @@ describe("Forks", () => {
         return id;
       }
 
-      it("the task ends in error, and says what to do", async () => {
+      it("the task fails, and says what to do", async () => {
         const task = await forks.ended({ id: await halfBuilt() });
         assert.equal(task.status, "error");
         assert.deepEqual(forks.requestsOf(task), []);
         assert.match(task.error?.message ?? "", /launch/i);
       });
 
-      it("the call that is made again builds it anew", async () => {
+      it("a repeated call builds it again", async () => {
         const id = await halfBuilt({ callID: "call_broken_off" });
         assert.equal((await forks.launch({ callID: "call_broken_off" })).id, id);
         const { heard } = await forks.received({ id });

@@ -54,7 +54,7 @@ describe("The test harness: scripted model and real OpenCode", function () {
     assert.match(JSON.stringify(last?.messages.findLast((one) => one.role === "tool")?.content), /42/);
   });
 
-  it("holds an answer at its gate until it is released, from another process too", async () => {
+  it("holds an answer at its gate until it is released, also from another client", async () => {
     const session = await newSession();
     const steps = [{ text: "before the gate", gate: "first", gateAfterText: true }];
     await post(`/session/${session}/prompt_async`, prompt(script(steps)));
@@ -69,7 +69,7 @@ describe("The test harness: scripted model and real OpenCode", function () {
     assert.equal(request.aborted, false);
   });
 
-  it("sees the client go away", async () => {
+  it("sees that the client disconnected", async () => {
     const session = await newSession();
     await post(`/session/${session}/prompt_async`, prompt(script([{ gate: "never" }])));
     const request = await model.waitForRequest((one) => one.sessionID === session && !one.title);
@@ -86,7 +86,7 @@ describe("The test harness: scripted model and real OpenCode", function () {
     assert.equal(answers(session).length, 3);
   });
 
-  it("brings a killed server back with its sessions and wants the password", async () => {
+  it("restarts a killed server with its sessions and its password", async () => {
     const session = await newSession();
     const before = server.pid;
     await server.kill();

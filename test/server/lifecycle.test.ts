@@ -51,7 +51,7 @@ describe("a task's life", () => {
       launchedBy: "person",
     });
 
-  it("[CRE-1] a launch gives a running task with its own ID and its parents, before the model has answered", async () => {
+  it("[CRE-1] a launch returns a running task with its own ID and its parent, before the model has answered", async () => {
     const first = await storedMessage();
     const task = await launch([{ gate: "cre-1", text: "done" }]);
     assert.equal(task.status, "running");
@@ -96,13 +96,13 @@ describe("a task's life", () => {
     return messages.at(-1)?.info.id;
   }
 
-  it("[CNT-2] a new task was never resumed", async () => {
+  it("[CNT-2] a new task has a resume count of 0", async () => {
     const task = await launch([{ text: "done" }]);
     assert.equal(task.resumeCount, 0);
     assert.equal((await ended(window, task.id)).resumeCount, 0);
   });
 
-  it("[STA-1] work that finishes makes the task completed, with the time and the result kept", async () => {
+  it("[STA-1] a finished turn completes the task, and keeps time and result", async () => {
     const before = Date.now();
     const task = await ended(window, (await launch([{ text: "The answer is 42." }])).id);
     assert.equal(task.status, "completed");
@@ -110,7 +110,7 @@ describe("a task's life", () => {
     assert.equal((await window.engine.output(task.id)).result, "The answer is 42.");
   });
 
-  it("[OUT-1] the output of a completed task is its result, and when it was fetched is recorded", async () => {
+  it("[OUT-1] the output of a completed task is its result, and fetching it is recorded", async () => {
     const { id, retrievedAt } = await ended(window, (await launch([{ text: "Result" }])).id);
     assert.equal(retrievedAt, undefined);
     const before = Date.now();
@@ -119,7 +119,7 @@ describe("a task's life", () => {
     assert.ok(task.retrievedAt !== undefined && task.retrievedAt >= before);
   });
 
-  it("[STA-2] work that fails makes the task an error, with the model's own words", async () => {
+  it("[STA-2] a failed turn ends the task with an error, in the model's own words", async () => {
     const task = await ended(
       window,
       (await launch([{ status: 401, body: { error: { message: "key refused", type: "auth" } } }])).id,
@@ -132,7 +132,7 @@ describe("a task's life", () => {
     });
   });
 
-  it("retries that are asked for at the same time launch one task; one asked for later launches another", async () => {
+  it("concurrent retries launch one task; a later retry launches another", async () => {
     const { id } = await launch([{ status: 400, body: { error: { message: "No." } } }]);
     await ended(window, id);
     const [first, second] = await Promise.all([window.engine.retry(id), window.engine.retry(id)]);
@@ -143,7 +143,7 @@ describe("a task's life", () => {
     await Promise.all([ended(window, first.id), ended(window, later.id)]);
   });
 
-  it("an agent or a model that the server does not know is refused with the names there are, and nothing is created", async () => {
+  it("an unknown agent or model is refused with the available names, and nothing is created", async () => {
     const count = async (): Promise<number> =>
       ((await (await server.fetch("/session")).json()) as unknown[]).length;
     const before = await count();
@@ -160,7 +160,7 @@ describe("a task's life", () => {
     assert.equal(await count(), before);
   });
 
-  it("a prompt of 1 MB is taken", async () => {
+  it("a prompt of 1 MB is accepted", async () => {
     const task = await window.engine.launch({
       prompt: script([{ text: "read it all" }], `${"lorem ipsum ".repeat(90_000)}\n`),
       agent: "general",
@@ -182,7 +182,7 @@ describe("a task's life", () => {
     await assert.rejects(window.engine.cancel(task.id), /isn't running.*cancelled.*Retry/);
   });
 
-  it("[STA-3] a cancel ends the tool that is running", async () => {
+  it("[STA-3] a cancel stops the running tool", async () => {
     const task = await launch([
       {
         tools: [{ name: "bash", args: { command: "sleep 300 & echo $! > pid; wait", description: "wait" } }],
@@ -204,7 +204,7 @@ describe("a task's life", () => {
     assert.equal(window.engine.get(task.id)?.status, "cancelled");
   });
 
-  it("a task cancelled before its turn begins stays cancelled, and no turn runs on", async () => {
+  it("a task cancelled before its turn begins stays cancelled, and no turn keeps running", async () => {
     const task = await launch([{ text: "late", gate: "never-2" }]);
     await window.engine.cancel(task.id);
     await until("an idle server", async () => Object.keys(await statuses()).length === 0);
@@ -214,7 +214,7 @@ describe("a task's life", () => {
     );
   });
 
-  it("a task that is cancelled while the server still stores its prompt stays cancelled, however late its turn begins", async () => {
+  it("a task cancelled while the server still stores its prompt stays cancelled, however late its turn begins", async () => {
     let passed = 0;
     let store = (): Promise<void> => Promise.reject(new Error("Nothing was prompted."));
     const aborts: Promise<void>[] = [];
@@ -253,7 +253,7 @@ describe("a task's life", () => {
     return (await (await server.fetch("/session/status")).json()) as Record<string, unknown>;
   }
 
-  it("a turn aborted from outside makes the task cancelled", async () => {
+  it("a turn that is aborted elsewhere cancels the task", async () => {
     const task = await launch([{ text: "begins", gate: "never-3", gateAfterText: true }]);
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
     await server.fetch(`/session/${task.id}/abort`, { method: "POST" });
@@ -266,7 +266,7 @@ describe("a task's life", () => {
     assert.equal((await window.engine.output(task.id)).result, "");
   });
 
-  it("[PRG-1] the progress of a running task tells its tool calls, the recent tools and the last sign of life", async () => {
+  it("[PRG-1] the progress of a running task shows its tool calls, the recent tools and the last update", async () => {
     const before = Date.now();
     const task = await launch([
       { tools: [{ name: "bash", args: { command: "echo one > one.txt", description: "first" } }] },
@@ -291,7 +291,7 @@ describe("a task's life", () => {
     assert.equal((await ended(window, task.id)).progress, undefined);
   });
 
-  it("[EVT-1] an idle session completes the task at once and tells the parent the full result", async () => {
+  it("[EVT-1] an idle session completes the task, and the parent is notified with the full result", async () => {
     const result = `A long result. ${"word ".repeat(2_000)}`.trim();
     const task = await launch([{ text: result }], "Long work");
     const changes: string[] = [];
@@ -314,7 +314,7 @@ describe("a task's life", () => {
     assert.ok(!model.requests.some(({ sessionID, title }) => sessionID === parent && !title));
   });
 
-  it("[FLT-1] a session's list holds its direct children only", async () => {
+  it("[FLT-1] a session's list contains only its direct children", async () => {
     const mine = await launch([{ text: "mine" }]);
     const elsewhere = await createSession(server, "Elsewhere");
     const other = await window.engine.launch({
@@ -345,7 +345,7 @@ describe("a task's life", () => {
     assert.equal(window.engine.list(parent).length, 1);
   });
 
-  it("[OUT-7] a task that runs is cleared only where its cancelling is agreed to", async () => {
+  it("[OUT-7] a running task is cleared only if the caller agrees to cancel it", async () => {
     const task = await launch([{ text: "x", gate: "never-4", gateAfterText: true }]);
     await assert.rejects(window.engine.clear(task.id), /still running/);
     await model.waitForRequest(({ sessionID }) => sessionID === task.id);
@@ -354,7 +354,7 @@ describe("a task's life", () => {
     assert.deepEqual(window.engine.list(parent), []);
   });
 
-  it("[OUT-7] the tasks of a deleted session are gone from the list", async () => {
+  it("[OUT-7] the tasks of a deleted session are removed from the list", async () => {
     const { id } = await ended(window, (await launch([{ text: "x" }])).id);
     await server.fetch(`/session/${parent}`, { method: "DELETE" });
     await until("the empty list", () => window.engine.list(parent).length === 0);

@@ -18,7 +18,7 @@ interface StoredPrompt {
   readonly parts: readonly { readonly type: string; readonly text?: string }[];
 }
 
-describe("prompts that the server takes and loses", function () {
+describe("prompts that the server accepts and loses", function () {
   this.timeout(120_000);
 
   let model: ScriptedModel;
@@ -80,7 +80,7 @@ describe("prompts that the server takes and loses", function () {
       ...(fork !== undefined && { fork: { sourceSessionID: fork } }),
     });
 
-  it("a launch is handed over again once the server is back, and answered once", async () => {
+  it("a launch's prompt is sent again once the server is back, and answered once", async () => {
     const prompt = script([{ text: "The answer." }], "Launched. ");
     const window = await open(losingParts(says("Launched.")));
     const { id } = await launch(window, prompt);
@@ -90,7 +90,7 @@ describe("prompts that the server takes and loses", function () {
     assert.deepEqual(await prompts(id), [prompt]);
   });
 
-  it("the prompt of a queued task is handed over again, and waits for its slot", async () => {
+  it("a queued task's prompt is sent again, and answered", async () => {
     const prompt = script([{ text: "The later answer." }], "Queued. ");
     const window = await open(losingParts(says("Queued.")), { maxConcurrentTasks: 1 });
     const first = await launch(window, script([{ text: "x", gate: "never", gateAfterText: true }]));
@@ -103,7 +103,7 @@ describe("prompts that the server takes and loses", function () {
     assert.deepEqual(await prompts(id), [prompt]);
   });
 
-  it("a follow-up is handed over again", async () => {
+  it("a follow-up is sent again", async () => {
     const prompt = script([{ text: "The second answer." }], "Followed up. ");
     const window = await open(losingParts(says("Followed up.")));
     const { id } = await launch(window, script([{ text: "The first answer." }]));
@@ -116,7 +116,7 @@ describe("prompts that the server takes and loses", function () {
     assert.deepEqual((await prompts(id)).slice(1), [prompt]);
   });
 
-  it("a fork's prompt is handed over again, after the conversation that it inherits", async () => {
+  it("a fork's prompt is sent again, after the conversation that it inherits", async () => {
     const prompt = script([{ text: "The fork's answer." }], "Forked. ");
     const window = await open(losingParts(says("Forked.")));
     const source = await launch(window, script([{ text: "The source's answer." }]));
@@ -132,7 +132,7 @@ describe("prompts that the server takes and loses", function () {
     assert.deepEqual(more, []);
   });
 
-  it("a task whose window died with the server ends in an error that says so, and is never started", async () => {
+  it("a task whose window closed before the server was killed ends in an error that says so, and never starts", async () => {
     const window = await open(losingParts(says("Both.")));
     const { id } = await launch(window, script([{ text: "x" }], "Both. "));
     window.dispose();
@@ -147,7 +147,7 @@ describe("prompts that the server takes and loses", function () {
     await assert.rejects(next.engine.retry(id), /prompt of task .* no longer exists/);
   });
 
-  it("a follow-up whose window died with the server is not answered by the answer before it", async () => {
+  it("a follow-up whose window closed before the server was killed is not answered by the earlier answer", async () => {
     const window = await open(losingParts(says("Both again.")));
     const { id } = await launch(window, script([{ text: "The first answer." }]));
     await ended(window, id, 60_000);
@@ -163,7 +163,7 @@ describe("prompts that the server takes and loses", function () {
     assert.equal(model.requests.length, asked);
   });
 
-  it("a notice is delivered only once it is stored whole, though window and server die before", async () => {
+  it("a notice counts as delivered only once it is stored completely, even if window and server stop before", async () => {
     const window = await open(losingParts(says("All 1 tasks finished.")));
     const { id } = await launch(window, script([{ text: "The told answer." }]));
     await ended(window, id, 60_000);
@@ -180,7 +180,7 @@ describe("prompts that the server takes and loses", function () {
     assert.equal((await prompts(parent)).length, 1);
   });
 
-  it("a cold server that is killed at any moment of the hand-over answers the prompt or interrupts the task", async function () {
+  it("a cold server killed at a random moment while it stores a prompt answers it or interrupts the task", async function () {
     this.timeout(ROUNDS * 60_000);
     const window = await open();
     for (let round = 0; round < ROUNDS; round++) {
@@ -202,7 +202,7 @@ describe("prompts that the server takes and loses", function () {
     }
   });
 
-  it("a prompt that the server takes and then says it cannot store ends its task, and no model is called", async () => {
+  it("a prompt that the server accepts and then cannot store ends its task, and no model is called", async () => {
     const window = await open((real) =>
       replacing(real, "prompt", (sessionID, prompt) =>
         real.prompt(sessionID, sessionID === parent ? prompt : { ...prompt, agent: "nobody" }),

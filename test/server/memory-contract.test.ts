@@ -119,7 +119,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
     const failing = (reason: ServerFailure["reason"]) => (error: unknown) =>
       error instanceof ServerFailure && error.reason === reason;
 
-    it("gives what it created, as it created it", async () => {
+    it("returns what it created", async () => {
       const task = await newTask();
       const found = await server.session(task.id);
       assert.deepEqual(found?.task, { kind: "task", record: task });
@@ -130,7 +130,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(listed.map(({ task }) => task.kind).sort(), ["none", "task"]);
     });
 
-    it("keeps the file that goes with a prompt", async () => {
+    it("keeps the file that is sent with a prompt", async () => {
       const id = await newSession();
       const file = { url: import.meta.url, mime: "text/plain", filename: "this.ts" };
       const prompt = envelope();
@@ -145,7 +145,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal(answerText(message), "Read it.");
     });
 
-    it("replaces a record and keeps what stands beside it", async () => {
+    it("replaces a record and keeps other metadata", async () => {
       const task = await newTask();
       await subject.setMetadata(task.id, { ...(await subject.metadata(task.id)), other: { kept: true } });
       const saved = await server.saveRecord({ ...task, revision: 2, status: "completed" });
@@ -182,7 +182,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal(messages[0]?.parts.length, 1);
     });
 
-    it("adds no part twice that has an ID", async () => {
+    it("stores a part with the same ID only once", async () => {
       const id = await newSession();
       const prompt = { ...envelope(), parts: [{ id: "prt_twice", text: "x" }], noReply: true };
       await server.prompt(id, prompt);
@@ -191,7 +191,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal((await server.message(id, prompt.messageID))?.parts.length, 1);
     });
 
-    it("gives the parts of a message in the order of their IDs, not in that in which they were sent", async () => {
+    it("returns the parts of a message in the order of their IDs, not in the order of sending", async () => {
       const id = await newSession();
       const prompt = envelope();
       const parts = [
@@ -206,7 +206,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(textsOf([message]), ["first", "second"]);
     });
 
-    it("keeps a message whose parts it never got, and takes them later", async () => {
+    it("keeps a message without parts, and accepts them later", async () => {
       const id = await newSession();
       const prompt = envelope();
       await server.prompt(id, { ...prompt, parts: [], noReply: true });
@@ -217,7 +217,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal((await server.messages(id)).length, 1);
     });
 
-    it("lists messages oldest first, the newest of them when told how many", async () => {
+    it("lists messages oldest first, and with a limit the newest of them", async () => {
       const { id, messageID, finish } = await working();
       finish();
       await idle(id);
@@ -235,7 +235,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(await server.message(id, answer.info.id), answer);
     });
 
-    it("lets a message that comes to a busy session join its turn", async () => {
+    it("lets a message sent to a busy session join its turn", async () => {
       const { id, messageID, finish } = await working();
       const joining = envelope();
       await server.prompt(id, { ...joining, parts: [{ text: "And this." }], noReply: true });
@@ -252,7 +252,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       );
     });
 
-    it("ends a turn that is aborted with an error in its message", async () => {
+    it("ends an aborted turn with an error in its message", async () => {
       const { id } = await working();
       await server.abort(id);
       const info = await until("the end of the message", async () => {
@@ -264,14 +264,14 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.ok(!(await server.statuses()).has(id));
     });
 
-    it("stores nothing of a prompt for an agent that there is not", async () => {
+    it("stores nothing of a prompt for an unknown agent", async () => {
       const id = await newSession();
       await server.prompt(id, { ...envelope(), agent: "nobody", parts: [{ text: "x" }] });
       assert.ok(!(await server.statuses()).has(id));
       assert.deepEqual(await server.messages(id), []);
     });
 
-    it("copies a conversation into a session that is like a new one", async () => {
+    it("copies a conversation into a session without usage", async () => {
       const { id: source, finish } = await working();
       finish();
       await idle(source);
@@ -294,7 +294,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal((await server.messages(source)).length, 2);
     });
 
-    it("writes a conversation, which the next turn carries on, and removes one", async () => {
+    it("writes a conversation, which the next turn continues, and removes its messages", async () => {
       const { id: source, finish } = await working();
       finish();
       await idle(source);
@@ -319,21 +319,21 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(await server.messages(id), []);
     });
 
-    it("tells of a session that changed no files that there are none", async () => {
+    it("reports no files for a session that changed none", async () => {
       const { id, finish } = await working();
       finish();
       await idle(id);
       assert.deepEqual(await server.changes(id, 0), { files: [], hasSnapshots: false });
     });
 
-    it("deletes a session with those below it", async () => {
+    it("deletes a session with its children", async () => {
       const { id, parentSessionID } = await newTask();
       await server.deleteSession(parentSessionID);
       assert.equal(await server.session(id), undefined);
       await server.deleteSession(parentSessionID);
     });
 
-    it("says of what is not there that it is not", async () => {
+    it("reports what doesn't exist", async () => {
       const id = await newSession();
       assert.equal(await server.session("ses_none"), undefined);
       assert.equal(await server.message("ses_none", "msg_none"), undefined);

@@ -68,7 +68,7 @@ describe("notices to the parent", () => {
   const delivered = (window: EngineWindow, id: string): Promise<unknown> =>
     until("the delivery", () => window.engine.get(id)?.notice.state === "delivered");
 
-  it("[HNT-1] [HNT-2] the hint says whether others still run, and how many finished when none does", async () => {
+  it("[HNT-1] [HNT-2] the hint says how to go on while others are running, and how many finished otherwise", async () => {
     const window = await open();
     const slow = await launch(window, { text: "slow", gate: "hints" });
     const quick = await launch(window, { text: "quick" });
@@ -115,7 +115,7 @@ describe("notices to the parent", () => {
     assert.equal(session.model.id, "m2");
   });
 
-  it("a busy parent is informed of a user's task only once it is idle, and is not made to answer", async () => {
+  it("a busy parent gets the notice of a user's task only once it is idle, and need not answer", async () => {
     const window = await open();
     await say(script([{ text: "busy", gate: "parent-busy" }]), "build", "m");
     await model.waitForRequest(({ step }) => step.gate === "parent-busy");
@@ -130,7 +130,7 @@ describe("notices to the parent", () => {
     assert.equal(model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length, 1);
   });
 
-  it("an aborted parent is told all the same", async () => {
+  it("an aborted parent is notified as well", async () => {
     const window = await open();
     await say(script([{ text: "busy", gate: "parent-aborted", gateAfterText: true }]), "build", "m");
     await model.waitForRequest(({ step }) => step.gate === "parent-aborted");
@@ -141,7 +141,7 @@ describe("notices to the parent", () => {
     assert.equal((await notices(server, parent)).length, 1);
   });
 
-  it("a user's cancel is told, an agent's own is not", async () => {
+  it("a user's cancel is notified, an agent's own is not", async () => {
     const window = await open();
     const byPerson = await launch(window, { text: "x", gate: "never", gateAfterText: true });
     await window.engine.cancel(byPerson);
@@ -154,7 +154,7 @@ describe("notices to the parent", () => {
     assert.match(told[0]?.line ?? "", /was cancelled/);
   });
 
-  it("twenty tasks that end in the same second are told twenty times, each once", async function () {
+  it("twenty tasks that end at the same time send twenty notices, one each", async function () {
     this.timeout(90_000);
     const window = await open();
     const ids = await Promise.all(
@@ -173,7 +173,7 @@ describe("notices to the parent", () => {
     assert.equal(told.filter(({ hidden }) => hidden.includes("All 20 tasks finished.")).length >= 1, true);
   });
 
-  it("the task of a session that is deleted stops, and no one is told", async () => {
+  it("a task whose parent session is deleted stops", async () => {
     const window = await open();
     const id = await launch(window, { text: "x", gate: "gone", gateAfterText: true });
     const request = await model.waitForRequest(({ sessionID }) => sessionID === id);
@@ -183,7 +183,7 @@ describe("notices to the parent", () => {
     assert.ok(!window.log.some((line) => line.startsWith("error")), window.log.join("\n"));
   });
 
-  it("a task whose session is deleted ends in an error that says so, and its parent is told once", async () => {
+  it("a task whose session is deleted ends in an error that says so, and its parent is notified once", async () => {
     const memory = remembered();
     const window = await open(undefined, memory);
     const id = await launch(window, { text: "x", gate: "deleted", gateAfterText: true });
@@ -209,7 +209,7 @@ describe("notices to the parent", () => {
   });
 
   for (const moment of ["before", "after"] as const)
-    it(`a task whose session was deleted while no window watched is told of once, though the connection of the next window breaks ${moment} it tells`, async () => {
+    it(`the parent of a task whose session was deleted while no window was open is notified once, even if the connection breaks ${moment} the notice is sent`, async () => {
       const memory = remembered();
       const first = await open(undefined, memory);
       const id = await launch(first, { text: "x", gate: "deleted-unwatched", gateAfterText: true }, "agent");
@@ -240,7 +240,7 @@ describe("notices to the parent", () => {
       );
     });
 
-  it("[EVT-2] an end of which no event came is found by polling, and told", async () => {
+  it("[EVT-2] an end without an event is found by polling, and the parent is notified", async () => {
     const window = await open((real) => withoutEndEvents(real));
     const id = await launch(window, { text: "Found by polling." });
     await ended(window, id);
@@ -250,7 +250,7 @@ describe("notices to the parent", () => {
     assert.ok(told[0]?.hidden.includes("Found by polling."));
   });
 
-  it("a notice that could not be sent shows that and why, and is sent when everything is read anew", async () => {
+  it("a notice that could not be sent says why, and is sent at the next connect", async () => {
     let isRefusing = true;
     const window = await open((real) =>
       replacing(real, "prompt", (sessionID, prompt) =>
@@ -300,7 +300,7 @@ describe("notices to the parent", () => {
 
   for (const moment of ["before", "after"] as const) {
     for (const launchedBy of ["person", "agent"] as const) {
-      it(`killed ${moment} any call between idle and delivery, the next window tells once (${launchedBy}'s task)`, async function () {
+      it(`if a window is killed ${moment} any call between idle and delivery, the next window notifies once (task launched by ${launchedBy})`, async function () {
         this.timeout(120_000);
         // The calls of an undisturbed end, one death before or after each of them, and one more.
         for (let call = 0, last = false; !last; call++) {

@@ -49,7 +49,7 @@ describe("output of a task", () => {
       launchedBy: "person",
     });
 
-  it("[OUT-2] of a running task: its status and progress, at once", async () => {
+  it("[OUT-2] of a running task returns status and progress at once", async () => {
     const { id } = await launch({ text: "slow", gate: "out-2" });
     await model.waitForRequest(({ sessionID }) => sessionID === id);
     const { task, result } = await window.engine.output(id);
@@ -61,7 +61,7 @@ describe("output of a task", () => {
     await ended(window, id);
   });
 
-  it("[OUT-3] blocking: when the task completes, fails or is cancelled, in the form that it has without blocking", async () => {
+  it("[OUT-3] with block returns when the task completes, fails or is cancelled, in the same form as without", async () => {
     const ends: readonly (readonly [ScriptStep, string])[] = [
       [{ text: "Good.", gate: "out-3" }, "completed"],
       [{ status: 400, body: { error: { message: "Bad." } } }, "error"],
@@ -82,7 +82,7 @@ describe("output of a task", () => {
     assert.equal((await blocked).task.status, "cancelled");
   });
 
-  it("[OUT-4] blocking with a timeout: the status as it is when that runs out first", async () => {
+  it("[OUT-4] with block and a timeout returns the current status at the timeout", async () => {
     const { id } = await launch({ text: "slow", gate: "out-4" });
     const { task } = await window.engine.output(id, { block: true, timeout: 0.05 });
     assert.equal(task.status, "running");
@@ -91,7 +91,7 @@ describe("output of a task", () => {
     await ended(window, id);
   });
 
-  it("[OUT-5] waits 30 s by default and 600 s at the most; what is no number of seconds is refused", async () => {
+  it("[OUT-5] with block waits 30 s by default and at most 600 s; an invalid timeout is refused", async () => {
     const { id } = await launch({ text: "slow", gate: "out-5" });
     delays.length = 0;
     const all = [undefined, 600, 601, 1e9, Infinity].map((timeout) =>
@@ -104,7 +104,7 @@ describe("output of a task", () => {
     for (const { task } of await Promise.all(all)) assert.equal(task.status, "completed");
   });
 
-  it("[OUT-6] a timeout without block is ignored, even one that is no number of seconds", async () => {
+  it("[OUT-6] without block ignores the timeout, even an invalid one", async () => {
     const { id } = await launch({ text: "slow", gate: "out-6" });
     assert.equal((await window.engine.output(id, { timeout: 600 })).task.status, "running");
     assert.equal((await window.engine.output(id, { block: false, timeout: -1 })).task.status, "running");
@@ -112,7 +112,7 @@ describe("output of a task", () => {
     await ended(window, id);
   });
 
-  it("[OUT-8] one call serves both ways: after blocking nothing is left behind, no timer and no listener", async () => {
+  it("[OUT-8] with block leaves no timer behind", async () => {
     const { id } = await launch({ text: "done", gate: "out-8" });
     const before = timers.size;
     const blocked = [1, 2, 3].map(() => window.engine.output(id, { block: true }));
@@ -122,7 +122,7 @@ describe("output of a task", () => {
     await until("no timer of a waiting call", () => timers.size <= before);
   });
 
-  it("once no task is active no timer is left, so nothing is polled and nothing requested", async () => {
+  it("leaves no timer once no task is running, so nothing is polled", async () => {
     const { id } = await launch({ text: "the last one" });
     assert.ok(timers.size > 0, "while it is active there is a timer");
     await ended(window, id);
@@ -130,7 +130,7 @@ describe("output of a task", () => {
     assert.equal(timers.size, 0);
   });
 
-  it("a caller that goes away ends its waiting at once, and the task goes on", async () => {
+  it("stops waiting at once when the caller aborts, and the task continues", async () => {
     const { id } = await launch({ text: "goes on", gate: "out-abort" });
     const caller = new AbortController();
     const blocked = window.engine.output(id, { block: true, signal: caller.signal });
@@ -141,7 +141,7 @@ describe("output of a task", () => {
     await ended(window, id);
   });
 
-  it("unknown, ambiguous, empty and malformed IDs are refused, each with its own sentence", async () => {
+  it("refuses unknown, ambiguous, empty and malformed IDs with a reason", async () => {
     const ids = [await launch({ text: "a" }), await launch({ text: "b" })].map(({ id }) => id);
     await assert.rejects(window.engine.output("zzzzzzzz"), /Task zzzzzzzz doesn't exist/);
     await assert.rejects(window.engine.output("ses_"), /Several tasks match ses_.*Use more of the ID/);

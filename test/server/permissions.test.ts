@@ -33,7 +33,7 @@ interface Request {
   readonly patterns: readonly string[];
 }
 
-describe("What agents hand on is allowed no more than they are", () => {
+describe("A task has at most the permissions of the agent that launched it", () => {
   let model: ScriptedModel;
   let server: AgentServer;
   let window: AgentWindow;
@@ -170,19 +170,19 @@ describe("What agents hand on is allowed no more than they are", () => {
     ((await read("/session?limit=1000")) as readonly { id: string }[]).map(({ id }) => id).sort();
 
   describe("a Plan agent", () => {
-    it("[PRM-1] what it launches writes no file", async () => {
+    it("[PRM-1] launches a task that writes no file", async () => {
       const [parent, file] = [await createParent(), newFile()];
       await hasDone(parent, "plan", launching(writing(file)));
       assert.equal(existsSync(file), false);
     });
 
-    it("[PRM-1] what a build agent launches in the same session writes it", async () => {
+    it("[PRM-1] unlike a build agent, whose task writes the file", async () => {
       const [parent, file] = [await createParent(), newFile()];
       await hasDone(parent, "build", launching(writing(file)));
       assert.equal(existsSync(file), true);
     });
 
-    it("[PRM-1] what it forks writes no file, whether the conversation is rebuilt or copied", async () => {
+    it("[PRM-1] forks a task that writes no file, with the strategies replay and fork", async () => {
       for (const strategy of ["replay", "fork"] as const) {
         settings.fork = { maxToolResultChars: 1_500, maxTokens: 100_000, strategy };
         const [parent, file] = [await createParent(), newFile()];
@@ -193,7 +193,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       }
     });
 
-    it("[PRM-1] a task writes no file any more once it resumed it, whoever launched it", async () => {
+    it("[PRM-1] resumes a task that then writes no file, whoever launched it", async () => {
       for (const launchedBy of ["person", "agent"] as const) {
         const [parent, file] = [await createParent(), newFile()];
         if (launchedBy === "person") await launchByPerson(parent, "worker", []);
@@ -207,7 +207,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       }
     });
 
-    it("[PRM-1] a task that it resumes again gets no more rules", async () => {
+    it("[PRM-1] adds no more rules when it resumes a task again", async () => {
       const parent = await createParent();
       const { id } = await hasDone(parent, "build", launching([]));
       const rules = async (): Promise<unknown> =>
@@ -222,7 +222,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       assert.deepEqual(counts[2], counts[1]);
     });
 
-    it("[PRM-1] what waits in the queue writes no file when its turn comes", async () => {
+    it("[PRM-1] queues a task that writes no file when it starts", async () => {
       settings.maxConcurrentTasks = 1;
       const [parent, file] = [await createParent(), newFile()];
       const input = { agent: "worker", parentSessionID: parent, launchedBy: "person" } as const;
@@ -237,14 +237,14 @@ describe("What agents hand on is allowed no more than they are", () => {
       assert.equal(existsSync(file), false);
     });
 
-    it("[PRM-1] what a user launches from its session is not limited", async () => {
+    it("[PRM-1] does not limit what a user launches from its session", async () => {
       const [parent, file] = [await createParent(), newFile()];
       await (await startTurn(server, parent, [{ text: "Planned." }], "plan")).ended();
       await launchByPerson(parent, "worker", writing(file));
       assert.equal(existsSync(file), true);
     });
 
-    it("[PRM-1] it launches no agent that its task rules deny, and none that is not made for tasks", async () => {
+    it("[PRM-1] launches no agent that its task rules deny, and none that is not a subagent", async () => {
       const parent = await createParent();
       const before = await sessions();
       const general = await task(parent, "plan", launching([], { agent: "general" }));
@@ -268,7 +268,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       { name: "asyncagents_task", args: launching(writing(file), { agent }) },
     ];
 
-    it("[PRM-1] what a task of a Plan agent launches writes no file", async () => {
+    it("[PRM-1] the task of a Plan agent's task writes no file", async () => {
       for (const agent of ["worker", "harmless"]) {
         const [parent, file] = [await createParent(), newFile()];
         const child = await hasDone(parent, "plan", launching(launchingOne(file, "worker"), { agent }));
@@ -277,7 +277,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       }
     });
 
-    it("[PRM-1] OpenCode's own subagent of a task of a Plan agent writes no file", async () => {
+    it("[PRM-1] OpenCode's own subagent of a Plan agent's task writes no file", async () => {
       for (const agent of ["worker", "harmless"]) {
         const [parent, file] = [await createParent(), newFile()];
         const delegating: ToolCalls = [
@@ -292,7 +292,7 @@ describe("What agents hand on is allowed no more than they are", () => {
       }
     });
 
-    it("[PRM-1] a task that a build agent launched has OpenCode's own subagent write a file", async () => {
+    it("[PRM-1] OpenCode's own subagent of a build agent's task writes a file", async () => {
       const [parent, file] = [await createParent(), newFile()];
       const delegating: ToolCalls = [
         {
@@ -306,7 +306,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     });
   });
 
-  it("[PRM-1] a session's bash: deny holds for what its agent launches, forks and resumes", async () => {
+  it("[PRM-1] a session's bash: deny applies to what its agent launches, forks and resumes", async () => {
     const parent = await createParent(denied("bash"));
     const earlier = await launchByPerson(parent, "worker", []);
     const launched = await hasDone(parent, "build", launching(running("echo ran")));
@@ -323,7 +323,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     assert.match((await calls(id, "bash")).join(), /^completed: ran/);
   });
 
-  it("[PRM-1] a session's external_directory: deny holds, though the agent launched is allowed it", async () => {
+  it("[PRM-1] a session's external_directory: deny applies, even if the launched agent is allowed it", async () => {
     const outside = join(tempDir("outside"), "secret.txt");
     writeFileSync(outside, "A secret.");
     const reading: ToolCalls = [{ name: "read", args: { filePath: outside } }];
@@ -334,7 +334,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     assert.match((await calls(byPerson.id, "read")).join(), /^completed: [^]*A secret/);
   });
 
-  it("[PRM-1] task rules that allow one agent hold for launches, forks and resumes; nothing is created", async () => {
+  it("[PRM-1] task rules that allow one agent apply to launches, forks and resumes; nothing is created", async () => {
     const parent = await createParent();
     const earlier = await launchByPerson(parent, "worker", []);
     const before = await sessions();
@@ -355,7 +355,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     await hasDone(parent, "chief", launching([], { agent: "explore" }));
   });
 
-  it("[PRM-1] where the agent must ask, what it launches asks", async () => {
+  it("[PRM-1] if the agent must ask, the task that it launches asks", async () => {
     const parent = await createParent();
     const call = await task(parent, "careful", launching(running("echo ran")));
     assert.match(call.text, /^Launched task/);
@@ -368,7 +368,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     assert.match((await calls(id, "bash")).join(), /^completed: ran/);
   });
 
-  describe("an agent whose task rules ask", () => {
+  describe("an agent whose task rules are set to ask", () => {
     const startLaunch = (parent: string): Promise<ScriptedTurn> => {
       const tools = [{ name: "asyncagents_task", args: launching([]) }];
       return startTurn(server, parent, [{ tools }, { text: "Seen." }], "polite");
@@ -395,7 +395,7 @@ describe("What agents hand on is allowed no more than they are", () => {
     });
   });
 
-  it("[PRM-1] reading, cancelling, listing and clearing reach an agent's own tasks alone", async () => {
+  it("[PRM-1] agents can read, cancel, list, clear and resume only tasks of their own session", async () => {
     const [owner, stranger] = [await createParent(), await createParent()];
     const gate = `${owner} work`;
     await task(owner, "build", { agent: "worker", prompt: script([{ text: "Done.", gate }]) });

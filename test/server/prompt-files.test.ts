@@ -16,7 +16,7 @@ import { until } from "../support/wait.ts";
 const PICTURE =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-describe("files that go with a prompt", () => {
+describe("files that are sent with a prompt", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let window: EngineWindow;
@@ -63,7 +63,7 @@ describe("files that go with a prompt", () => {
     return messageText(userMessage(messages));
   }
 
-  it("reach the model as the lines asked for, and stay with the prompt", async () => {
+  it("reach the model as the requested lines, and stay with the prompt", async () => {
     const lines = file("lines.ts", "?start=3&end=5");
     const task = await launch([lines]);
     const text = await told(task.id);
@@ -83,20 +83,20 @@ describe("files that go with a prompt", () => {
     assert.equal(status, "completed", error?.message);
   });
 
-  it("are told to be longer than what is shown of them, and how to read on", async () => {
+  it("are truncated if long, and the model learns how to read on", async () => {
     const text = await told((await launch([file("long.txt", "?start=10&end=52000")])).id);
     assert.ok(text.length < 100_000);
     assert.match(text, /Use offset=\d+ to continue/);
   });
 
-  it("of a folder only the names go, and not all of very many", async () => {
+  it("are only the names if a folder is sent, and not all of very many", async () => {
     const text = await told((await launch([file("many", "", "application/x-directory")])).id);
     assert.match(text, /file-0\.txt/);
     assert.match(text, /2000 of 2500 entries/);
     assert.doesNotMatch(text, /inside/);
   });
 
-  it("that are missing or binary are said not to have been read, and the task goes on", async () => {
+  it("that are missing or binary are reported as not read, and the task continues", async () => {
     const task = await launch([file("gone.ts"), file("data.bin")]);
     const text = await told(task.id);
     assert.match(text, /File not found/);
@@ -105,7 +105,7 @@ describe("files that go with a prompt", () => {
     assert.equal(status, "completed", error?.message);
   });
 
-  it("outside of the folder are read without a question: the user chose them", async () => {
+  it("outside the folder are read without a permission request", async () => {
     const path = join(tempDir("elsewhere"), "note.txt");
     writeFileSync(path, "from elsewhere");
     const task = await launch([{ url: pathToFileURL(path).href, mime: "text/plain", filename: "note.txt" }]);
@@ -114,7 +114,7 @@ describe("files that go with a prompt", () => {
     assert.equal(status, "completed", error?.message);
   });
 
-  it("come along when the task waited for its turn", async () => {
+  it("are sent for a queued task as well", async () => {
     const narrow = await openWindow(server, { maxConcurrentTasks: 1 } satisfies Partial<EngineSettings>);
     try {
       const first = await launch([], { prompt: script([{ text: "x", gate: "files-1" }]) }, narrow);
@@ -129,7 +129,7 @@ describe("files that go with a prompt", () => {
     }
   });
 
-  it("come along with a fork, after what it inherited", async () => {
+  it("are sent with the prompt of a fork", async () => {
     const source = await launch([], { prompt: "Remember the source." });
     await ended(window, source.id);
     const fork = await launch([file("lines.ts", "?start=8&end=8")], { fork: { sourceSessionID: source.id } });
@@ -138,7 +138,7 @@ describe("files that go with a prompt", () => {
     assert.match(text, /Look at it\./);
   });
 
-  it("come along with a retry, pictures too", async () => {
+  it("are sent again with a retry, including images", async () => {
     const files = [file("lines.ts", "?start=9&end=9"), file("dot.png", "", "image/png")];
     const task = await launch(files, { prompt: script([{ text: "never", gate: "files-2" }]) });
     await told(task.id);

@@ -49,7 +49,7 @@ describe("queue, batches and descendants", () => {
 
   const isAsked = (taskID: string): boolean => model.requests.some(({ sessionID }) => sessionID === taskID);
 
-  it("no more tasks work at once than may; the others are queued and start in order as slots become free", async () => {
+  it("only as many tasks as allowed run at once; the others are queued and start in order", async () => {
     const window = await open({ maxConcurrentTasks: 2 });
     const gates = ["q1", "q2", "q3", "q4"];
     const tasks = await Promise.all(gates.map((gate) => launch(window, { text: gate, gate })));
@@ -91,7 +91,7 @@ describe("queue, batches and descendants", () => {
     assert.equal((await after.engine.output(second.id)).result, "after the reload");
   });
 
-  it("[BAT-1] tasks that an agent launches while another one of its runs share a batch; a user's have their own", async () => {
+  it("[BAT-1] tasks that an agent launches while another of its tasks is running share a batch; each task of a user has its own", async () => {
     const window = await open();
     const byAgent = (text: string): Promise<Task> =>
       launch(window, { text, gate: `bat-${text}` }, undefined, parent, "agent");
@@ -145,7 +145,7 @@ describe("queue, batches and descendants", () => {
     await ended(window, other.id);
   });
 
-  it("what a batch took is summed over its tasks and everything below them, each session once", async () => {
+  it("the usage of tasks is summed over them and their descendants, each session once", async () => {
     const window = await open();
     const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
     const above = await ended(window, (await launch(window, { text: "above", usage }, "bat-sum")).id);
@@ -161,7 +161,7 @@ describe("queue, batches and descendants", () => {
     assert.ok(both.duration > 0);
   });
 
-  it("[STA-3] a cancel stops what works below the task too, tasks and other sessions alike", async () => {
+  it("[STA-3] a cancel also stops a child of the task", async () => {
     const window = await open();
     const above = await launch(window, { text: "above", gate: "never-1", gateAfterText: true });
     const below = await launch(
@@ -183,7 +183,7 @@ describe("queue, batches and descendants", () => {
     });
   });
 
-  it("[STA-3] a cancel stops the subagent that OpenCode's own task tool started", async () => {
+  it("[STA-3] a cancel stops the subagent that OpenCode's own tool launched", async () => {
     const window = await open();
     const inner = script([{ text: "inner", gate: "never-3", gateAfterText: true }], "Inner. ");
     const args = { description: "inner", prompt: inner, subagent_type: "general" };
@@ -198,7 +198,7 @@ describe("queue, batches and descendants", () => {
     await until("the end of the inner stream", () => request.aborted);
   });
 
-  it("clearing can take the conversation along for good", async () => {
+  it("clearing can delete the conversation as well", async () => {
     const window = await open();
     const { id } = await ended(window, (await launch(window, { text: "secret" })).id);
     await window.engine.clear(id, { deleteSession: true });

@@ -42,7 +42,7 @@ describe("tasks outlive windows, connections and servers", () => {
     return id;
   }
 
-  it("[OUT-7] after a reload the same tasks are there, and one that ran on is followed to its end", async () => {
+  it("[OUT-7] after a reload the same tasks are there, and a running one is followed to its end", async () => {
     const before = await open();
     const finished = await launch(before, [{ text: "first" }]);
     await ended(before, finished);
@@ -69,7 +69,7 @@ describe("tasks outlive windows, connections and servers", () => {
     await until("both notices", async () => (await notices(server, parent)).length === 2);
   });
 
-  it("[EVT-2] a task that ended while no window watched is completed after the next connect, and its parent told once", async () => {
+  it("[EVT-2] a task that ended while no window was open is completed at the next connect, and its parent is notified once", async () => {
     const before = await open();
     const id = await launch(before, [{ text: "unseen", gate: "unwatched" }]);
     before.dispose();
@@ -87,7 +87,7 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.equal((await notices(server, parent)).length, 1);
   });
 
-  it("[OUT-7] after the server was killed and started again its tasks are there; the one it interrupted is an error that says so", async () => {
+  it("[OUT-7] after the server was killed and restarted its tasks are there; the one it interrupted has an error that says so", async () => {
     const window = await open();
     const finished = await launch(window, [{ text: "safe" }]);
     await ended(window, finished);
@@ -111,7 +111,7 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.equal((await ended(window, again.id)).status, "completed");
   });
 
-  it("a task that was cancelled and began while no window watched is stopped by the next one", async () => {
+  it("a cancelled task whose turn began while no window was open is stopped by the next window", async () => {
     const task = await cancelledEarly();
     const { id, promptMessageID: messageID } = task;
     const unwatched = script([{ text: "unwatched", gate: "never-unwatched" }]);
@@ -122,7 +122,7 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.equal(next.engine.get(id)?.status, "cancelled");
   });
 
-  it("what a user asks in the session of a cancelled task is answered, across a reload too", async () => {
+  it("a user's prompt in the session of a cancelled task is answered, also across a reload", async () => {
     const { id } = await cancelledEarly();
     await say(id, script([{ text: "Answered.", gate: "asked-later" }]));
     await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "asked-later");
@@ -165,7 +165,7 @@ describe("tasks outlive windows, connections and servers", () => {
       return !(id in statuses);
     });
 
-  it("records of a future version or broken ones are shown as such and never overwritten", async () => {
+  it("a record of a future version is reported as unreadable and not overwritten", async () => {
     const metadata = { asyncagents: { v: 99, from: "the future" }, theirs: { kept: true } };
     const created = await server.fetch("/session", {
       method: "POST",

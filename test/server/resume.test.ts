@@ -42,7 +42,7 @@ describe("resuming and waiting", () => {
   const completed = async (): Promise<string> =>
     (await ended(window, (await launch({ text: "First answer." })).id)).id;
 
-  it("[RES-1] a resume sends the prompt to the same session with its whole history, and returns at once", async () => {
+  it("[RES-1] a resume sends the prompt to the same session with its history, and returns at once", async () => {
     const id = await completed();
     const task = await window.engine.resume(
       id,
@@ -59,7 +59,7 @@ describe("resuming and waiting", () => {
     await ended(window, id);
   });
 
-  it("[STA-4] [CNT-1] the status is resumed while the answer is awaited, then completed; the count goes up by one", async () => {
+  it("[STA-4] [CNT-1] the status is resumed until the answer, then completed; the count increases by one", async () => {
     const id = await completed();
     const seen: string[] = [];
     const subscription = window.engine.onDidChange((change) => {
@@ -76,7 +76,7 @@ describe("resuming and waiting", () => {
     subscription.dispose();
   });
 
-  it("[CNT-1] the count goes up by one with a resume", async () => {
+  it("[CNT-1] the count increases by one with a resume", async () => {
     const id = await completed();
     assert.equal(window.engine.get(id)?.resumeCount, 0);
     assert.equal((await window.engine.resume(id, script([{ text: "Again." }]))).resumeCount, 1);
@@ -84,7 +84,7 @@ describe("resuming and waiting", () => {
   });
 
   for (const moment of ["before", "after"] as const)
-    it(`[CNT-1] [LST-1] killed ${moment} any call of a resume, the count goes up by one where the prompt arrived, else not`, async function () {
+    it(`[CNT-1] [LST-1] if a window is killed ${moment} any call of a resume, the count increases by one only if the prompt arrived`, async function () {
       this.timeout(120_000);
       // The calls of an undisturbed resume, one death before or after each of them, and one more.
       for (let call = 0, isOver = false; !isOver; call++) {
@@ -114,7 +114,7 @@ describe("resuming and waiting", () => {
       }
     });
 
-  it("[RES-2] the answer to a resume is told to the parent in full", async () => {
+  it("[RES-2] the parent is notified with the full answer to a resume", async () => {
     const id = await completed();
     await until("the first notice", async () => (await notices(server, parent)).length === 1);
     await window.engine.resume(id, script([{ text: "The second answer, in full." }]));
@@ -127,7 +127,7 @@ describe("resuming and waiting", () => {
     assert.ok(!told[1]?.hidden.includes("First answer."));
   });
 
-  it("[RES-3] [OUT-3] a wait comes back with the answer to a resume", async () => {
+  it("[RES-3] [OUT-3] a wait returns when a resume is answered", async () => {
     const id = await completed();
     await window.engine.resume(id, script([{ text: "Waited for.", gate: "res-3" }]));
     const waiting = window.engine.wait([id], { timeout: 20_000 });
@@ -138,7 +138,7 @@ describe("resuming and waiting", () => {
     assert.equal((await window.engine.output(id)).result, "Waited for.");
   });
 
-  it("[OUT-4] a wait comes back with the present state when its time is up, and leaves the task alone", async () => {
+  it("[OUT-4] a wait that times out returns the current state", async () => {
     const { id } = await launch({ text: "slow", gate: "out-4" });
     const [task] = await window.engine.wait([id], { timeout: 50 });
     assert.equal(task?.status, "running");
@@ -146,7 +146,7 @@ describe("resuming and waiting", () => {
     await ended(window, id);
   });
 
-  it("[RES-4] a task that is not completed is not resumed: the error names its status and the way on", async () => {
+  it("[RES-4] a task that is not completed is not resumed: the error names its status and what to do", async () => {
     const { id } = await launch({ text: "busy", gate: "res-4" });
     await assert.rejects(
       window.engine.resume(id, "more"),
@@ -159,7 +159,7 @@ describe("resuming and waiting", () => {
     );
   });
 
-  it("[RES-5] of two resumes at the same instant one wins, and the other is told that the task is being resumed", async () => {
+  it("[RES-5] of two concurrent resumes one succeeds, and the other says that the task is being resumed", async () => {
     const id = await completed();
     const outcomes = await Promise.allSettled([
       window.engine.resume(id, script([{ text: "One.", gate: "res-5" }])),
@@ -180,7 +180,7 @@ describe("resuming and waiting", () => {
     await assert.rejects(window.engine.resume(id, "more"), /no longer exists\. Start a new asyncagents_task/);
   });
 
-  it("[RES-6] of a task that was deleted while no window remembers it the error suggests a new task as well", async () => {
+  it("[RES-6] for a deleted task that no window remembers the error also suggests a new task", async () => {
     const id = await completed();
     const next = await openWindow(server);
     await server.fetch(`/session/${id}`, { method: "DELETE" });

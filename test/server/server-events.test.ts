@@ -23,7 +23,7 @@ describe("Two folders on one server", function () {
     await opencode?.stop();
   });
 
-  it("share one event stream, hear of their own events alone, and both come back when it breaks", async () => {
+  it("share one event stream, receive only their own events, and both reconnect when it breaks", async () => {
     const events = new ServerEvents(realClock);
     const open = async () => {
       const connection = new OpenCodeConnection({

@@ -94,7 +94,7 @@ describe("Subagents of tasks", function () {
     };
   }
 
-  it("answer on a server that the extension starts, with nothing set", async () => {
+  it("answer on a server that the extension starts, without any setting", async () => {
     assert.match(await delegate(await startOwn()), /The subagent's answer\./);
   });
 
@@ -103,12 +103,12 @@ describe("Subagents of tasks", function () {
     assert.match(await delegate(own), /The subagent's answer\./);
   });
 
-  it("are refused there where the user's configuration says so", async () => {
+  it("are refused there if the user's configuration says so", async () => {
     const own = await startOwn(() => ({ subagent_depth: 1 }));
     assert.match(await delegate(own), /Subagent depth limit reached \(1\)/);
   });
 
-  it("are refused on a server of the user's own, of which the window learns with the depth to set", async () => {
+  it("are refused on the user's own server, and the window learns which depth to set", async () => {
     server = await startAgentServer({ model });
     const refused: RefusedSubagent[] = [];
     assert.match(await delegate(server, (one) => refused.push(one)), /Subagent depth limit reached \(1\)/);

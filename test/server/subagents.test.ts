@@ -6,7 +6,7 @@ import { script, type ScriptedModel, type ScriptStep } from "../support/scripted
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
-describe("subagents of others", () => {
+describe("subagents that others launched", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let window: EngineWindow;
@@ -63,7 +63,7 @@ describe("subagents of others", () => {
     tools: [{ name: "bash", args: { command, description: command } }],
   });
 
-  it("one that OpenCode's own tool launched appears below its session, is followed, and comes to rest", async () => {
+  it("a subagent of OpenCode's own tool appears under its session, is followed, and becomes idle", async () => {
     const phases = new Set<string | undefined>();
     const subscription = window.engine.onDidChangeSubagent(({ after }) => phases.add(after?.progress?.phase));
     await ask(delegate(bash("echo one"), { text: "found it", gate: "appears" }), { text: "ok" });
@@ -94,7 +94,7 @@ describe("subagents of others", () => {
     transcript.dispose();
   });
 
-  it("one can be stopped, and what works below it with it", async () => {
+  it("a subagent is stopped together with a task below it", async () => {
     await ask(delegate({ text: "begins", gate: "stopped", gateAfterText: true }), { text: "ok" });
     const { id } = await subagent();
     const stream = await isHeld("stopped");
@@ -117,7 +117,7 @@ describe("subagents of others", () => {
   const busy = async (): Promise<readonly string[]> =>
     Object.keys((await (await server.fetch("/session/status")).json()) as object);
 
-  it("one whose model fails says why, and who asks it next starts it anew", async () => {
+  it("a subagent whose model fails says why, and runs again with the next prompt", async () => {
     await ask(delegate({ status: 401, body: { error: { message: "key refused" } } }), { text: "ok" });
     const { id } = await subagent();
     await toBe(id, "error");
@@ -132,7 +132,7 @@ describe("subagents of others", () => {
     await toBe(id, "idle");
   });
 
-  it("what one waits for is among the open requests until it is answered", async () => {
+  it("a subagent's request is among the open requests until it is answered", async () => {
     let changes = 0;
     const subscription = window.engine.onDidChangeRequests(() => changes++);
     await ask(delegate(bash("echo asked"), { text: "allowed" }), { text: "ok" });
@@ -151,7 +151,7 @@ describe("subagents of others", () => {
     subscription.dispose();
   });
 
-  it("what one waited for that was stopped waits no longer", async () => {
+  it("the request of a stopped subagent is no longer open", async () => {
     await ask(delegate(bash("echo asked"), { text: "never" }), { text: "ok" });
     const { id } = await subagent();
     await until("the request", () => window.engine.openRequests().length === 1);
@@ -164,7 +164,7 @@ describe("subagents of others", () => {
     later.dispose();
   });
 
-  it("what one waits for stays known over a reconnect, even while the server cannot list it", async () => {
+  it("a subagent's request stays known after a reconnect, even while the server cannot list it", async () => {
     const glob: ScriptStep = { tools: [{ name: "glob", args: { pattern: "*.ts" } }] };
     await ask(delegate(glob, { text: "allowed" }), { text: "ok" });
     const { id } = await subagent();
@@ -182,7 +182,7 @@ describe("subagents of others", () => {
     await toBe(id, "idle");
   });
 
-  it("one below a task is the task's child, and a cancel of the task stops it", async () => {
+  it("a subagent of a task is its child, and cancelling the task stops it", async () => {
     const task = await window.engine.launch({
       prompt: script([delegate({ text: "begins", gate: "nested", gateAfterText: true })]),
       agent: "build",
@@ -200,7 +200,7 @@ describe("subagents of others", () => {
     await toBe(id, "cancelled");
   });
 
-  it("one at work is found so by a window that comes later, with what it did so far", async () => {
+  it("a running subagent is found by a window opened later, with its calls so far", async () => {
     await ask(delegate(bash("echo one"), { text: "found", gate: "later" }), { text: "ok" });
     const { id } = await subagent();
     await isHeld("later");
@@ -219,7 +219,7 @@ describe("subagents of others", () => {
     later.dispose();
   });
 
-  it("one that died with its server is idle after the reconnect, and can be asked again", async () => {
+  it("a subagent whose server was killed is idle after the reconnect, and can be prompted again", async () => {
     await ask(delegate({ text: "begins", gate: "died", gateAfterText: true }));
     const { id } = await subagent();
     await isHeld("died");
@@ -233,7 +233,7 @@ describe("subagents of others", () => {
     await toBe(id, "idle");
   });
 
-  it("one that is archived or deleted is gone", async () => {
+  it("an archived or deleted subagent is gone", async () => {
     await ask(delegate({ text: "first" }), delegate({ text: "second" }), { text: "ok" });
     await until("both at rest", async () => children().length === 2 && (await busy()).length === 0);
     const [first, second] = children();

@@ -20,7 +20,7 @@ import { until } from "../support/wait.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
 /** What the view says when it has no tasks to show, for each cause; and that the remedy is there. */
-describe("what the empty view says", () => {
+describe("what the empty view shows", () => {
   let model: ScriptedModel;
   let workbench: Workbench | undefined;
 
@@ -55,12 +55,12 @@ describe("what the empty view says", () => {
     await takePictures(workbench, picture);
   }
 
-  it("no OpenCode on this machine: where to get it, and how to say where it is", async () => {
+  it("no OpenCode on this machine: a button to set it up", async () => {
     await open();
     await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
   });
 
-  it("OpenCode missing, and then named in the settings: the view connects by itself", async () => {
+  it("OpenCode missing, then set in the settings: the view connects by itself", async () => {
     const opened = await open();
     await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
     await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });
@@ -69,12 +69,12 @@ describe("what the empty view says", () => {
       .waitFor({ timeout: 60_000 });
   });
 
-  it("a path that names nothing that can be run", async () => {
+  it("a path that is no executable", async () => {
     await open({ settings: { "asyncagents.server.path": "/no/such/opencode" } });
     await says("isn't an OpenCode executable", "welcome-bad-path", "Change the Path");
   });
 
-  it("an address at which something else answers", async () => {
+  it("an address at which something else responds", async () => {
     const other = createServer((_, response) => response.end("<html>not me</html>"));
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as AddressInfo;
@@ -86,7 +86,7 @@ describe("what the empty view says", () => {
     }
   });
 
-  it("an address at which nothing answers", async () => {
+  it("an address at which nothing responds", async () => {
     const once = createServer();
     await new Promise<void>((resolve) => once.listen(0, "127.0.0.1", resolve));
     const { port } = once.address() as AddressInfo;
@@ -95,7 +95,7 @@ describe("what the empty view says", () => {
     await says("No server responds", "welcome-unreachable", "Try Again");
   });
 
-  it("an address that is not a loopback one is never contacted", async () => {
+  it("an address other than loopback is never contacted", async () => {
     // One that leads here all the same, so that it shows whether somebody comes.
     const stranger = await startStranger();
     try {
@@ -138,7 +138,7 @@ describe("what the empty view says", () => {
     }
   });
 
-  it("a start that takes long can be cancelled from the view", async () => {
+  it("a slow start can be cancelled from the view", async () => {
     const env = {
       ...hermeticEnv(hermeticHome(), modelConfig(model)),
       PATH: pathWithoutOpenCode(),
@@ -153,7 +153,7 @@ describe("what the empty view says", () => {
     await starting.waitFor({ state: "detached" });
   });
 
-  it("a start that takes longer than the settings allow", async () => {
+  it("a start that exceeds the timeout in the settings", async () => {
     const env = {
       ...hermeticEnv(hermeticHome(), modelConfig(model)),
       PATH: pathWithoutOpenCode(),
@@ -167,7 +167,7 @@ describe("what the empty view says", () => {
     await says("didn't start", "welcome-start-timeout", "Try Again");
   });
 
-  it("a server that wants a password: asked for, kept, and the tasks are there", async () => {
+  it("a server that requires a password: the view asks for it, and connects", async () => {
     const folder = tempDir("work");
     const server = await startOpenCode({ model, directory: folder, password: "open sesame" });
     try {
@@ -184,7 +184,7 @@ describe("what the empty view says", () => {
     }
   });
 
-  it("an untrusted folder: nothing is started before it is trusted", async () => {
+  it("an untrusted folder: nothing is started until it is trusted", async () => {
     const home = hermeticHome();
     const env = { ...hermeticEnv(home, modelConfig(model)), PATH: pathWithoutOpenCode() };
     const settings = { "asyncagents.server.path": openCodeBinary() };
@@ -210,7 +210,7 @@ describe("what the empty view says", () => {
     await says("Background agents work in a folder", "welcome-no-folder", "Open Folder");
   });
 
-  it("a folder with a very long name and no git in it", async () => {
+  it("a folder with a very long name and without Git", async () => {
     const folder = join(tempDir("work"), `${"a very long name ".repeat(10)}ü`);
     mkdirSync(folder);
     writeFileSync(join(folder, "readme.txt"), "nothing");

@@ -46,7 +46,7 @@ describe("what a running task survives", () => {
     return (await workbench.treeItem(name).first().getAttribute("aria-label")) ?? "";
   }
 
-  it("[OUT-7] a reload of the window: the task runs on and is followed again", async () => {
+  it("[OUT-7] a reload of the window: the task keeps running and is followed to its end", async () => {
     await launch("Reloaded");
     await workbench.reload();
     await workbench.openView();
@@ -55,7 +55,7 @@ describe("what a running task survives", () => {
     await until("its end", async () => /completed/.test(await label("Reloaded")));
   });
 
-  it("[OUT-7] the extension host killed: the task runs on and is followed again by the next one", async () => {
+  it("[OUT-7] a crash of the extension host: the task keeps running and is followed by the next one", async () => {
     await launch("Crashed");
     const [server] = openCodeProcesses(home);
     await workbench.crashExtensionHost();
@@ -67,7 +67,7 @@ describe("what a running task survives", () => {
     await until("its end", async () => /completed/.test(await label("Crashed")));
   });
 
-  it("[EXT-1] the server killed while a task runs: it comes back, and the task says that it was interrupted", async () => {
+  it("[EXT-1] a killed server: it is started again, and the task says that it was interrupted", async () => {
     await launch("Interrupted");
     const [server] = openCodeProcesses(home);
     assert.ok(server);
@@ -84,7 +84,7 @@ describe("what a running task survives", () => {
     assert.notDeepEqual(openCodeProcesses(home), [server]);
   });
 
-  it("[EXT-1] the window closed: after the grace period no process is left", async function () {
+  it("[EXT-1] a closed window: after the grace period no process is left", async function () {
     this.timeout(180_000);
     assert.equal(openCodeProcesses(home).length, 1);
     await workbench.close();

@@ -32,7 +32,7 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
   return { tools: [{ name: "task", args }] };
 }
 
-describe("adopting what others launched, in a real editor", () => {
+describe("adopting subagents that others launched, in a real editor", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let workbench: Workbench;
@@ -97,7 +97,7 @@ describe("adopting what others launched, in a real editor", () => {
     await takeHighContrastPicture(workbench, name);
   }
 
-  it("a click on the row of a subagent opens its conversation, and says how to go on", async () => {
+  it("a click on a subagent's row opens its conversation, and its panel offers what can be done", async () => {
     await show("Search the callers");
     await workbench.webviewFrame().getByText("OpenCode subagent").waitFor();
     await workbench.webviewFrame().getByText("Three places call").waitFor();
@@ -107,7 +107,7 @@ describe("adopting what others launched, in a real editor", () => {
     await pictures("adopt-panel");
   });
 
-  it("the menu of one offers what works without adopting it, and to adopt it", async () => {
+  it("the menu of a subagent offers what works without adopting it, and adopting it", async () => {
     assert.deepEqual(await entries(row("Write the notes")), [
       "Show Output",
       "Show Changes",
@@ -129,7 +129,7 @@ describe("adopting what others launched, in a real editor", () => {
     ]);
   });
 
-  it("what is written in its panel adopts and resumes it in one step", async () => {
+  it("a follow-up in its panel adopts and resumes it in one step", async () => {
     await inPanel("textbox").fill("Mend them");
     await inPanel("textbox").press("Control+Enter");
     await workbench.webviewFrame().getByText("All three are mended.").waitFor();
@@ -140,7 +140,7 @@ describe("adopting what others launched, in a real editor", () => {
     await pictures("adopt-resumed");
   });
 
-  it("resuming one from its menu says that it is adopted with it, and can be left without harm", async () => {
+  it("resuming a subagent from its menu says that this adopts it; Escape changes nothing", async () => {
     await workbench.contextMenu(row("Write the notes"), "Resume Task…");
     await workbench.quickInput.shows("Adopt and Resume: Write the notes");
     await workbench.quickInput.shows("The subagent becomes your task");
@@ -149,7 +149,7 @@ describe("adopting what others launched, in a real editor", () => {
     await row("Write the notes, idle, general, OpenCode").waitFor();
   });
 
-  it("one at work is followed to its end, of which its session hears once, by its own call", async () => {
+  it("a running subagent is followed to its end, and its parent gets no notice", async () => {
     await workbench.contextMenu(row("Look around"), "Adopt Subagent");
     await workbench.notification('"Look around" is now your task and continues its work.').waitFor();
     await row("Look around, running, general, OpenCode").waitFor({ state: "detached" });
@@ -168,7 +168,7 @@ describe("adopting what others launched, in a real editor", () => {
     );
   });
 
-  it("one that failed is adopted from its panel, and can be retried", async () => {
+  it("a failed subagent is adopted from its panel, and can be retried", async () => {
     await show("Count the files");
     const foot = workbench.webviewFrame().getByRole("contentinfo");
     // This window did not see how it ended.
@@ -180,7 +180,7 @@ describe("adopting what others launched, in a real editor", () => {
     await takePictures(workbench, "adopt-failed");
   });
 
-  it("several rows are adopted at once, cleared, and brought back", async () => {
+  it("several rows are adopted at once, cleared, and restored", async () => {
     const [first, last] = [row("Write the notes"), row("Look into the log")];
     await first.click();
     await last.click({ modifiers: ["Control"] });

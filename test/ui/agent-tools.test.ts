@@ -60,7 +60,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     await isTold("The agent tools aren't in this configuration.");
   }
 
-  it("leaving the choice of the configuration, or the question, changes nothing", async () => {
+  it("cancelling the selection or the confirmation changes nothing", async () => {
     await workbench.runCommand(COMMAND);
     await workbench.quickInput.shows("Select a configuration");
     await takePictures(workbench, "agent-tools-scope");
@@ -74,7 +74,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     assert.equal(config(), CONFIG);
   });
 
-  it("installing adds the entry that was shown, keeps all else, and says what comes next", async () => {
+  it("installing adds the entry that was shown, keeps the rest, and says what to do next", async () => {
     const question = await ask("Install for This Folder");
     const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
     assert.ok(entry);
@@ -91,7 +91,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     assert.ok(CONFIG.split("\n").every(isKept), config());
   });
 
-  it("what is installed already stays as it is", async () => {
+  it("tools that are already installed stay as they are", async () => {
     const installed = config();
     await workbench.runCommand(COMMAND);
     await workbench.quickInput.choose("Install for This Folder");
@@ -99,7 +99,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     assert.equal(config(), installed);
   });
 
-  it("removing asks first as well, and takes out just what was put in", async () => {
+  it("removing asks first as well, and restores the original file", async () => {
     let question = await ask("Remove from This Folder");
     await question.getByText(`Remove the agent tools from ${file}?`).waitFor();
     await takePictures(workbench, "agent-tools-remove");
@@ -110,7 +110,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     assert.equal(config(), CONFIG);
   });
 
-  it("a configuration that there is not yet is made, and one without the tools has nothing to remove", async () => {
+  it("a missing configuration is created; one without the tools has nothing to remove", async () => {
     await hasNothingToRemove("All Folders");
     assert.ok(!existsSync(userFile));
     const question = await ask("Install for All Folders");

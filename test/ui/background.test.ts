@@ -77,7 +77,7 @@ describe("work in the background, in a real editor", function () {
     return roots[0]?.id ?? "";
   }
 
-  it("[BKG-1] [BKG-2] a window is closed and opened again: all went on meanwhile, and one notification says what happened", async () => {
+  it("[BKG-1] [BKG-2] tasks continue while the window is closed, and one notification sums up what happened", async () => {
     await launch(CHAPTERS);
     for (const name of CHAPTERS.slice(0, 4)) await asked(name);
     for (const name of CHAPTERS.slice(4)) await says(name, /queued/);
@@ -110,7 +110,7 @@ describe("work in the background, in a real editor", function () {
     await news.first().waitFor({ state: "detached" });
   });
 
-  it("[BKG-4] the daemon is killed: turns go on, another one serves the window, and each parent is notified once", async () => {
+  it("[BKG-4] after the daemon is killed, turns continue, another one serves the window, and each parent is notified once", async () => {
     const [daemon = 0, server] = [state.daemonPid(), state.server()?.pid];
     process.kill(daemon, "SIGKILL");
     model.release("Write chapter 3");
@@ -130,7 +130,7 @@ describe("work in the background, in a real editor", function () {
     await takePictures(workbench, "background-daemon-killed");
   });
 
-  it("the daemon does not answer: the view says so, and its restart interrupts no turn", async () => {
+  it("if the daemon doesn't respond, the view says so, and restarting it interrupts no turn", async () => {
     const daemon = state.daemonPid() ?? 0;
     process.kill(daemon, "SIGSTOP");
     try {
@@ -158,7 +158,7 @@ describe("work in the background, in a real editor", function () {
     await takePictures(workbench, "background-daemon-restarted");
   });
 
-  it("[BKG-7] background work is listed, and stopped where the user chooses, once they know what is lost", async () => {
+  it("[BKG-7] background work is listed, and stopped after a confirmation that says what stops", async () => {
     await launch(["Write chapter 7", "Write chapter 8"]);
     for (const name of ["Write chapter 7", "Write chapter 8"]) await says(name, /running/);
 
@@ -183,7 +183,7 @@ describe("work in the background, in a real editor", function () {
     await workbench.notification("No background work is running.").waitFor();
   });
 
-  it("[BKG-8] the log of the daemon is shown at its end", async () => {
+  it("[BKG-8] the daemon's log opens at its end", async () => {
     await workbench.runCommand("Async Agents: Show Log");
     await workbench.quickInput.choose("Background");
     await workbench.tab("daemon.log").waitFor();
@@ -195,7 +195,7 @@ describe("work in the background, in a real editor", function () {
   });
 });
 
-describe("work that is not to outlive the window, in a real editor", () => {
+describe("work that must not outlive the window, in a real editor", () => {
   const home = hermeticHome();
   const folder = tempDir("work");
   const state = stateOf(home, folder);
@@ -209,7 +209,7 @@ describe("work that is not to outlive the window, in a real editor", () => {
     workbench = await start.window({ model, home, folder, env, settings });
   });
 
-  it("[BKG-3] with the setting 0, all ends soon after the window, whatever works", async function () {
+  it("[BKG-3] with the setting 0, the daemon, the server and the running task end soon after the window", async function () {
     this.timeout(180_000);
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");

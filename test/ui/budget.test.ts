@@ -62,7 +62,7 @@ describe("limits in a real editor", () => {
   const failed = (id: string): Promise<unknown> =>
     until("the end of the task", () => launcher.engine.get(id)?.status === "error");
 
-  it("warns of a task that nearly used its limit, and shows it in row, panel and status bar", async () => {
+  it("warns of a task near its limit, and shows it in row and panel", async () => {
     const steps = [STEP, STEP, { ...STEP, gate: "third" }, { text: "Never.", gate: "never" }];
     const { id } = await launch("Find the slow query", steps);
     const warning = workbench.notification("has used 80% of its limit: $0.80 of $1.00");
@@ -97,7 +97,7 @@ describe("limits in a real editor", () => {
     await takePictures(workbench, "budget-stopped");
   });
 
-  it("tells the user of a task that was stopped, what to do included", async () => {
+  it("notifies the user of a task that was stopped, and says what to do", async () => {
     await workbench.runCommand("View: Close All Editors");
     const { id } = await launch("Read every file", [STEP, STEP, STEP, { text: "Never.", gate: "never" }]);
     await failed(id);
@@ -111,7 +111,7 @@ describe("limits in a real editor", () => {
     await error.getByRole("button", { name: "Change Limit" }).waitFor();
   });
 
-  it("tells the user once of a batch that was stopped, though an agent launched it", async () => {
+  it("notifies the user once of a batch that was stopped, even if an agent launched it", async () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.changeSettings({ "asyncagents.budget.batchCost": 0.7 });
     const step = { ...STEP, gate: "batch" };
@@ -143,7 +143,7 @@ describe("limits in a real editor", () => {
     model.release("setting");
   });
 
-  it("refuses to launch under a limit of 0, with the remedy", async () => {
+  it("refuses to launch under a limit of 0, and says what to do", async () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.changeSettings({ "asyncagents.budget.taskCost": 0 });
     const before = launcher.engine.list(parent).length;

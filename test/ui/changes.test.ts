@@ -157,7 +157,7 @@ describe("changes and terminals in a real editor", () => {
         }
       });
 
-  it("shows the files that a task changed as one multi-file diff", async () => {
+  it("shows a task's changed files as one multi-file diff", async () => {
     await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
     await workbench.tab(`Changes: ${LONG}`).waitFor();
     for (const name of ["2.sql", "media.bin", "cache.js", "sessions.js"])
@@ -173,7 +173,7 @@ describe("changes and terminals in a real editor", () => {
       await multiDiff().locator(".editor.original .view-line", { hasText: former }).waitFor();
   });
 
-  it("lets users edit a file that is still as the task left it", async () => {
+  it("lets the user edit a file that is still as the task left it", async () => {
     const line = multiDiff().locator(".editor.modified .view-line", { hasText: "return db.one" }).first();
     await line.click();
     await workbench.page.keyboard.press("End");
@@ -188,7 +188,7 @@ describe("changes and terminals in a real editor", () => {
     await workbench.page.keyboard.press("Escape");
   });
 
-  it("shows what the task left where the file has changed since", async () => {
+  it("shows the file as the task left it if it has changed since", async () => {
     await workbench.runCommand("View: Close All Editors");
     await workbench.contextMenu(workbench.treeItem(LONG), "Show Changes");
     await multiDiff().getByText("return db.one").first().waitFor();
@@ -204,14 +204,14 @@ describe("changes and terminals in a real editor", () => {
     await workbench.screenshot("changes-one-file-dark");
   });
 
-  it("says of a task that changed nothing that it changed nothing", async () => {
+  it("says that a task changed no files", async () => {
     await workbench.contextMenu(workbench.treeItem(NOTHING), "Show Changes");
     await workbench.notification(`"${NOTHING}" didn't change any files.`).waitFor();
     await workbench.screenshot("changes-none-dark");
     await workbench.runCommand("Notifications: Clear All Notifications");
   });
 
-  it("opens a task in a terminal, by OpenCode's own interface, and only once", async () => {
+  it("opens a task in a terminal, in OpenCode's own interface, and only once", async () => {
     await workbench.contextMenu(workbench.treeItem(LONG), "Open in Terminal");
     await terminal().waitFor();
     await showsConversation();
@@ -223,7 +223,7 @@ describe("changes and terminals in a real editor", () => {
     assert.equal(await workbench.page.locator(".terminal-wrapper").count(), 1);
   });
 
-  it("has the password in no argument of the terminal's process", () => {
+  it("puts no password in the arguments of the terminal's process", () => {
     const [process] = attached();
     assert.ok(process);
     const name = "OPENCODE_SERVER_PASSWORD=";
@@ -240,7 +240,7 @@ describe("changes and terminals in a real editor", () => {
     await until("a new process", () => attached().length === 1);
   });
 
-  it("has a terminal that can be read in high contrast", async () => {
+  it("shows a terminal that is readable in high contrast", async () => {
     await showsConversation();
     await takeHighContrastPicture(workbench, "terminal", async () => {
       // OpenCode draws lines of its own beside the texts.

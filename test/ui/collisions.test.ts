@@ -97,7 +97,7 @@ describe("two tasks that change the same file, in a real editor", () => {
     await takePictures(workbench, "collision-changes");
   });
 
-  it("says nothing where the user doesn't want to know", async () => {
+  it("marks nothing and notifies nobody if the setting is off", async () => {
     await workbench.runCommand("View: Close All Editors");
     await workbench.changeSettings({ "asyncagents.collisions": "off" });
     const description = "Whisper the last line";

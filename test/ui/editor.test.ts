@@ -99,7 +99,7 @@ describe("launching from the editor, the explorer and source control", () => {
   }
 
   describe("the editor", () => {
-    it("its menu launches on what is selected, whose lines go with the prompt", async () => {
+    it("its menu launches on the selection, whose lines are sent with the prompt", async () => {
       await workbench.openFile("login.py");
       await selectFunction();
       const entries = await workbench.openContextMenu(line("token = issue"));
@@ -123,14 +123,14 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.treeItem("Make it faster").waitFor();
     });
 
-    it("the output panel names the lines that went along", async () => {
+    it("the output panel names the lines that were sent", async () => {
       await workbench.treeItem("Make it faster").dblclick();
       await workbench.webviewFrame().getByText("login.py:1-3").first().waitFor();
       await takePictures(workbench, "editor-panel");
       await workbench.runCommand("View: Close Editor");
     });
 
-    it("what was chosen can be left out again, and what was typed stays", async () => {
+    it("the selection can be left out again, and the typed text stays", async () => {
       await workbench.openFile("login.py");
       await selectFunction();
       await workbench.pressAfterCtrlK("a", "s");
@@ -149,7 +149,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.equal(await told("Only this."), "Only this.");
     });
 
-    it("an unsaved text goes into the prompt as the editor has it, by way of a prompt editor", async () => {
+    it("unsaved text is included in the prompt as it is in the editor, also from a prompt editor", async () => {
       await line("revoke(user)").click();
       await keys("End", "Enter");
       await workbench.write("unsaved()");
@@ -169,7 +169,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.tab("Untitled-").waitFor({ state: "detached" });
     });
 
-    it("a problem is handed to an agent by its quick fix", async () => {
+    it("a problem is sent to an agent by its quick fix", async () => {
       await workbench.openFile("broken.json");
       await workbench.page.locator(".squiggly-error").first().waitFor({ timeout: 30_000 });
       await keys("F8");
@@ -203,7 +203,7 @@ describe("launching from the editor, the explorer and source control", () => {
     beforeEach(() => workbench.runCommand("View: Show Explorer"));
     after(() => workbench.openView());
 
-    it("its menu launches on a folder, of which the names go along", async () => {
+    it("its menu launches on a folder, whose file names are sent", async () => {
       await row("docs").waitFor();
       await workbench.openContextMenu(row("docs"));
       await workbench.screenshot("editor-explorer-dark");
@@ -217,7 +217,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.doesNotMatch(text, /Begin here/);
     });
 
-    it("several files go with one prompt", async () => {
+    it("several files are sent with one prompt", async () => {
       await row("broken.json").click();
       await row("login.py").click({ modifiers: ["Control"] });
       await workbench.contextMenu(row("login.py"), "Launch Agent on File or Folder…");
@@ -229,7 +229,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.match(text, /"name"/);
     });
 
-    it("a binary file is refused in a sentence that names it", async () => {
+    it("a binary file is refused with a message that names it", async () => {
       await workbench.contextMenu(row("data.bin"), "Launch Agent on File or Folder…");
       const refusal = workbench.notification(
         '"data.bin" is a binary file. Select text files, images or PDFs.',
@@ -265,7 +265,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.match(text, /\+Begin here\./);
     });
 
-    it("the keyboard launches on all changes, new files too", async () => {
+    it("the keyboard launches on all changes, including new files", async () => {
       writeFileSync(join(workbench.folder ?? "", "new.py"), "fresh = True\n");
       await workbench.page
         .locator(".scm-view .monaco-list-row", { hasText: "new.py" })
@@ -294,7 +294,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await option(text).waitFor();
     }
 
-    it("are behind a button of the prompt; what is no template is named, and what was typed stays", async () => {
+    it("are behind a button of the prompt; an invalid template is named, and the typed text stays", async () => {
       await workbench.openFile("login.py");
       await selectFunction();
       await workbench.pressAfterCtrlK("a", "l");
@@ -316,7 +316,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.quickInput.cancel();
     });
 
-    it("a template that wants a selection says so where there is none, and takes its agent and the text where there is one", async () => {
+    it("a template that needs a selection says so if there is none, else sets its agent and the text", async () => {
       await line("def logout").click();
       await openTemplates();
       await option("Explain").click();
@@ -333,7 +333,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.treeItem("Explain def logout").filter({ hasText: "explore" }).waitFor();
     });
 
-    it("one of several lines is shown before it is launched", async () => {
+    it("a template of several lines is shown before it is launched", async () => {
       await workbench.pressAfterCtrlK("a", "t");
       await workbench.quickInput.shows(TEMPLATES);
       await option("Checklist").click();
@@ -343,7 +343,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.equal(await told("Review login.py"), "Review login.py:\n- names\n- tests");
     });
 
-    it("what was launched is offered again, is kept as a template, and can be removed, one or all", async () => {
+    it("a launched prompt is offered again, can be saved as a template, and can be removed, alone or with all", async () => {
       await openTemplates();
       await find("Make it faster.");
       await option("Make it faster.").hover();

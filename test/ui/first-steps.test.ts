@@ -78,7 +78,7 @@ describe("the first steps in a real editor", () => {
     await step("Connect to OpenCode").waitFor();
   }
 
-  it("[EXT-1] without OpenCode the empty view leads to what helps, and each way is offered", async () => {
+  it("[EXT-1] without OpenCode the empty view leads to setup, and each way is offered", async () => {
     await takePictures(workbench, "first-steps-not-found");
     await setUpOpenCode();
     for (const way of [
@@ -92,14 +92,14 @@ describe("the first steps in a real editor", () => {
     await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
   });
 
-  it("[EXT-1] looking again in vain says so, and leads to the same help", async () => {
+  it("[EXT-1] searching again without success says so, and leads to the same setup", async () => {
     await welcome("wasn't found").locator("a", { hasText: "try again" }).click();
     const told = workbench.notification("OpenCode wasn't found on PATH");
     await told.getByRole("button", { name: "Set Up OpenCode" }).click();
     await workbench.quickInput.shows("OpenCode wasn't found");
   });
 
-  it("the command is written into a terminal and left to the user to run", async () => {
+  it("the install command is written into a terminal and left to the user to run", async () => {
     await setUpOpenCode();
     await workbench.quickInput.choose("Install in a Terminal");
     const rows = workbench.page.locator(".terminal-wrapper .xterm-rows");
@@ -112,7 +112,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.shows("OpenCode wasn't found");
   });
 
-  it("[EXT-1] an executable that is chosen is connected to, and the message says which", async () => {
+  it("[EXT-1] a selected executable is connected to, and the message names it", async () => {
     await setUpOpenCode();
     await workbench.quickInput.choose("Select Executable");
     await workbench.quickInput.shows("OpenCode Executable");
@@ -126,7 +126,7 @@ describe("the first steps in a real editor", () => {
     await workbench.runCommand("Terminal: Kill All Terminals");
   });
 
-  it("the empty view leads to the walkthrough, where that step is ticked", async () => {
+  it("the empty view leads to the walkthrough, where the first step is ticked", async () => {
     await welcome("No background tasks").locator("a", { hasText: "first steps" }).click();
     await isTicked("Connect to OpenCode");
     assert.equal(await workbench.page.locator(".getting-started-step .codicon.complete").count(), 1);
@@ -134,7 +134,7 @@ describe("the first steps in a real editor", () => {
     await takeAllPictures(workbench, "first-steps-walkthrough");
   });
 
-  it("[EXT-3] the first task is launched from there, and its row has the focus", async () => {
+  it("[EXT-3] the first task is launched from the empty view, and its row has the focus", async () => {
     await welcome("No background tasks").getByRole("button", { name: "Launch Task" }).click();
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
@@ -149,7 +149,7 @@ describe("the first steps in a real editor", () => {
     await isTicked("Launch your first task");
   });
 
-  it("[EXT-4] the next step is ticked once its output was read and it was resumed", async () => {
+  it("[EXT-4] the next step is ticked once the output was shown and the task was resumed", async () => {
     await workbench.clickRow(workbench.treeItem(PROMPT));
     const frame = workbench.webviewFrame();
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
@@ -164,7 +164,7 @@ describe("the first steps in a real editor", () => {
     await isTicked("Read the output, then resume");
   });
 
-  it("[FLT-2] the last one is ticked once an agent launched a task; a row is open when the first comes below it", async () => {
+  it("[FLT-2] the last step is ticked once an agent launched tasks, whose rows are visible", async () => {
     await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
@@ -178,7 +178,7 @@ describe("the first steps in a real editor", () => {
     await takeAllPictures(workbench, "walkthrough-agentTools", { x: 48, y: 37, width: 600, height: 190 });
   });
 
-  it("what was done stays done after a reload", async () => {
+  it("ticked steps stay ticked after a reload", async () => {
     await workbench.reload();
     await workbench.openView();
     await showWalkthrough();

@@ -55,7 +55,7 @@ describe("a workspace of several folders in a real editor", () => {
       (file) => String(file).endsWith(".json") && String(file).includes("server"),
     ).length;
 
-  it("each folder has a row, and only the current one is connected because the view is seen", async () => {
+  it("each folder has a row, and showing the view connects only the current one", async () => {
     await workbench.openView();
     await says("web", /not connected/);
     await says("api", /no tasks/);
@@ -64,7 +64,7 @@ describe("a workspace of several folders in a real editor", () => {
     await takePictures(workbench, "folders-one-connected");
   });
 
-  it("the flow says which folder it is for, and another one can be chosen, which is then connected to the same server", async () => {
+  it("the launch shows its folder; another one can be selected, and connects to the same server", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.shows("Select an agent");
     await workbench.quickInput.shows("Launch Task: Agent — api");
@@ -85,7 +85,7 @@ describe("a workspace of several folders in a real editor", () => {
     assert.equal(servers(), 1);
   });
 
-  it("rows stand below their folder, and a folder says what goes on in it", async () => {
+  it("tasks are below their folder, whose row says how many are running", async () => {
     await says("web", /1 running/);
     assert.equal(await workbench.treeItem("Watch the bundle").getAttribute("aria-level"), "2");
     await workbench.contextMenu(row("api"), "Launch Task…");
@@ -104,7 +104,7 @@ describe("a workspace of several folders in a real editor", () => {
     await takeHighContrastPicture(workbench, "folders-both-at-work");
   });
 
-  it("a file that an agent names is looked for in its own folder", async () => {
+  it("a file that an agent names is opened from its own folder", async () => {
     await workbench.contextMenu(row("web"), "Launch Task…");
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Launch Task: Prompt for general — web");
@@ -118,7 +118,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
   });
 
-  it("a file goes by its whole path, which an agent finds from any folder", async () => {
+  it("a file is sent with its absolute path to an agent in another folder", async () => {
     await workbench.runCommand("Async Agents: Launch Agent on File");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — web`);
     await workbench.quickInput.choose("Select Folder…");
@@ -131,7 +131,7 @@ describe("a workspace of several folders in a real editor", () => {
     assert.ok(JSON.stringify(body).includes(`Compare them.\\n\\n${join(root, "web", "notes.md")}`));
   });
 
-  it("a folder that is added gets a row, and is not connected", async () => {
+  it("an added folder gets a row, and is not connected", async () => {
     await workbench.runCommand("Workspaces: Add Folder to Workspace");
     await workbench.quickInput.choose("docs");
     await until("the dialog to be there", async () =>
@@ -145,7 +145,7 @@ describe("a workspace of several folders in a real editor", () => {
     assert.equal(servers(), 1);
   });
 
-  it("the row of a folder offers what can be done with it", async () => {
+  it("the menu of a folder's row offers what can be done with it", async () => {
     const menu = (name: string): Promise<readonly string[]> => workbench.menuEntries(row(name));
     assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect to OpenCode"]);
     const connected = await menu("web");
@@ -155,13 +155,13 @@ describe("a workspace of several folders in a real editor", () => {
     await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
   });
 
-  it("opening the row of a folder connects it to the server of the others", async () => {
+  it("expanding a folder's row connects it to the server of the others", async () => {
     await row("docs").locator(".monaco-tl-twistie").click();
     await says("docs", /no tasks/);
     assert.equal(servers(), 1);
   });
 
-  it("stopping the server of a folder counts the agents of the other folders that it serves, and can be left", async () => {
+  it("stopping a folder's server counts the running agents of the other folders, and can be cancelled", async () => {
     await workbench.contextMenu(row("docs"), "Stop OpenCode Server");
     const question = workbench.dialog("1 agent is still running. It stops with the server.");
     await question.waitFor();
@@ -174,7 +174,7 @@ describe("a workspace of several folders in a real editor", () => {
     await says("web", /1 running/);
   });
 
-  it("a folder that is taken out while a task works: the user is told, and can take it back", async () => {
+  it("if a folder with a running task is removed, the user is notified and can add it again", async () => {
     await removeFolder("web");
     const notification = workbench.notification("A task is still running in web");
     await notification.waitFor();
@@ -187,7 +187,7 @@ describe("a workspace of several folders in a real editor", () => {
     await says("web", /1 running/);
   });
 
-  it("or have its tasks cancelled", async () => {
+  it("the user can instead cancel its tasks", async () => {
     await removeFolder("web");
     await workbench
       .notification("A task is still running in web")

@@ -115,7 +115,7 @@ describe("forking in a real editor", () => {
     return heard.flatMap((one) => ("speaker" in one ? [`${one.speaker}: ${one.text}`] : []));
   }
 
-  it("from the palette: the prompt, then what the task would inherit of the active session", async () => {
+  it("from the palette: the prompt, then what the task inherits from the active session", async () => {
     await askToFork();
     await takePictures(workbench, "fork-prompt");
     await workbench.quickInput.accept();
@@ -138,7 +138,7 @@ describe("forking in a real editor", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("the text that the agent will see opens as a document, and the review comes back", async () => {
+  it("the text for the agent opens as a read-only document, and the review stays open", async () => {
     await reviewFork("Write down what slows the login.");
     await option("Preview What the Agent Sees").click();
     await workbench.tab(`Fork of ${TITLE}.md`).waitFor();
@@ -152,7 +152,7 @@ describe("forking in a real editor", () => {
     await workbench.runCommand("View: Close Editor");
   });
 
-  it("the limit, the first message and the agent can be changed, and the numbers follow", async () => {
+  it("limit, first message and agent can be changed, and the numbers follow", async () => {
     const { quickInput } = workbench;
     await reviewFork("Write down what slows the login.");
     await option("Token Limit…").click();
@@ -178,7 +178,7 @@ describe("forking in a real editor", () => {
     await quickInput.cancel();
   });
 
-  it("going back keeps what was typed, and Escape launches nothing", async () => {
+  it("going back keeps the typed text, and Escape launches nothing", async () => {
     const { quickInput } = workbench;
     const before = await sessionCount();
     await reviewFork("Write down");
@@ -197,7 +197,7 @@ describe("forking in a real editor", () => {
     assert.equal(await workbench.treeItems.count(), 0);
   });
 
-  it("[FRK-1] launching makes a task marked as forked, which knows the conversation as far as it was kept", async () => {
+  it("[FRK-1] launching creates a task marked as forked, whose model gets the kept messages", async () => {
     const prompt = "Write a plan for the changes.";
     await reviewFork(prompt);
     await option("Token Limit…").click();
@@ -213,7 +213,7 @@ describe("forking in a real editor", () => {
     await forkedRow(prompt);
   });
 
-  it("[EXT-5] right-click on a tree item offers resume and fork…", async () => {
+  it("[EXT-5] the menu of a row offers resume and fork, and both work", async () => {
     const first = "Measure the login";
     const prompt = "Repeat the measurement";
     await workbench.runCommand("Async Agents: Launch Task");
@@ -270,7 +270,7 @@ describe("forking in a real editor", () => {
     await takePictures(workbench, "panel-forked-resumed");
   });
 
-  it("the keyboard alone is enough", async () => {
+  it("the whole flow works by keyboard alone", async () => {
     const { quickInput } = workbench;
     await workbench.press("F1");
     await quickInput.write("Async Agents: Fork Conversation");
@@ -296,7 +296,7 @@ describe("forking in a real editor", () => {
     await forkedRow("Sum up the login.");
   });
 
-  it("a limit that makes no sense: the review says so, launches nothing, and lets it be changed", async () => {
+  it("an invalid limit is reported in the review, launches nothing, and can be changed", async () => {
     const { quickInput } = workbench;
     await workbench.runCommand("View: Close All Editors");
     await workbench.changeSettings({ "asyncagents.fork.maxTokens": 0 });

@@ -51,7 +51,7 @@ describe("a real editor in Simplified Chinese", () => {
       batchID,
     });
 
-  it("what the manifest says is Chinese: the empty view, the commands", async () => {
+  it("shows the manifest's texts in Chinese: the empty view, the commands", async () => {
     await takePictures(workbench, "zh-cn-welcome");
     await workbench.press("F1");
     await workbench.quickInput.type(">Async Agents: ");
@@ -60,7 +60,7 @@ describe("a real editor in Simplified Chinese", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("what the engine refuses is said in Chinese where the user asked for it", async () => {
+  it("shows a refusal of the engine in Chinese in the dialog that caused it", async () => {
     await workbench.runCommand("Async Agents: 启动任务…");
     await workbench.quickInput.shows("由哪个智能体来做？");
     await workbench.screenshot("zh-cn-agents-dark");
@@ -72,7 +72,7 @@ describe("a real editor in Simplified Chinese", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("tasks, batches and requests are Chinese, with numbers in their places", async () => {
+  it("shows tasks, batches and requests in Chinese, with the numbers filled in", async () => {
     const done = await launch("查明测试缓慢的原因", [{ text: ANSWER }]);
     await ended(launcher, done.id);
     for (const name of ["审查解析器", "审查打印器"])
@@ -93,7 +93,7 @@ describe("a real editor in Simplified Chinese", () => {
     await workbench.closeMenu();
   });
 
-  it("the panel is Chinese, and tells how a task ended in the language of the window", async () => {
+  it("shows the panel in Chinese, including how a task ended", async () => {
     await workbench.runCommand("Notifications: Clear All Notifications");
     await workbench.clickRow(workbench.treeItem("推送分支"));
     const frame = workbench.webviewFrame();
@@ -109,7 +109,7 @@ describe("a real editor in Simplified Chinese", () => {
     model.release("review");
   });
 
-  it("the settings are Chinese", async () => {
+  it("shows the settings in Chinese", async () => {
     await workbench.runCommand("Preferences: Open Settings (UI)");
     await workbench.page.locator(".settings-editor .suggest-input-container").click();
     await workbench.page.keyboard.insertText("asyncagents");

@@ -86,8 +86,8 @@ describe("launching in a real editor", () => {
     await workbench.page.locator(".tabs-container .tab").first().waitFor({ state: "detached" });
   }
 
-  describe("the plain way", () => {
-    it("[EXT-3] is the agent, the prompt and Enter, by the keyboard alone", async () => {
+  describe("the simplest way", () => {
+    it("[EXT-3] is agent, prompt and Enter, by keyboard alone", async () => {
       await workbench.pressAfterCtrlK("a", "l");
       await workbench.quickInput.shows(AGENT);
       await option("general").waitFor();
@@ -103,7 +103,7 @@ describe("launching in a real editor", () => {
       assert.equal((await request("Look for dead code.")).model, "m");
     });
 
-    it("begins with the agent of the last launch, and a blank prompt is not launched", async () => {
+    it("begins with the agent of the last launch, and launches no blank prompt", async () => {
       await workbench.pressAfterCtrlK("a", "l");
       await option("explore").and(workbench.page.locator(".focused")).waitFor();
       await inBox("Enter");
@@ -114,7 +114,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.cancel();
     });
 
-    it("leads back from the prompt and from the options, and keeps what was typed", async () => {
+    it("goes back from the prompt and from the options, and keeps the typed text", async () => {
       await askForPrompt();
       await workbench.quickInput.write("Tidy up");
       await inBox("Control+Alt+Minus");
@@ -133,7 +133,7 @@ describe("launching in a real editor", () => {
       assert.equal(await typed(), "Tidy up");
     });
 
-    it("offers next time what Escape left behind, once", async () => {
+    it("offers a draft that Escape kept next time, once", async () => {
       const before = await sessionCount();
       await askForPrompt();
       await workbench.quickInput.type("Tidy up");
@@ -154,7 +154,7 @@ describe("launching in a real editor", () => {
   });
 
   describe("options", () => {
-    it("a model that is searched for and chosen is the one that the task runs with", async () => {
+    it("the task runs with the model that was searched for and selected", async () => {
       await askForPrompt();
       await workbench.quickInput.write("Use the other model.");
       await button("Options").click();
@@ -192,7 +192,7 @@ describe("launching in a real editor", () => {
       for (const agent of ["general", "explore"]) await rows.filter({ hasText: agent }).waitFor();
     });
 
-    it("[FRK-1] a fork of the active session goes through its review, and back to the prompt", async () => {
+    it("[FRK-1] a fork of the active session is reviewed before it is launched, with a way back to the prompt", async () => {
       await askForPrompt();
       await workbench.quickInput.write("Carry on from here.");
       await button("Options").click();
@@ -212,7 +212,7 @@ describe("launching in a real editor", () => {
   });
 
   describe("a prompt of several lines", () => {
-    it("is written in an editor and launched with Ctrl+Enter, which closes it without a question", async () => {
+    it("is written in an editor and launched with Ctrl+Enter, which closes the editor without asking", async () => {
       await askForPrompt("explore");
       await workbench.quickInput.write("Write two lines.");
       await button("Write in an Editor").click();
@@ -230,7 +230,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.cancel();
     });
 
-    it("Ctrl+Enter stays what it is in other editors", async () => {
+    it("leaves Ctrl+Enter as it is in other editors", async () => {
       await workbench.openFile("login.py");
       const lines = workbench.page.locator(".editor-instance .view-line");
       await lines.filter({ hasText: "login()" }).click();
@@ -241,7 +241,7 @@ describe("launching in a real editor", () => {
       await until("the line to be gone", async () => (await lines.count()) === before);
     });
 
-    it("the place in the file is inserted into the box, and what is selected is quoted in the editor", async () => {
+    it("gets the location of the selection in the box, and the selection itself in the editor", async () => {
       await workbench.page.locator(".editor-instance .view-line", { hasText: "login()" }).click();
       await keys("Home", "Shift+ArrowDown", "Shift+ArrowDown");
       await askForPrompt();
@@ -263,7 +263,7 @@ describe("launching in a real editor", () => {
       await closeEditors();
     });
 
-    it("what the server does not take stays, in the box and in the editor, and is launched when it is back", async () => {
+    it("stays in the box and in the editor if no server responds, and is launched once the server is back", async () => {
       await askForPrompt();
       await workbench.quickInput.write("Survive the crash.");
       await server.kill();
@@ -286,7 +286,7 @@ describe("launching in a real editor", () => {
       await noPromptEditor();
     });
 
-    it("a blank one is not launched; its options are behind the button in the editor's title, and its model reaches the server", async () => {
+    it("is not launched if blank; its options open from the editor's title, and its model is sent", async () => {
       await askForPrompt();
       await button("Write in an Editor").click();
       await promptEditor();
@@ -308,7 +308,7 @@ describe("launching in a real editor", () => {
       await noPromptEditor();
     });
 
-    it("is still one after a reload of the window", async () => {
+    it("keeps its editor after a reload of the window", async () => {
       await askForPrompt("explore");
       await button("Write in an Editor").click();
       await promptEditor();
@@ -323,7 +323,7 @@ describe("launching in a real editor", () => {
       await workbench.treeItem("Outlive the window").filter({ hasText: "explore" }).waitFor();
     });
 
-    it("the text of any editor can be launched", async () => {
+    it("is launched from any editor", async () => {
       await workbench.runCommand("File: New Untitled Text File");
       await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();
       await workbench.write("Take what is written here.");
@@ -344,7 +344,7 @@ describe("launching in a real editor", () => {
   });
 
   describe("batches", () => {
-    it("[BAT-1] each section of a text is a task for each agent, and their number is known before", async () => {
+    it("[BAT-1] each section of a text is a task for each agent, and the number of tasks is shown before", async () => {
       await workbench.runCommand("Async Agents: Launch Batch");
       await workbench.quickInput.shows("One prompt per task");
       await workbench.quickInput.type("|");
@@ -371,7 +371,7 @@ describe("launching in a real editor", () => {
       await noPromptEditor();
     });
 
-    it("the agents lead back to the prompts, which Escape keeps", async () => {
+    it("going back from the agents leads to the prompts, which Escape keeps", async () => {
       await workbench.runCommand("Async Agents: Launch Batch");
       await workbench.quickInput.enter("Check this | Check that");
       await workbench.quickInput.shows(AGENTS);
@@ -430,7 +430,7 @@ describe("launching in a real editor", () => {
       await workbench.selectedRow("Write two lines").filter({ hasText: "(resumed)" }).waitFor();
     });
 
-    it("the keyboard leads to the view and to what waits", async () => {
+    it("keys lead to the view and to waiting requests", async () => {
       await keys("Control+Shift+E");
       await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
       await workbench.pressAfterCtrlK("a", "v");
@@ -442,7 +442,7 @@ describe("launching in a real editor", () => {
         .waitFor();
     });
 
-    it("every step can be read in high contrast", async () => {
+    it("each step is shown in high contrast", async () => {
       await workbench.page.emulateMedia({ forcedColors: "active" });
       await workbench.page.locator(".monaco-workbench.hc-black").waitFor();
       await workbench.pressAfterCtrlK("a", "l");

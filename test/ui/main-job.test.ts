@@ -63,7 +63,7 @@ describe("the main job in a real editor", () => {
     await workbench.screenshot("welcome-no-tasks-dark");
   });
 
-  it("[EXT-3] a task is launched from the palette: agent, prompt, done", async () => {
+  it("[EXT-3] a task is launched from the palette: agent, then prompt", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.shows("Select an agent");
     await workbench.screenshot("launch-agent-dark");
@@ -75,7 +75,7 @@ describe("the main job in a real editor", () => {
     await workbench.quickInput.enter("Find out why the tests are slow, and report.");
   });
 
-  it("[EXT-2] the tree shows the task under the active session while it works", async () => {
+  it("[EXT-2] the tree shows the task while it is running", async () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     await item.waitFor();
     await item.filter({ hasText: "general" }).waitFor();
@@ -86,7 +86,7 @@ describe("the main job in a real editor", () => {
     await workbench.screenshot("tree-running-dark");
   });
 
-  it("[EXT-4] a click on the task shows its output, which grows as it works", async () => {
+  it("[EXT-4] a click on the task shows its output, which grows while it is running", async () => {
     await workbench.clickRow(workbench.treeItem("Find out why the tests are slow"));
     const frame = workbench.webviewFrame();
     await frame.getByText("Find out why the tests are slow").first().waitFor();
@@ -98,7 +98,7 @@ describe("the main job in a real editor", () => {
     assert.equal(await frame.locator("table").count(), 1);
   });
 
-  it("[EXT-2] a finished task shows it, and stays after the window is reloaded", async () => {
+  it("[EXT-2] a finished task is shown as completed, and stays after a reload of the window", async () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     await until("the finished item", async () =>
       /completed, general/.test((await item.getAttribute("aria-label")) ?? ""),
@@ -114,7 +114,7 @@ describe("the main job in a real editor", () => {
     await takeHighContrastPicture(workbench, "output-completed");
   });
 
-  it("the context menu offers what can be done, and resuming works from it", async () => {
+  it("the context menu offers what can be done, and resumes the task", async () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     const entries = await (await workbench.openContextMenu(item)).allInnerTexts();
     await workbench.screenshot("context-menu-dark");
@@ -133,7 +133,7 @@ describe("the main job in a real editor", () => {
     await workbench.screenshot("tree-resumed-dark");
   });
 
-  it("a failed task says why and can be retried", async () => {
+  it("a failed task says why", async () => {
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
@@ -156,7 +156,7 @@ describe("the main job in a real editor", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("[BAT-1] a batch is launched from the palette, one task for each prompt, and cancelled as one", async () => {
+  it("[BAT-1] a batch is launched from the palette, one task per prompt, and cancelled as one", async () => {
     await workbench.runCommand("Async Agents: Launch Batch");
     await workbench.quickInput.shows("One prompt per task");
     await workbench.quickInput.enter("Review the parser | Review the printer");

@@ -35,7 +35,7 @@ describe("the packaged extension", () => {
     return [...new Set(folders)];
   }
 
-  it("carries the notices of all packages that its bundles hold code of", function () {
+  it("contains the notices of all packages whose code its bundles contain", function () {
     this.timeout(120_000);
     const notices = shipped("dist/ThirdPartyNotices.txt");
     const packages = bundledPackages().map((folder) => join(repository, folder));
@@ -58,7 +58,7 @@ describe("the packaged extension", () => {
       assert.ok(names.includes(name), name);
   });
 
-  it("gives the extension host little code to read, and at the start less", () => {
+  it("gives the extension host little code to read, and even less at the start", () => {
     const entry = "dist/extension.js";
     const chunks = readdirSync(join(folder(), "dist", "chunks")).map((name) => `dist/chunks/${name}`);
     const atStart = new Set([entry]);
@@ -77,7 +77,7 @@ describe("the packaged extension", () => {
     assert.ok(size([entry, ...chunks]) <= MAX_CODE, `${size([entry, ...chunks])} kB in all`);
   });
 
-  it("has a README without pictures from its folder, which the editor's page about it does not load", () => {
+  it("has a README without images by relative path", () => {
     assert.match(shipped("readme.md"), /^# Async Agents/);
     assert.deepEqual(shipped("readme.md").match(/!\[.*?\]\((?!https:).*?\)/g), null);
   });

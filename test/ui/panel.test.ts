@@ -264,7 +264,7 @@ describe("the output panel in a real editor", () => {
     return page;
   }
 
-  it("asks for the permission to change a file: what would change, and nothing done before the answer", async () => {
+  it("shows the change that a file permission asks for, and makes none before the answer", async () => {
     await show("Raise the timeout");
     await card().getByText("Change a File").waitFor({ timeout: 20_000 });
     assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
@@ -274,7 +274,7 @@ describe("the output panel in a real editor", () => {
     await card().waitFor({ state: "detached" });
   });
 
-  it("shows what is written while it is written, and what waits for its turn", async () => {
+  it("shows text while it is written, and a task that is queued", async () => {
     await frame.getByRole("heading", { name: "The timeout was too short" }).first().waitFor();
     await look("streaming");
     await launch("And then");
@@ -286,7 +286,7 @@ describe("the output panel in a real editor", () => {
     await ended("Completed");
   });
 
-  it("shows a finished task with its code in colours, its table, its tools and its diff", async () => {
+  it("shows a finished task with highlighted code, its tools and its diff", async () => {
     await frame.locator(".tok-kwd", { hasText: "export" }).first().waitFor();
     for (const tool of [/^read/, /^edit/]) await frame.locator(".line", { hasText: tool }).first().click();
     const diff = frame.getByRole("group", { name: "Changes" });
@@ -295,7 +295,7 @@ describe("the output panel in a real editor", () => {
     await look("finished-opened");
   });
 
-  it("opens a file that the answer names, at its line, and no file outside of the workspace", async () => {
+  it("opens a file that the answer names, at its line, and no file outside the workspace", async () => {
     const file = (name: string): Locator => frame.getByRole("button", { name, exact: true }).last();
     for (const [name, note] of [
       ["src/nowhere.ts", "src/nowhere.ts wasn't found in this workspace."],
@@ -311,7 +311,7 @@ describe("the output panel in a real editor", () => {
     await workbench.runCommand("View: Close Editor");
   });
 
-  it("opens what the task changed, and the session in a terminal", async () => {
+  it("opens the task's changes, and the session in a terminal", async () => {
     await button("Show Changes").click();
     await workbench.tab("Changes: Raise the timeout").waitFor();
     await workbench.runCommand("View: Close Editor");
@@ -321,7 +321,7 @@ describe("the output panel in a real editor", () => {
     await workbench.page.locator(".terminal-wrapper").waitFor({ state: "detached" });
   });
 
-  it("is narrow without anything lost", async () => {
+  it("fits into a narrow width without horizontal scrolling", async () => {
     await show("Raise the timeout");
     await workbench.page.setViewportSize({ width: 760, height: 800 });
     await until(
@@ -333,7 +333,7 @@ describe("the output panel in a real editor", () => {
     await workbench.page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  it("shows in the task's panel what a subagent below it asks, and lets it be answered there", async () => {
+  it("shows a subagent's request in the task's panel, and lets the user answer it there", async () => {
     // Others that wait for a user may take all places.
     await workbench.changeSettings({ "asyncagents.maxConcurrentTasks": 0 });
     const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
@@ -347,14 +347,14 @@ describe("the output panel in a real editor", () => {
     await ended("Completed");
   });
 
-  it("says why a task failed, with the remedy", async () => {
+  it("shows a failed task with a button to retry it", async () => {
     await show("Count with the wrong key");
     await ended("Failed");
     await button("Retry").waitFor();
     await look("failed");
   });
 
-  it("shows hostile output as the text it is", async () => {
+  it("shows hostile output as text", async () => {
     await show("Say something dangerous");
     await frame.getByText("Not a heading").first().waitFor({ timeout: 30_000 });
     await ended("Completed");
@@ -381,7 +381,7 @@ describe("the output panel in a real editor", () => {
     );
   });
 
-  it("says what a command is wanted for, in the agent's words, and looks right in every theme", async () => {
+  it("shows a command's reason in the agent's words, in every theme", async () => {
     for (const theme of ["light", "hc", "dark"] as const) {
       await wear(theme);
       await show("Publish the branch");
@@ -403,7 +403,7 @@ describe("the output panel in a real editor", () => {
     }
   });
 
-  it("takes a rejection with a message, and the agent goes on another way", async () => {
+  it("sends a rejection with a message, and the agent continues in another way", async () => {
     await show("Publish the branch");
     await button("Reject with Message…").click();
     await frame
@@ -415,7 +415,7 @@ describe("the output panel in a real editor", () => {
     await ended("Completed");
   });
 
-  it("asks questions: one of several, several, or an own answer, by the keyboard alone", async () => {
+  it("asks questions with one, several or an own answer, by keyboard alone", async () => {
     await show("Set up the database");
     await card().getByText("2 questions").waitFor({ timeout: 20_000 });
     await look("question");
@@ -431,7 +431,7 @@ describe("the output panel in a real editor", () => {
     await ended("Completed");
   });
 
-  it("[EXT-6] resumes and forks from the panel", async () => {
+  it("[EXT-6] resumes and forks", async () => {
     await show("Publish the branch");
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill("And then");
@@ -473,7 +473,7 @@ describe("the output panel in a real editor", () => {
     await look("disconnected");
   });
 
-  it("keeps nobody out in any of these states and themes", () => {
+  it("has no accessibility barriers in the states and themes checked above", () => {
     assert.deepEqual(found, []);
   });
 });

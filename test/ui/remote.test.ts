@@ -44,7 +44,7 @@ describe("a folder on another machine, in a real editor", function () {
   const asked = (name: string): Promise<unknown> =>
     model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name), 60_000);
 
-  it("[BKG-1] [BKG-2] the network is gone for longer than the editor keeps its extension host: work goes on, and the next window sums it up", async () => {
+  it("[BKG-1] [BKG-2] work continues while the network is lost for longer than the extension host is kept, and the next window sums it up", async () => {
     for (const prompt of ["Count the files", "Count the lines"]) {
       await workbench.runCommand("Async Agents: Launch Task");
       await workbench.quickInput.choose("general");

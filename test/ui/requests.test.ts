@@ -23,7 +23,7 @@ const bash = (command: string, description = "Try it"): ScriptStep => ({
 });
 const DONE: ScriptStep = { text: "Done." };
 
-describe("requests of agents in a real editor", () => {
+describe("agents' requests in a real editor", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let launcher: EngineWindow;
@@ -82,7 +82,7 @@ describe("requests of agents in a real editor", () => {
     return messages.filter(({ role }) => role === "tool").map(messageText);
   }
 
-  it("a notification tells agent, command and reason, and Allow Once lets the agent go on", async () => {
+  it("a notification shows agent, command and reason, and Allow Once lets the agent continue", async () => {
     const task = await launch("Push the branch", [bash("date +%Y", "Find the year")]);
     const text = '"Push the branch" (general) asks to run: date +%Y (reason: Find the year)';
     await workbench.notification(text).waitFor();
@@ -93,7 +93,7 @@ describe("requests of agents in a real editor", () => {
     await statusBar().waitFor({ state: "hidden" });
   });
 
-  it("Reject in the notification ends the task; what the agent wrote there makes no link", async () => {
+  it("Reject in the notification ends the task; the agent's text makes no link there", async () => {
     const task = await launch("Remove the files", [bash('rm "[x](command:workbench.action.closeWindow)"')]);
     const told = workbench.notification('asks to run: rm "[x] (command:workbench.action.closeWindow)"');
     await told.waitFor();
@@ -103,7 +103,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.notification('Task "Remove the files" failed').waitFor();
   });
 
-  it("the status bar counts what works and what waits; a click asks, and Enter alone allows nothing", async () => {
+  it("the status bar counts running agents and waiting requests; a click asks, and Enter alone allows nothing", async () => {
     await launch("Read the logs", [{ text: "Reading", gate: "logs", gateAfterText: true }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
     assert.equal(await statusBar().locator("a").getAttribute("aria-label"), "Async Agents: 1 agent running");
@@ -132,7 +132,7 @@ describe("requests of agents in a real editor", () => {
     model.release("logs");
   });
 
-  it("from the palette by keyboard alone: one of two, rejected with a reason that the agent gets", async () => {
+  it("by keyboard alone from the palette: one of two requests is rejected with a message that the agent gets", async () => {
     const { quickInput } = workbench;
     await launch("First", [bash("uname -a")]);
     await workbench.notification("uname -a").waitFor();
@@ -197,7 +197,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.runCommand("View: Close Editor");
   });
 
-  it("questions are asked one after the other: a choice, several and an own answer, with a way back", async () => {
+  it("questions are asked one after the other: one choice, several and an own answer, with a way back", async () => {
     const questions = [
       {
         header: "Database",
@@ -259,7 +259,7 @@ describe("requests of agents in a real editor", () => {
     assert.match((await toolResults(task))[0] ?? "", /right branch\?"="No"/);
   });
 
-  it("a request of a subagent is told as its own, and answered from the palette", async () => {
+  it("a subagent's request is shown as its own, and answered from the palette", async () => {
     const prompt = script([bash("pwd", "See the folder"), DONE]);
     const args = { description: "Look around", prompt, subagent_type: "general" };
     const lead = script([{ tools: [{ name: "task", args }] }, DONE]);
@@ -281,7 +281,7 @@ describe("requests of agents in a real editor", () => {
     );
   });
 
-  it("Escape keeps what was written; what was cancelled needs no answer: the dialog closes, the notification does nothing, the palette has none", async () => {
+  it("Escape keeps the text; after a cancel, the dialog closes, the notification does nothing, and the palette has no request", async () => {
     const task = await launch("Be stopped", [bash("touch stopped.txt")]);
     await workbench.notification("touch stopped.txt").waitFor();
     await workbench.runCommand("Async Agents: Answer Request");
@@ -307,7 +307,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.notification("No agent is waiting for you.").waitFor();
   });
 
-  it("many requests are told in one notification", async () => {
+  it("many requests are shown in one notification", async () => {
     await Promise.all([1, 2, 3, 4, 5].map((at) => launch(`Task ${at}`, [bash(`sleep 0.0${at}`)])));
     await workbench.notification(/\d requests from agents are waiting for you/).waitFor();
     await until("all to wait", () => launcher.engine.openRequests().length === 5);
@@ -317,7 +317,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("after a reload of the window, what still waits is told again", async () => {
+  it("after a reload of the window, a waiting request is shown again", async () => {
     const task = await launch("Survive", [bash("id -u")]);
     await workbench.notification("id -u").waitFor();
     await workbench.reload();
@@ -325,7 +325,7 @@ describe("requests of agents in a real editor", () => {
     assert.equal((await ended(launcher, task.id)).status, "completed");
   });
 
-  it("tasks launched as one are told as one when the last has ended", async () => {
+  it("the tasks of a batch are reported together when the last one has ended", async () => {
     const refused: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
     const tasks = await Promise.all([
       launch("One", [{ text: "x", gate: "batch" }], "general", "one-two-three"),
@@ -339,7 +339,7 @@ describe("requests of agents in a real editor", () => {
     assert.equal(await workbench.notification("The key was refused").count(), 0);
   });
 
-  it("what takes long is said to be going on", async () => {
+  it("a slow command shows its progress", async () => {
     await ended(launcher, (await launch("Be quick", [])).id);
     await workbench.treeItem("Be quick").waitFor();
     process.kill(server.pid, "SIGSTOP");
@@ -354,7 +354,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.notification("Clearing").waitFor({ state: "hidden" });
   });
 
-  it("a long command is not allowed unread, and is shown in full", async () => {
+  it("a long command cannot be allowed from its notification, and is shown completely", async () => {
     const command = Array.from({ length: 12 }, (_, at) => `true STEP_${at}_${"x".repeat(30)}`).join("\n");
     const task = await launch("Set up", [bash(command)]);
     const told = workbench.notification('"Set up" (general) asks to run: true STEP_0');
@@ -370,7 +370,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.runCommand("View: Close Editor");
   });
 
-  it("high contrast", async () => {
+  it("notification and dialog are shown in high contrast", async () => {
     await workbench.setTheme("hc");
     await launch("Push the branch", [bash("env", "See the environment")]);
     await workbench.notification("asks to run: env").waitFor();
@@ -381,7 +381,7 @@ describe("requests of agents in a real editor", () => {
     await workbench.quickInput.cancel();
   });
 
-  it("the status bar says when the connection is lost while agents work", async () => {
+  it("the status bar says that the connection is lost while an agent is running", async () => {
     await launch("Go on", [{ text: "x", gate: "lost" }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
     // A turn that had not begun would begin on the next server.

@@ -131,7 +131,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   const clearNotifications = (): Promise<void> =>
     workbench.runCommand("Notifications: Clear All Notifications");
 
-  it("lists the files beside their diff", async () => {
+  it("lists the changed files", async () => {
     await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
     await workbench.tab(`Changes: ${TASK}`).waitFor();
     for (const name of ["lexer.js", "new.js", "old.js", "parser.js", "printer.js", "shared.js"])
@@ -141,7 +141,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await takePictures(workbench, "review-list");
   });
 
-  it("opens the diff of one file, and accepts it there", async () => {
+  it("opens the diff of one file, and accepts the change there", async () => {
     await workbench.clickRow(row("parser.js"));
     await workbench.tab(`parser.js (Changes: ${TASK})`).waitFor();
     await titleAction("Revert Change").waitFor();
@@ -169,7 +169,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     return tab;
   }
 
-  it("reverts in a task's diff what this task changed, though another one's diff of the file is open", async () => {
+  it("reverts in a task's diff what this task changed, even if another task's diff of the file is open", async () => {
     const tab = await pin("couple.js", LEADER);
     await launch(FOLLOWER);
     await ended(FOLLOWER);
@@ -183,7 +183,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("does so where both diffs show what the tasks left, as the file was changed since", async () => {
+  it("does so if both diffs show the files as the tasks left them, because the file was changed since", async () => {
     writeFileSync(at("src/pair.js"), lines("TWO", "FOUR", "SIX"));
     const tab = await pin("pair.js", LEADER);
     await pin("pair.js", FOLLOWER);
@@ -195,7 +195,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("reverts one file from its row, and undoes it", async () => {
+  it("reverts one file from its row, and undoes that", async () => {
     await workbench.runCommand("View: Close All Editors");
     await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
     await rowAction("printer.js", "Revert Change");
@@ -223,7 +223,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("leaves a file alone that another task at work has changed, and says which", async () => {
+  it("leaves a file alone that another running task has changed, and names that task", async () => {
     await rowAction("shared.js", "Revert Change");
     const told = workbench.notification(
       `src/shared.js: also changed by "${SIBLING}", which is still running`,
@@ -233,7 +233,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("keeps what a user did since in other lines", async () => {
+  it("keeps the user's later changes in other lines", async () => {
     writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
     await rowAction("printer.js", "Revert Change");
     const asked = workbench.dialog("printer.js changed since.");
@@ -243,7 +243,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("shows a file that was changed since in the same lines beside what it was", async () => {
+  it("compares a file changed since in the same lines with its original", async () => {
     writeFileSync(at("src/lexer.js"), lines().replace("two", "2"));
     await rowAction("lexer.js", "Revert Change");
     const told = workbench.notification("src/lexer.js: changed since in the same places.");
@@ -253,7 +253,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("says of all changes which ones it reverts and which not, and undoes them together", async () => {
+  it("says which files Revert All Changes reverts and which not, and undoes the revert", async () => {
     await workbench.hoverRow(row("old.js"));
     await workbench.page.getByRole("button", { name: "Revert All Changes" }).first().click();
     const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
@@ -270,7 +270,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("is done from the keyboard", async () => {
+  it("reverts a file by keyboard", async () => {
     await workbench.clickRow(row("old.js"));
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
     // The keys are for a diff under review, as this button is.
@@ -282,7 +282,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("can be read in high contrast, where the chosen row has an outline", async () => {
+  it("is readable in high contrast, where the selected row has an outline", async () => {
     await workbench.clickRow(row("lexer.js"));
     await titleAction("Revert Change").waitFor();
     await takeHighContrastPicture(workbench, "review", async () => {
@@ -303,7 +303,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     await row("lexer.js").waitFor();
   });
 
-  it("reverts what another task has changed as well once that has ended", async () => {
+  it("reverts a file that another task has also changed once that task has ended", async () => {
     model.release(GATE);
     await ended(SIBLING);
     await rowAction("shared.js", "Revert Change");

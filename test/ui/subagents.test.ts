@@ -35,7 +35,7 @@ describe("tasks that use OpenCode's own subagents, in a real editor", () => {
     await workbench.row(`${description}, completed, general`).waitFor();
   }
 
-  it("a server of the user's own that allows none is reported once, with what to set", async () => {
+  it("reports once that the user's own server refuses them, and says what to set", async () => {
     await delegate("List the exports");
     const warning = workbench.notification(
       'OpenCode didn\'t allow task "List the exports" to use a subagent because of its depth limit. Set "subagent_depth": 2',

@@ -3,7 +3,7 @@ import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
 /** Each of these leaves the window as a test that stops halfway would; the one after it begins all the same. */
-describe("what a test finds after one that left the window in disorder", () => {
+describe("after a test that left the window in disorder", () => {
   let workbench: Workbench;
 
   setUp(async (start) => {
@@ -33,16 +33,16 @@ describe("what a test finds after one that left the window in disorder", () => {
     assert.equal(await tabs(), 0);
   }
 
-  it("unsaved editors are left, one with the question whether to save it", async () => {
+  it("unsaved editors are left, with a dialog that asks whether to save one", async () => {
     await newFile("Left behind");
     await newFile("About to be closed");
     await workbench.runCommand("View: Close Editor");
     await workbench.dialog("save the changes").waitFor();
   });
 
-  it("they are gone without being saved", isTidy);
+  it("the editors are gone without being saved", isTidy);
 
-  it("a quick input is left over a notification, in another size and theme", async () => {
+  it("a quick input is left over a notification, with another window size and theme", async () => {
     await workbench.runCommand("Async Agents: Agent Tools in OpenCode Configuration");
     await workbench.quickInput.choose("Remove from This Folder");
     await workbench.notification("The agent tools aren't in this configuration.").waitFor();
@@ -53,15 +53,15 @@ describe("what a test finds after one that left the window in disorder", () => {
     await workbench.quickInput.write("half a com");
   });
 
-  it("neither is there any more, and size and theme are those of the start", isTidy);
+  it("both are gone, and size and theme are reset", isTidy);
 
-  it("a setting is left changed, and a menu open", async () => {
+  it("a changed setting is left, and an open menu", async () => {
     await workbench.changeSettings({ "workbench.activityBar.location": "hidden" });
     await workbench.page.locator(".part.activitybar").waitFor({ state: "hidden" });
     await workbench.openContextMenu(workbench.statusBarItem("").first());
   });
 
-  it("the setting is as it was, and the menu closed", async () => {
+  it("the setting is reset, and the menu closed", async () => {
     await workbench.page.locator(".part.activitybar").waitFor();
     assert.equal(await workbench.page.locator(".monaco-menu").count(), 0);
     await isTidy();

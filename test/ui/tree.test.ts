@@ -98,7 +98,7 @@ describe("the tree in a real editor", () => {
     await takeHighContrastPicture(workbench, name);
   }
 
-  it("[EXT-2] shows batches, and what is below a task, those too that OpenCode's own tool launched", async () => {
+  it("[EXT-2] shows batches, and the descendants of a task, including subagents of OpenCode's own tool", async () => {
     await row("Search the callers, running, explore, OpenCode").waitFor();
     assert.equal(await depth(row("Find who calls")), "1");
     assert.equal(await depth(row("Search the callers")), "2");
@@ -109,7 +109,7 @@ describe("the tree in a real editor", () => {
     await pictures("tree-few");
   });
 
-  it("tells of what needs a user: in its row, in those above it, and on the badge, wherever it is", async () => {
+  it("shows what needs the user: in its row, in those above it, and on the badge", async () => {
     await row("Find who calls").filter({ hasText: "1 subagent needs you" }).waitFor();
     assert.match(await spoken(row("Measure below")), /needs permission/);
     const badge = workbench.page.locator('.activitybar a[aria-label^="Async Agents"]');
@@ -120,7 +120,7 @@ describe("the tree in a real editor", () => {
     assert.match(first ?? "", /^Measure the suites/);
   });
 
-  it("hostile, very long and right-to-left descriptions are text", async () => {
+  it("hostile descriptions are shown as text", async () => {
     assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:/);
     assert.equal(await row("**bold**").locator("a[href], .codicon-alert, b").count(), 0);
     await workbench.hoverRow(row("**bold**"));
@@ -136,7 +136,7 @@ describe("the tree in a real editor", () => {
     await hover.waitFor({ state: "hidden" });
   });
 
-  it("[EXT-5] the menu offers what can be done with a row, and nothing else", async () => {
+  it("[EXT-5] the menu offers exactly what can be done with a row", async () => {
     assert.deepEqual(await entries(row("Find dead code")), [
       "Show Output",
       "Show Changes",
@@ -181,7 +181,7 @@ describe("the tree in a real editor", () => {
     );
   });
 
-  it("the keyboard alone: rows are walked, opened, closed and searched, and have their menu", async () => {
+  it("by keyboard alone: rows are walked, opened, closed and searched, and have their menu", async () => {
     const { page } = workbench;
     const focusTree = async (): Promise<void> => {
       await workbench.runCommand("Async Agents: Focus on Tasks View");
@@ -214,7 +214,7 @@ describe("the tree in a real editor", () => {
     await page.keyboard.press("Escape");
   });
 
-  it("what a user closed stays closed while tasks below it go on", async () => {
+  it("a row that the user closed stays closed while its tasks change", async () => {
     await row("Batch, Review the …").locator(".monaco-tl-twistie").click();
     await row("Review the lexer").waitFor({ state: "hidden" });
     model.release("Review it.");
@@ -224,7 +224,7 @@ describe("the tree in a real editor", () => {
     await until("the end", async () => /parser, completed/.test(await spoken(row("Review the parser"))));
   });
 
-  it("several rows at once: the menu holds what works for one of them, and a clear can be undone", async () => {
+  it("several rows at once: the menu has what works for all of them, and a clear can be undone", async () => {
     const [first, last] = [row("Review the parser"), row("Write the changelog")];
     await first.click();
     await last.click({ modifiers: ["Control"] });
@@ -236,7 +236,7 @@ describe("the tree in a real editor", () => {
     await Promise.all([first.waitFor(), last.waitFor()]);
   });
 
-  it("a filter is typed and chosen, says what it hides, and can be taken back", async () => {
+  it("a filter is typed and selected, says what it hides, and can be cleared", async () => {
     const { quickInput } = workbench;
     await workbench.runCommand("Async Agents: Filter Tasks");
     await quickInput.shows("Select statuses and agents");
@@ -258,7 +258,7 @@ describe("the tree in a real editor", () => {
     await row("Measure the suites").waitFor();
   });
 
-  it("a filter that hides every row says so and offers the way out", async () => {
+  it("a filter that hides every row says so and offers to clear it", async () => {
     await workbench.runCommand("Async Agents: Filter Tasks");
     await workbench.quickInput.enter("nothing is called so");
     const welcome = workbench.page.locator(".welcome-view", { hasText: "hides all tasks" });
@@ -268,7 +268,7 @@ describe("the tree in a real editor", () => {
     await row("Measure the suites").waitFor();
   });
 
-  it("[EXT-2] thirty tasks in batches, with tasks below tasks", async () => {
+  it("[EXT-2] shows thirty tasks in batches, and nested tasks", async () => {
     // A panel that is still opening would take the focus from the list of sessions.
     await workbench.runCommand("View: Close All Editors");
     await selectSession(THIRTY);
@@ -277,7 +277,7 @@ describe("the tree in a real editor", () => {
     await pictures("tree-thirty");
   });
 
-  it("another order is chosen from a list", async () => {
+  it("another order is selected from a list", async () => {
     await workbench.runCommand("Async Agents: Sort Tasks");
     await workbench.quickInput.shows("Sort tasks by");
     await workbench.screenshot("tree-sort-dark");
@@ -288,7 +288,7 @@ describe("the tree in a real editor", () => {
     await until("the order", async () => /Port/.test((await all())[0] ?? ""));
   });
 
-  it("a thousand tasks", async () => {
+  it("shows a thousand tasks", async () => {
     await thousandSeeded;
     await selectSession(THOUSAND);
     await row("Check file 999").waitFor();
