@@ -734,9 +734,9 @@ Use asyncagents_output tools to see agent responses.`,
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    for (const by of ["an agent", "a person"] as const) {
+    for (const by of ["an agent", "a user"] as const) {
       const start = async (description: string): Promise<string> =>
-        by === "a person" ? launchByPerson(description) : (await launch(description))[0];
+        by === "a user" ? launchByPerson(description) : (await launch(description))[0];
 
       it(`a wait that returns the result replaces the notice, whenever the task ends (launched by ${by})`, async () => {
         const received = async (turn: ScriptedTurn, id: string): Promise<void> => {

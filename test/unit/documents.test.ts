@@ -6,7 +6,7 @@ const repository = join(import.meta.dirname, "../..");
 
 describe("The documents for contributors", () => {
   for (const document of ["ARCHITECTURE.md", "CONTRIBUTING.md", "openspec/project.md"])
-    it(`${document} names files that are there`, () => {
+    it(`${document} names files that exist`, () => {
       const text = readFileSync(join(repository, document), "utf8");
       const named = [...text.matchAll(/`((?:src|test|openspec)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
       assert.deepEqual(

@@ -45,7 +45,7 @@ describe("the extension's manifest", () => {
   const words = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
   const { commands, keybindings, menus, walkthroughs, languageModelTools } = manifest.contributes;
 
-  it("tells the editor's agents of each tool what OpenCode's are told", () => {
+  it("describes each tool to the editor's agents as to OpenCode's", () => {
     assert.deepEqual(
       languageModelTools.map(({ name, displayName, modelDescription, inputSchema }) => ({
         name,
@@ -62,19 +62,19 @@ describe("the extension's manifest", () => {
     );
   });
 
-  it("offers the tools only while they are turned on, each by a name of its own", () => {
+  it("offers the tools only while they are enabled, each with a unique reference name", () => {
     for (const { when } of languageModelTools) assert.equal(when, "config.asyncagents.agentTools.enabled");
     const names = languageModelTools.map(({ toolReferenceName }) => toolReferenceName);
     assert.equal(new Set(names).size, names.length);
     for (const name of names) assert.match(name, /^[\w-]+$/);
   });
 
-  it("has every text that it names, and no other", () => {
+  it("has every text that it refers to, and no other", () => {
     const named = [...text.matchAll(/"%([^"%]+)%"/g)].map(([, key]) => key ?? "");
     assert.deepEqual([...new Set(named)].sort(), Object.keys(words).sort());
   });
 
-  it("names the commands that there are, and no other", () => {
+  it("declares exactly the commands that exist, apart from internal ones", () => {
     const exported = [...read("src/ui/commands/index.ts").matchAll(/export \{([^}]*)\}/g)].flatMap(
       ([, names = ""]) => names.split(",").map((name) => name.trim()),
     );
@@ -90,22 +90,22 @@ describe("the extension's manifest", () => {
     assert.deepEqual(listed.sort(), commands.map(({ command }) => command).sort());
   });
 
-  it("puts only commands into menus that there are", () => {
+  it("uses only declared commands in menus", () => {
     const known = commands.map(({ command }) => command);
     for (const { command } of Object.values(menus).flat()) assert.ok(known.includes(command), command);
   });
 
-  it("says in each command's title what it acts on, for the palette shows nothing else", () => {
+  it("has at least two words in each command's title, because the palette shows nothing else", () => {
     for (const { title } of commands) assert.match(words[title.slice(1, -1)] ?? "", /\S \S/);
   });
 
-  it("draws retrying and refreshing apart", () => {
+  it("has different icons for Retry and Refresh", () => {
     const icon = (name: string): string | undefined =>
       commands.find(({ command }) => command === `asyncagents.${name}`)?.icon;
     assert.notEqual(icon("retry"), icon("refresh"));
   });
 
-  it("offers what works on a text editor where one is active, which a page in an editor's place is not", () => {
+  it("uses no editorIsOpen, which is also true without a text editor", () => {
     const clauses = [...keybindings, ...Object.values(menus).flat()].map(({ when = "" }) => when);
     assert.deepEqual(
       clauses.filter((when) => when.includes("editorIsOpen")),
@@ -113,11 +113,11 @@ describe("the extension's manifest", () => {
     );
   });
 
-  it("asks the extension whether a folder is trusted, as a window that was reloaded learns that seconds late", () => {
+  it("uses no isWorkspaceTrusted, which a reloaded window learns seconds late", () => {
     assert.doesNotMatch(read("package.json"), /isWorkspaceTrusted/);
   });
 
-  it("lets breakpoints be set in every script that is built", () => {
+  it("allows breakpoints in every script that is built", () => {
     const launch = JSON.parse(read(".vscode/launch.json")) as {
       readonly configurations: readonly { readonly outFiles: readonly string[] }[];
     };
@@ -128,7 +128,7 @@ describe("the extension's manifest", () => {
         assert.ok(outFiles.includes(`\${workspaceFolder}/dist/**/*${kind}`), `${kind} is missing`);
   });
 
-  it("ticks each first step by what the user does, and shows its picture in every kind of theme", () => {
+  it("completes each first step by the user's action, and has its picture for every kind of theme", () => {
     const [walkthrough] = walkthroughs;
     assert.equal(walkthrough?.id, "firstSteps");
     assert.deepEqual(
@@ -147,7 +147,7 @@ describe("the extension's manifest", () => {
     assert.match(read(".vscodeignore"), /^!media\/walkthrough\/\*\.png$/m);
   });
 
-  it("leads only to commands that there are, from the empty view and the first steps", () => {
+  it("links only to existing commands from the empty view and the first steps", () => {
     const named = Object.values(words).flatMap((word) =>
       [...word.matchAll(/\(command:(_?asyncagents\.\w+)/g)].map(([, command]) => command),
     );
@@ -160,7 +160,7 @@ describe("the extension's manifest", () => {
       );
   });
 
-  it("[EXT-5] says of every entry of a row's menu whether it is for several rows", () => {
+  it("[EXT-5] offers only five commands in a row's menu for several rows", () => {
     const forSeveral = menus["view/item/context"]?.filter(
       ({ when = "" }) => !when.includes("!listMultiSelection"),
     );
@@ -176,12 +176,12 @@ describe("the extension's manifest", () => {
     );
   });
 
-  it("lets requests be answered wherever they are, whatever the active session has", () => {
+  it("allows answering requests whenever connected, whatever the active session is", () => {
     const { when } = keybindings.find(({ command }) => command === "asyncagents.answer") ?? {};
     assert.equal(when, "asyncagents.connected");
   });
 
-  it("binds chords under one prefix, and Ctrl+Enter in prompt editors alone", () => {
+  it("binds chords under one prefix, and Ctrl+Enter only in prompt editors", () => {
     const known = commands.map(({ command }) => command);
     for (const { command, key, mac, when } of keybindings) {
       assert.ok(known.includes(command) || command === "asyncagents.tasks.focus", command);

@@ -4,7 +4,7 @@ import { missing, surplus, translations } from "../l10n/texts.ts";
 describe("the translations", () => {
   const all = translations();
 
-  it("are there for Simplified Chinese", () => {
+  it("exist for Simplified Chinese", () => {
     assert.deepEqual(
       all.map(({ file }) => file.replaceAll("\\", "/")),
       ["l10n/bundle.l10n.zh-cn.json", "package.nls.zh-cn.json"],
@@ -20,7 +20,7 @@ describe("the translations", () => {
         assert.deepEqual({ missing: missing(translation), surplus: surplus(translation) }, NOTHING);
       });
 
-      it("puts every value, link, icon and name of code into its translation", () => {
+      it("keeps every value, link, icon and code name in its translation", () => {
         assert.ok(pairs.length > 0);
         for (const [text, translation] of pairs) assert.deepEqual(parts(translation), parts(text), text);
       });

@@ -20,7 +20,7 @@ const entry = {
   openedAt: 1_700_000_000_000,
 };
 
-describe("Entries of windows", () => {
+describe("Endpoint entries of windows", () => {
   let processStart: string | undefined;
 
   before(async () => {
@@ -43,7 +43,7 @@ describe("Entries of windows", () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  it("can be read by this user alone", async function () {
+  it("can be read only by this user", async function () {
     if (process.platform === "win32") return this.skip();
     const folder = join(tempDir("entries"), "new");
     await publishEntry(folder, entry);
@@ -54,20 +54,20 @@ describe("Entries of windows", () => {
     assert.equal(statSync(folder).mode & 0o777, 0o700);
   });
 
-  it("are none where there is no folder", async () => {
+  it("are empty if the folder doesn't exist", async () => {
     const folder = join(tempDir("entries"), "missing");
     assert.deepEqual(await readEntries(folder), []);
     await removeStale(folder);
     assert.deepEqual(await readEntries(folder), []);
   });
 
-  it("cannot be read from what is no folder, and that is told", async () => {
+  it("cannot be read from a file, which is an error", async () => {
     const file = join(tempDir("entries"), "file");
     writeFileSync(file, "");
     await assert.rejects(readEntries(file), { code: "ENOTDIR" });
   });
 
-  it("are read past files that are broken, of other versions, or of others", async () => {
+  it("are read despite broken files, files of other versions and other files", async () => {
     const folder = tempDir("entries");
     const good = JSON.stringify({ v: 1, ...entry });
     const files = {
@@ -90,7 +90,7 @@ describe("Entries of windows", () => {
     assert.equal(readdirSync(folder).length, Object.keys(files).length + 2);
   });
 
-  it("are removed when their window is gone, and only then", async () => {
+  it("are removed when their window's process has ended, and only then", async () => {
     const folder = tempDir("entries");
     await publishEntry(folder, { ...entry, pid: spawnSync(process.execPath, ["--version"]).pid });
     await publishEntry(folder, entry);

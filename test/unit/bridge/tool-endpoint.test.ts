@@ -91,8 +91,8 @@ describe("The endpoint of the agents' tools", () => {
     return { endpoint, entry };
   }
 
-  describe("when it is open", () => {
-    it("is found through an entry that this user alone can read", async () => {
+  describe("when open", () => {
+    it("is found through an entry that only this user can read", async () => {
       const { entry } = await open({ directories: ["/a", "/b"], pid: 4_711 });
       const { port, token, ...rest } = entry;
       assert.deepEqual(rest, {
@@ -108,7 +108,7 @@ describe("The endpoint of the agents' tools", () => {
       if (process.platform !== "win32") assert.equal(statSync(join(stateFolder, name)).mode & 0o777, 0o600);
     });
 
-    it("has a token of its own each time", async () => {
+    it("has a new token each time", async () => {
       const first = await open();
       first.endpoint.dispose();
       const second = await open();
@@ -122,7 +122,7 @@ describe("The endpoint of the agents' tools", () => {
       await assert.rejects(once(socket, "connect"), { code: "ECONNREFUSED" });
     });
 
-    it("hands a call over and sends back what came of it", async () => {
+    it("passes a call to its handler and sends back the result", async () => {
       const { entry } = await open();
       const answer = await send(entry);
       assert.equal(answer.status, 200);
@@ -132,7 +132,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.deepEqual(handled, [call]);
     });
 
-    it("answers under the name localhost, and clients of HTTP/1.0", async () => {
+    it("answers under the name localhost, and to HTTP/1.0 clients", async () => {
       const { entry } = await open();
       assert.equal((await send(entry, { headers: { host: `localhost:${entry.port}` } })).status, 200);
       const socket = connect(entry.port, "127.0.0.1");
@@ -140,14 +140,14 @@ describe("The endpoint of the agents' tools", () => {
       assert.ok((await text(socket)).endsWith(`\r\n\r\n${JSON.stringify(reply)}\n`));
     });
 
-    it("takes a prompt of a million characters", async () => {
+    it("accepts a prompt of a million characters", async () => {
       const { entry } = await open();
       const large = { ...call, input: { prompt: "日\n".repeat(500_000) } };
       assert.equal((await send(entry, { body: JSON.stringify(large) })).status, 200);
       assert.deepEqual(handled, [large]);
     });
 
-    it("takes fifty calls at once", async () => {
+    it("accepts fifty calls at once", async () => {
       const waiting: (() => void)[] = [];
       const { entry } = await open({
         handle: (given) =>
@@ -165,7 +165,7 @@ describe("The endpoint of the agents' tools", () => {
     });
   });
 
-  describe("when a request is not one of the plugin's", () => {
+  describe("when a request does not come from the plugin", () => {
     const authority = ({ port }: EndpointEntry): string => `127.0.0.1:${port}`;
     const refused: readonly [what: string, status: number, sent: (entry: EndpointEntry) => Sent][] = [
       ["without a token", 401, () => ({ headers: { authorization: undefined } })],
@@ -190,7 +190,7 @@ describe("The endpoint of the agents' tools", () => {
       ["for a host without its port", 403, () => ({ headers: { host: "127.0.0.1" } })],
       ["for another port", 403, ({ port }) => ({ headers: { host: `127.0.0.1:${port + 1}` } })],
       [
-        "for a host that begins alike",
+        "for a host that begins the same",
         403,
         (entry) => ({ headers: { host: `${authority(entry)}.evil.example` } }),
       ],
@@ -202,7 +202,7 @@ describe("The endpoint of the agents' tools", () => {
       ],
       ["of a web page in a sandbox", 403, () => ({ headers: { origin: "null" } })],
       [
-        "that a browser sends ahead",
+        "that is a browser's preflight",
         403,
         () => ({
           method: "OPTIONS",
@@ -227,17 +227,17 @@ describe("The endpoint of the agents' tools", () => {
       ["to a proxy", 404, () => ({ path: `http://evil.example${TOOL_CALL_PATH}` })],
       ["of plain text", 415, () => ({ headers: { "content-type": "text/plain" } })],
       ["of a form", 415, () => ({ headers: { "content-type": "application/x-www-form-urlencoded" } })],
-      ["of no type", 415, () => ({ headers: { "content-type": undefined } })],
+      ["without a type", 415, () => ({ headers: { "content-type": undefined } })],
       ["that is empty", 400, () => ({ body: "" })],
-      ["that is no JSON", 400, () => ({ body: body.slice(0, -1) })],
-      ["that is nested without end", 400, () => ({ body: "[".repeat(1_000_000) })],
-      ["that is no object", 400, () => ({ body: "[]" })],
+      ["that isn't JSON", 400, () => ({ body: body.slice(0, -1) })],
+      ["that is nested too deeply", 400, () => ({ body: "[".repeat(1_000_000) })],
+      ["that isn't an object", 400, () => ({ body: "[]" })],
       ["without a session", 400, () => ({ body: JSON.stringify({ ...call, sessionID: undefined }) })],
       ["with a call ID of another type", 400, () => ({ body: JSON.stringify({ ...call, callID: 1 }) })],
     ];
 
     for (const [what, status, sent] of refused)
-      it(`refuses one ${what}, and serves on`, async () => {
+      it(`refuses a request ${what}, and keeps serving`, async () => {
         const { entry } = await open();
         const answer = await send(entry, sent(entry));
         assert.equal(answer.status, status, answer.body);
@@ -249,7 +249,7 @@ describe("The endpoint of the agents' tools", () => {
         assert.deepEqual(errors, []);
       });
 
-    it("tells those without the token nothing of what it serves", async () => {
+    it("reveals nothing about what it serves in a refusal", async () => {
       const { entry } = await open({ directories: ["/secret"] });
       const answers = refused
         .filter(([, status]) => [401, 403, 404, 405].includes(status))
@@ -260,7 +260,7 @@ describe("The endpoint of the agents' tools", () => {
       }
     });
 
-    it("looks at the token before it looks at what was sent", async () => {
+    it("checks the token before the body", async () => {
       const { entry } = await open();
       const headers = { authorization: undefined };
       for (const sent of [
@@ -271,7 +271,7 @@ describe("The endpoint of the agents' tools", () => {
         assert.equal((await send(entry, sent)).status, 401);
     });
 
-    it("refuses a body that says it is too large, without waiting for it", async () => {
+    it("refuses a body with too large a declared size without waiting for it", async () => {
       const { entry } = await open();
       const headers = { "content-length": String(MAX_CALL_BYTES + 1) };
       const { client, answered } = start(entry, { headers });
@@ -281,7 +281,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal((await send(entry)).status, 200);
     });
 
-    it("lets a client that sends all of its large body read why it was refused", async () => {
+    it("lets a client that sends its whole large body read the refusal", async () => {
       const { entry } = await open();
       const answer = await send(entry, { body: Buffer.alloc(4 * MAX_CALL_BYTES, " ") });
       assert.deepEqual(
@@ -293,7 +293,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal((await send(entry)).status, 200);
     });
 
-    it("says why before it closes, to a client that reads only when it has sent all", async () => {
+    it("sends the refusal before it closes, to a client that reads only after sending everything", async () => {
       const { entry } = await open();
       const bytes = 4 * MAX_CALL_BYTES;
       for (const [line, status] of [
@@ -307,7 +307,7 @@ describe("The endpoint of the agents' tools", () => {
       }
     });
 
-    it("refuses a body that grows too large, before its end", async () => {
+    it("refuses a body that grows too large before it ends", async () => {
       const { entry } = await open();
       const { client, answered } = start(entry, { headers: { "transfer-encoding": "chunked" } });
       client.write(Buffer.alloc(MAX_CALL_BYTES, " "));
@@ -319,7 +319,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal((await send(entry)).status, 200);
     });
 
-    it("takes a body of exactly the size allowed", async () => {
+    it("accepts a body of exactly the allowed size", async () => {
       const { entry } = await open();
       const largest = body.padEnd(MAX_CALL_BYTES, " ");
       assert.equal((await send(entry, { body: largest })).status, 200);
@@ -327,7 +327,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal((await send(entry, { body: largest, headers })).status, 200);
     });
 
-    it("survives clients that speak no HTTP or break off", async () => {
+    it("survives clients that don't speak HTTP or disconnect", async () => {
       const { entry } = await open();
       for (const data of [
         "\u0000\u0001\r\n\r\n",
@@ -346,7 +346,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.deepEqual(errors, []);
     });
 
-    it("takes calls while another program holds more connections than it takes, and shows no token", async () => {
+    it("accepts calls while another program holds many connections without a token", async () => {
       const { entry } = await open();
       const strangers = Array.from({ length: 400 }, () =>
         connect(entry.port, "127.0.0.1").on("error", () => undefined),
@@ -364,11 +364,11 @@ describe("The endpoint of the agents' tools", () => {
       ["sends its head slowly", () => "POST / HTTP/1.1\r\nHost: a\r\n"],
       ["sends its body slowly", (entry: EndpointEntry) => `${head(entry)}{`],
       [
-        "sends more after it was refused",
+        "does not finish its body after a refusal",
         (entry: EndpointEntry) => head(entry).replace(entry.token, "wrong") + body.slice(0, -1),
       ],
     ] as const)
-      it(`ends the connection of a client that ${what}`, async () => {
+      it(`closes the connection of a client that ${what}`, async () => {
         const { entry } = await open({ readTimeout: 100 });
         const socket = connect(entry.port, "127.0.0.1").on("error", () => undefined);
         socket.write(data(entry));
@@ -378,7 +378,7 @@ describe("The endpoint of the agents' tools", () => {
       });
   });
 
-  describe("while a call waits", () => {
+  describe("while a call is waiting", () => {
     /** A call that is answered when told to. */
     async function waiting(options?: Partial<ToolEndpointOptions>) {
       const gone: AbortSignal[] = [];
@@ -397,7 +397,7 @@ describe("The endpoint of the agents' tools", () => {
       return { ...opened, client, answer, signal: gone[0]!, finish: finish[0]! };
     }
 
-    it("has sent the head of its answer, and sends an empty line from time to time", async () => {
+    it("has sent the head of its answer, and sends an empty line at intervals", async () => {
       const { answer, finish } = await waiting();
       assert.equal(answer.statusCode, 200);
       let received = "";
@@ -414,7 +414,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal(clock.pending, 0);
     });
 
-    it("waits longer than a request may take to come in", async () => {
+    it("waits longer than a request may take to arrive", async () => {
       const { answer, entry, finish } = await waiting({ readTimeout: 100 });
       const silent = connect(entry.port, "127.0.0.1");
       await once(silent.resume(), "close");
@@ -422,7 +422,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal(await text(answer), `${JSON.stringify(reply)}\n`);
     });
 
-    it("sends no more empty lines once it has answered, however slowly that is read", async () => {
+    it("sends no more empty lines once it has answered, even if the answer is read slowly", async () => {
       const { answer, finish } = await waiting();
       const long = { ...result, text: "x".repeat(50_000_000) };
       finish(long);
@@ -432,7 +432,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal(await text(answer), `${JSON.stringify({ type: "result", ...long })}\n`);
     });
 
-    it("tells its handler when the client is gone, and writes nothing any more", async () => {
+    it("aborts its handler when the client disconnects", async () => {
       const { client, signal, finish, entry } = await waiting();
       assert.equal(signal.aborted, false);
       client.destroy();
@@ -446,7 +446,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.equal((await answered).statusCode, 200);
     });
 
-    it("does not log what its handler rejects with because the client is gone", async () => {
+    it("does not log an error of its handler after the client disconnected", async () => {
       let rejected = false;
       const { entry } = await open({
         handle: (_, signal) =>
@@ -466,7 +466,7 @@ describe("The endpoint of the agents' tools", () => {
       assert.deepEqual(errors, []);
     });
 
-    it("breaks off at once when it is disposed", async () => {
+    it("closes everything at once when it is disposed", async () => {
       const { endpoint, entry, answer, signal, finish } = await waiting();
       const idle = connect(entry.port, "127.0.0.1").on("error", () => undefined);
       await once(idle, "connect");
@@ -484,11 +484,11 @@ describe("The endpoint of the agents' tools", () => {
     });
   });
 
-  describe("when a call is not carried out", () => {
+  describe("when a call fails", () => {
     const outcomes: readonly [what: string, error: unknown, message: RegExp, logged: number][] = [
       ["was refused", new Refusal("unknown-task", "There is no task x."), /^There is no task x\.$/, 0],
       [
-        "the server did not carry out",
+        "the server failed to carry out",
         new ServerFailure("POST /session", "unreachable", "OpenCode does not answer."),
         /^OpenCode does not answer\.$/,
         0,
@@ -499,10 +499,10 @@ describe("The endpoint of the agents' tools", () => {
         /^The call failed inside Async Agents; [^\n]+\.$/,
         1,
       ],
-      ["failed with no error", undefined, /^The call failed inside Async Agents; /, 1],
+      ["failed without an error", undefined, /^The call failed inside Async Agents; /, 1],
     ];
     for (const [what, error, message, logged] of outcomes)
-      it(`tells the model of one that ${what}`, async () => {
+      it(`sends the model a message about a call that ${what}`, async () => {
         const { entry } = await open({
           handle: async () => {
             throw error;
@@ -517,7 +517,7 @@ describe("The endpoint of the agents' tools", () => {
         if (logged) assert.deepEqual(errors, [["The call of asyncagents_list failed.", error]]);
       });
 
-    it("takes a handler that throws at once, or answers what no JSON can hold, as failed", async () => {
+    it("treats a handler that throws synchronously, or returns what JSON cannot hold, as failed", async () => {
       const circular: Record<string, unknown> = {};
       circular.self = circular;
       let handle: ToolEndpointOptions["handle"] = () => {
@@ -533,7 +533,7 @@ describe("The endpoint of the agents' tools", () => {
     });
   });
 
-  it("says whether a file may be written, and lets pass where it cannot tell", async () => {
+  it("says whether a file may be written, and allows it if the check fails", async () => {
     const write = { sessionID: "ses_1", paths: ["/work/a.txt"] };
     let failure: Error | undefined;
     const asked: unknown[] = [];
@@ -557,7 +557,7 @@ describe("The endpoint of the agents' tools", () => {
     assert.equal((await send(entry, { path: FILE_WRITE_PATH })).status, 400);
   });
 
-  describe("when it cannot open, or is no longer to", () => {
+  describe("when it cannot open, or is disposed", () => {
     const noPortLeft = () => until("the end of the port", () => listeners() === 0);
 
     it("leaves no entry and no port if it is disposed while it opens", async () => {
@@ -576,7 +576,7 @@ describe("The endpoint of the agents' tools", () => {
       await noPortLeft();
     });
 
-    it("rejects and listens no more if its entry cannot be written", async () => {
+    it("rejects and stops listening if its entry cannot be written", async () => {
       writeFileSync(stateFolder, "");
       await assert.rejects(create().open(), { code: "EEXIST" });
       await noPortLeft();

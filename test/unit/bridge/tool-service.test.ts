@@ -26,7 +26,7 @@ const connecting: ConnectionState = { kind: "connecting", detail: "" };
 const reconnecting: ConnectionState = { kind: "reconnecting", reason: "" };
 const failure = { code: "unreachable", message: "It is gone.", remedy: "Connect again." } as const;
 
-describe("the tools of a window, served to OpenCode", () => {
+describe("a window's tools, served to OpenCode", () => {
   let stateFolder: string;
   let directory: string;
   let service: ToolService | undefined;
@@ -106,13 +106,13 @@ describe("the tools of a window, served to OpenCode", () => {
     await noEntry();
   });
 
-  it("can be found at once in a window that is connected already", async () => {
+  it("can be found at once if the window is already connected", async () => {
     state = connected(FIRST);
     serve();
     await entryFor(FIRST);
   });
 
-  it("stay while the connection is made anew, and move with it to another address", async () => {
+  it("stay while the connection is restored, and move with it to another address", async () => {
     serve();
     become(connected(FIRST));
     const { port } = await entryFor(FIRST);
@@ -125,7 +125,7 @@ describe("the tools of a window, served to OpenCode", () => {
     assert.equal((await readEntries(stateFolder)).length, 1);
   });
 
-  it("are gone once the connection is", async () => {
+  it("are removed when the connection ends", async () => {
     serve();
     for (const end of [{ kind: "disconnected" }, { kind: "failed", failure }] as const) {
       become(connected(FIRST));
@@ -144,7 +144,7 @@ describe("the tools of a window, served to OpenCode", () => {
     assert.equal((await readEntries(stateFolder)).length, 1);
   });
 
-  it("are there only while the settings allow them", async () => {
+  it("are available only while the settings allow them", async () => {
     enabled = false;
     serve();
     become(connected(FIRST));
@@ -157,7 +157,7 @@ describe("the tools of a window, served to OpenCode", () => {
     await noEntry();
   });
 
-  it("work on the tasks of the session that calls, as its agent", async () => {
+  it("act on the tasks of the calling session, as its agent", async () => {
     const { parent, tasks } = await addRunningTasks(server, 1);
     await engine.connect();
     serve();
@@ -172,7 +172,7 @@ describe("the tools of a window, served to OpenCode", () => {
     assert.equal(task.notice.state, "skipped");
   });
 
-  it("wait until the window is up to date, and say why where it cannot be", async () => {
+  it("wait until the window is up to date, and say why if that fails", async () => {
     const { parent } = await addRunningTasks(server, 1);
     serve();
     become(connected(FIRST));
@@ -188,7 +188,7 @@ describe("the tools of a window, served to OpenCode", () => {
     });
   });
 
-  it("refuse what they do not know", async () => {
+  it("refuse unknown tools", async () => {
     serve();
     become(connected(FIRST));
     await entryFor(FIRST);
@@ -199,7 +199,7 @@ describe("the tools of a window, served to OpenCode", () => {
     }
   });
 
-  it("clear away the entries of windows that are gone", async () => {
+  it("remove the entries of windows whose process has ended", async () => {
     const gone = await spawnGroup(process.execPath, ["-e", ""], { env: process.env });
     await until("its end", () => !gone.running);
     const entry = { directories: [], server: SECOND, port: 1, token: "t", pid: gone.pid, openedAt: 0 };
@@ -210,7 +210,7 @@ describe("the tools of a window, served to OpenCode", () => {
     await until("one entry", async () => (await readEntries(stateFolder)).length === 1);
   });
 
-  it("try again with the next change where they could not be opened", async () => {
+  it("try again at the next change if they could not be opened", async () => {
     mkdirSync(join(stateFolder, ".."), { recursive: true });
     writeFileSync(stateFolder, "");
     serve();

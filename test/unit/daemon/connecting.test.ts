@@ -69,7 +69,7 @@ describe("connecting many folders", () => {
   };
   const kinds = (): readonly string[] => made.map(({ state }) => state.kind);
 
-  it("starts two servers at a time; the others say that they wait, and each can be given up", async () => {
+  it("starts two servers at a time; the others report that they are waiting, and a waiting one can be cancelled", async () => {
     const [first, second] = [new FakeFolder(), new FakeFolder()];
     const [third, fourth] = [new FakeFolder(), new FakeFolder()];
     const connecting = connectAll();
@@ -91,7 +91,7 @@ describe("connecting many folders", () => {
     assert.ok(!starts.isReached);
   });
 
-  it("a folder that goes while its server starts, or while it waits, gives up and leaves its place", async () => {
+  it("a folder that is closed while its server starts, or while it waits, frees its place", async () => {
     const [starting, other, waiting] = [new FakeFolder(), new FakeFolder(), new FakeFolder()];
     const connecting = connectAll();
     await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);

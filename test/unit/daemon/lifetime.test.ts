@@ -14,14 +14,14 @@ describe("how long the daemon lives", () => {
   });
   afterEach(() => lifetime.dispose());
 
-  it("ends where no window ever came", async () => {
+  it("it ends if no window ever connected", async () => {
     await clock.advance(59_999);
     assert.equal(ends, 0);
     await clock.advance(1);
     assert.equal(ends, 1);
   });
 
-  it("lives while a window is connected, and for the grace period after the last one", async () => {
+  it("it lives while a window is connected, and for the grace period after the last one", async () => {
     lifetime.follow({ windows: 1 });
     await clock.advance(600_000);
     lifetime.follow({ windows: 0 });
@@ -35,7 +35,7 @@ describe("how long the daemon lives", () => {
     assert.equal(ends, 1);
   });
 
-  it("lives while a folder is kept, and ends with the last one once the grace period is over", async () => {
+  it("it lives while a folder is kept, and ends with the last one once the grace period is over", async () => {
     lifetime.follow({ windows: 1 });
     lifetime.follow({ folders: 1 });
     lifetime.follow({ windows: 0 });
@@ -46,7 +46,7 @@ describe("how long the daemon lives", () => {
     assert.equal(ends, 1);
   });
 
-  it("ends in time where the machine's clock was set back", async () => {
+  it("it ends in time even if the machine's clock was set back", async () => {
     lifetime.follow({ windows: 1 });
     lifetime.follow({ windows: 0 });
     clock.sleep(-24 * 3_600_000);

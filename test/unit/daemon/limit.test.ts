@@ -4,7 +4,7 @@ import { Limit } from "../../../src/daemon/limit.ts";
 describe("a limit", () => {
   const never = new AbortController().signal;
 
-  it("lets in so many, and the others in their order as those leave", async () => {
+  it("admits a number at once, and the others in order as those leave", async () => {
     const limit = new Limit(2);
     const inside: number[] = [];
     const leave = [await limit.enter(never), await limit.enter(never)];
@@ -23,7 +23,7 @@ describe("a limit", () => {
     assert.ok(!limit.isReached);
   });
 
-  it("one that gives up takes no place, neither before nor while it waits", async () => {
+  it("takes no place for a caller that gives up, before or while it waits", async () => {
     const limit = new Limit(1);
     const abort = new AbortController();
     const leave = await limit.enter(never);

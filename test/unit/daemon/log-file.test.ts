@@ -11,7 +11,7 @@ describe("the daemon's log", () => {
 
   beforeEach(() => (folder = tempDir("state")));
 
-  it("has each line with its time and level, for this user alone, and windows are told the same", () => {
+  it("has each line with its time and level, readable only by this user, and windows get the same lines", () => {
     const log = new LogFile(folder, () => 0);
     const lines: LogLine[] = [];
     log.onLine((line) => lines.push(line));
@@ -30,7 +30,7 @@ describe("the daemon's log", () => {
     if (process.platform !== "win32") assert.equal(statSync(join(folder, "daemon.log")).mode & 0o777, 0o600);
   });
 
-  it("is moved aside once it is too long, and one older one is kept", () => {
+  it("is rotated once it is too long, and one older file is kept", () => {
     const log = new LogFile(folder, () => 0, 100);
     for (let line = 0; line < 20; line++) log.info(`line ${line} ${"x".repeat(40)}`);
     assert.match(text("daemon.log"), /line 19/);
@@ -38,7 +38,7 @@ describe("the daemon's log", () => {
     assert.ok(statSync(join(folder, "daemon.log.1")).size < 300);
   });
 
-  it("stops nobody where the disk takes nothing", () => {
+  it("does not fail if it cannot be written", () => {
     const log = new LogFile(join(folder, "none"), () => 0);
     const lines: LogLine[] = [];
     log.onLine((line) => lines.push(line));

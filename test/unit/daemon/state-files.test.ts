@@ -27,7 +27,7 @@ describe("what the daemon keeps of a folder", () => {
   };
   const open = (directory = "/work"): Promise<StateFile> => StateFile.open(folder, directory, logger);
 
-  it("outlives it, by folder, in a file that this user alone can read", async () => {
+  it("is kept per folder in a file that only this user can read", async () => {
     const state = await open();
     const buried: Tombstone[] = [];
     state.onDidBury((tombstone) => buried.push(tombstone));
@@ -43,7 +43,7 @@ describe("what the daemon keeps of a folder", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("says whether the folder is used", async () => {
+  it("includes whether the folder is used", async () => {
     const state = await open();
     assert.equal(state.isUsed, false);
     state.setUsed(true);
@@ -52,14 +52,14 @@ describe("what the daemon keeps of a folder", () => {
     assert.equal((await open()).isUsed, true);
   });
 
-  it("keeps the settings with which it can be opened again without a window, and no secrets", async () => {
+  it("includes the settings to open it again without a window, and no secrets", async () => {
     const state = await open();
     state.keepSettings({ ...settings, password: "secret", watched: true });
     await state.written();
     assert.deepEqual((await open()).settings, { ...settings, watched: false });
   });
 
-  it("takes over what an earlier version kept elsewhere, and knows better itself", async () => {
+  it("takes over what an earlier version kept elsewhere, but prefers its own records", async () => {
     const state = await open();
     state.save([GONE]);
     state.saveUnsettled([RECORD]);
@@ -72,7 +72,7 @@ describe("what the daemon keeps of a folder", () => {
     assert.deepEqual(again.loadUnsettled(), [RECORD, settled]);
   });
 
-  it("is nothing where the file cannot be used, which is said", async () => {
+  it("is empty if the file cannot be used, with a warning", async () => {
     const state = await open();
     state.save([GONE]);
     await state.written();
@@ -84,7 +84,7 @@ describe("what the daemon keeps of a folder", () => {
     assert.equal(warnings.length, 3);
   });
 
-  it("goes on in memory where it cannot be written, and is written with the next change that can", async () => {
+  it("stays in memory if it cannot be written, with a warning", async () => {
     const state = await open();
     rmSync(folder, { recursive: true });
     state.save([GONE]);

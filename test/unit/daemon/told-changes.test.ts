@@ -4,7 +4,7 @@ import type { FolderChange } from "../../../src/rpc/contract.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 
-describe("what windows are told of a folder", () => {
+describe("changes that windows are sent of a folder", () => {
   let clock: ManualClock;
   let changes: ChangeBatcher;
   let told: (readonly FolderChange[])[];
@@ -20,7 +20,7 @@ describe("what windows are told of a folder", () => {
   const session = (id: string): FolderChange => ({ type: "session", id });
   const ids = (): unknown => told.map((batch) => batch.map((change) => "id" in change && change.id));
 
-  it("progress is told every 100 ms at the most, each thing once and as it then is", async () => {
+  it("progress is sent at most every 100 ms, each item once and in its latest state", async () => {
     let state = "a";
     for (const next of ["b", "c"]) {
       state = next;
@@ -35,7 +35,7 @@ describe("what windows are told of a folder", () => {
     assert.equal(told.length, 1);
   });
 
-  it("what users wait for is told at once, with all that waits, in the order of what changed last", async () => {
+  it("an urgent change is sent at once with all pending ones, in the order of their last change", async () => {
     changes.note("one", () => session("one"), "progress");
     changes.note("two", () => session("two"), "progress");
     changes.note("one", () => session("one"), "now");
@@ -46,7 +46,7 @@ describe("what windows are told of a folder", () => {
     assert.equal(told.length, 1);
   });
 
-  it("what happens twice is told twice, and a flush leaves nothing to be told", () => {
+  it("events are not merged, and a flush leaves nothing to send", () => {
     changes.noteEvent(session("first"));
     changes.noteEvent(session("second"));
     changes.flush();

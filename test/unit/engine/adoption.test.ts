@@ -39,7 +39,7 @@ describe("Adoption", () => {
   const writes = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
   const adopt = (id: string): Promise<Task> => window.engine.adopt(id);
 
-  it("takes over what was known of the work: its calls, its phase, and when it began", async () => {
+  it("takes over what is known of the running turn: its calls, its phase, and when it began", async () => {
     const id = await working();
     server.useTool(id, "read");
     server.finish(id, "First.");
@@ -68,7 +68,7 @@ describe("Adoption", () => {
     ["an abort", { type: "aborted" }, "cancelled", undefined],
     ["a permission turned down", { type: "refused" }, "error", "PermissionRejected"],
   ] as const satisfies readonly (readonly [string, Ending, Task["status"], string | undefined])[])
-    it(`of one idle after ${how} gives a task that is ${status}, of which nobody is told`, async () => {
+    it(`of a subagent that is idle after ${how} gives a task that is ${status}, without a notice`, async () => {
       const id = await working();
       if (ending.type === "refused") server.ask(id);
       const ended = clock.now();
@@ -81,7 +81,7 @@ describe("Adoption", () => {
       assert.equal(server.stored(parent).length, 0);
     });
 
-  it("of one that was cut off with its server gives a task that failed, and says why", async () => {
+  it("of a subagent that was interrupted with its server gives a failed task with the reason", async () => {
     const id = await working();
     server.write(id, "So far");
     server.crash();
@@ -90,7 +90,7 @@ describe("Adoption", () => {
     assert.deepEqual([task.status, task.error?.name], ["error", "Interrupted"]);
   });
 
-  it("of one whose conversation was compacted keeps what a user asked as its prompt", async () => {
+  it("of a subagent whose conversation was compacted keeps the user's request as its prompt", async () => {
     const id = await working();
     server.overflow(id);
     server.finish(id, "Summary.");
@@ -100,7 +100,7 @@ describe("Adoption", () => {
     assert.equal(await window.engine.prompt(id), "Look.");
   });
 
-  it("tells a parent whose server died, though the call that waited there stays open for ever", async () => {
+  it("notifies a parent whose server died, even if the call that waited there stays open", async () => {
     await ask(parent);
     server.begin(parent);
     const messageID = server.stored(parent).at(-1)?.info.id ?? "";
@@ -142,7 +142,7 @@ describe("Adoption", () => {
     assert.equal(window.engine.get(id)?.status, "completed");
   });
 
-  it("asked for twice at once, and again, writes once", async () => {
+  it("writes once if requested twice at once, and again later", async () => {
     const id = await working();
     const [one, other] = await Promise.all([adopt(id), adopt(id)]);
     assert.equal(one.batchID, other.batchID);
@@ -150,7 +150,7 @@ describe("Adoption", () => {
     assert.equal(writes(), 1);
   });
 
-  it("by another process is followed here with what was known of the work, and what it waits for", async () => {
+  it("by another process is followed here, with the running turn and its open request", async () => {
     const reader = memoryWindow(server, clock, {}, 2);
     server.onEvent(() => reader.link.deliver());
     await reader.engine.connect();
@@ -168,7 +168,7 @@ describe("Adoption", () => {
     reader.kill();
   });
 
-  it("that the server did not take leaves the subagent as it was", async () => {
+  it("that the server refused leaves the subagent unchanged", async () => {
     const id = await working();
     window.link.fail("refused", 2);
     await assert.rejects(adopt(id));
@@ -177,7 +177,7 @@ describe("Adoption", () => {
     assert.equal((await adopt(id)).status, "running");
   });
 
-  it("is refused where nothing was asked, at a root, and where nothing is; nothing is written", async () => {
+  it("is refused for a session without a prompt, a root and an unknown session; nothing is written", async () => {
     const empty = await session("Empty", parent);
     await assert.rejects(adopt(empty), { code: "wrong-status" });
     await assert.rejects(adopt(parent), { code: "unknown-session" });
@@ -185,7 +185,7 @@ describe("Adoption", () => {
     assert.equal(writes(), 0);
   });
 
-  it("comes before a resume; one that works is not resumed, and stays what it is", async () => {
+  it("comes before a resume; a running subagent is not resumed, and stays a subagent", async () => {
     const id = await working();
     await assert.rejects(window.engine.resume(id, "More."), { code: "wrong-status" });
     assert.equal(window.engine.child(id)?.launchedBy, "other");

@@ -90,7 +90,7 @@ describe("the budget guard", () => {
   /** Notices in the parent's conversation. */
   const told = (): number => server.stored(parent).filter(({ info }) => info.role === "user").length;
 
-  it("warns once at 80 %, shows how much is used from then on, and stops the task at 100 %", async () => {
+  it("warns once at 80%, shows the usage from then on, and stops the task at 100%", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const warnings: Task[] = [];
@@ -119,7 +119,7 @@ describe("the budget guard", () => {
     assert.deepEqual(window.log, []);
   });
 
-  it("stores why it stopped before anyone is told: a window that opens after a crash reads the same", async () => {
+  it("stores the reason before it sends a notice: a window that opens after a crash reads the same", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -136,7 +136,7 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
-  it("says that a limit stopped a task though the window ended between the stop and the storing of it", async () => {
+  it("gives the limit as the reason even if the window ended between the stop and storing it", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -155,7 +155,7 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
-  it("says that a limit stopped a task though the server could not be read after the stop", async () => {
+  it("gives the limit as the reason even if the server could not be read after the stop", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -186,7 +186,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "cancelled");
   });
 
-  it("tries again where a stop failed", async () => {
+  it("tries again after a stop failed", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = await launch(window);
@@ -201,7 +201,7 @@ describe("the budget guard", () => {
     assert.equal(told(), 1);
   });
 
-  it("counts all tokens, and what works below the task", async () => {
+  it("counts all tokens, including those of descendants", async () => {
     budget = { taskTokens: 100 };
     const window = await open();
     const id = await launch(window);
@@ -216,7 +216,7 @@ describe("the budget guard", () => {
     assert.equal(calls("abort", below), 1);
   });
 
-  it("refuses to adopt a subagent at work that it would stop at once; one idle becomes a task", async () => {
+  it("refuses to adopt a running subagent that it would stop at once; an idle one becomes a task", async () => {
     budget = { taskCost: 1 };
     const window = await open();
     const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
@@ -233,7 +233,7 @@ describe("the budget guard", () => {
     assert.equal((await window.engine.adopt(id)).status, "completed");
   });
 
-  it("counts minutes of work, not those in the queue or for a user", async () => {
+  it("counts minutes of work, not those in the queue or waiting for the user", async () => {
     budget = { taskMinutes: 10 };
     concurrent = 1;
     const window = await open();
@@ -263,7 +263,7 @@ describe("the budget guard", () => {
     assert.equal(clock.pending, 0);
   });
 
-  it("does not take the sleep of the machine for work, nor does a window that is loaded later", async () => {
+  it("does not count the machine's sleep as work, neither does a window that is loaded later", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
     const id = await launch(window);
@@ -280,7 +280,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(next, id), "error BudgetExceeded");
   });
 
-  it("begins nothing any more once it is disposed, whatever was under way", async () => {
+  it("starts no timer once it is disposed while it connects", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
     await launch(window);
@@ -291,7 +291,7 @@ describe("the budget guard", () => {
     assert.equal(clock.pending, 0);
   });
 
-  it("knows of a wait after a reload, be it over or not", async () => {
+  it("does not count waits for the user before a reload, finished or not", async () => {
     budget = { taskMinutes: 10 };
     const first = await open();
     const id = await launch(first);
@@ -332,7 +332,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(third, id), "error BudgetExceeded");
   });
 
-  it("does not count the time in which something below waits for a user", async () => {
+  it("does not count the time in which a descendant waits for the user", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
     const id = await launch(window);
@@ -367,7 +367,7 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "error BudgetExceeded");
   });
 
-  it("refuses to resume a task of a batch that used up its limit, whichever of its tasks did", async () => {
+  it("refuses to resume a task of a batch that used up its limit", async () => {
     budget = { batchCost: 1 };
     const window = await open();
     const batchID = "bat-one";
@@ -386,7 +386,7 @@ describe("the budget guard", () => {
     assert.equal(calls("prompt", ids[0]), prompted);
   });
 
-  it("refuses to launch under a limit of 0, and stops nothing for one", async () => {
+  it("refuses to launch under a limit of 0, and stops no running task for it", async () => {
     const window = await open();
     const id = await launch(window);
     await change(window, { taskCost: 0, batchMinutes: -1 });
@@ -399,7 +399,7 @@ describe("the budget guard", () => {
     assert.equal(window.engine.list(parent).length, 1);
   });
 
-  it("applies a changed limit to what runs at once, and warns of the new one", async () => {
+  it("applies a changed limit at once to running tasks, and warns of the new one", async () => {
     budget = { taskCost: 10 };
     const window = await open();
     const warned: (number | undefined)[] = [];
@@ -415,7 +415,7 @@ describe("the budget guard", () => {
     assert.deepEqual(warned, [1]);
   });
 
-  it("stops all that works or waits in a batch that used up its limit, and lets nothing more into it", async () => {
+  it("stops all running and queued tasks of a batch that used up its limit, and adds no more to it", async () => {
     budget = { batchCost: 1 };
     concurrent = 2;
     const window = await open();
@@ -447,7 +447,7 @@ describe("the budget guard", () => {
     await assert.rejects(window.engine.retry(queued), { code: "over-budget" });
   });
 
-  it("does not warn again in a window that was loaded anew", async () => {
+  it("does not warn again in a window that was reloaded", async () => {
     budget = { taskCost: 1 };
     const before = await open();
     const id = await launch(before);
@@ -460,7 +460,7 @@ describe("the budget guard", () => {
     assert.deepEqual(warned, []);
   });
 
-  it("sums what tasks took that worked since a time, whatever is below them", async () => {
+  it("sums the usage of tasks that ran since a time, with their descendants", async () => {
     const window = await open();
     const yesterday = await launch(window);
     await spend(yesterday, 1, 10);

@@ -9,13 +9,13 @@ describe("a budget", () => {
   const COST = { limit: "taskCost", scope: "task", measure: "cost" } as const;
   const NOTHING = { cost: 0, tokens: 0, minutes: 0 };
 
-  it("without limits asks nobody what was taken", () => {
+  it("without limits does not ask for the usage", () => {
     const asked = (): never => assert.fail("asked");
     assert.equal(mostUsed({}, "task", asked), undefined);
     assert.equal(mostUsed({ taskCost: null, batchCost: 1 }, "task", asked), undefined);
   });
 
-  it("names the limit that is used most", () => {
+  it("names the most used limit", () => {
     const use = mostUsed({ taskCost: 2, taskTokens: 100, taskMinutes: 10, batchCost: 0.1 }, "task", () => ({
       cost: 1,
       tokens: 90,
@@ -24,7 +24,7 @@ describe("a budget", () => {
     assert.deepEqual(use, { limit: "taskTokens", scope: "task", measure: "tokens", used: 90, amount: 100 });
   });
 
-  it("warns from 80 % on and ends at 100 %", () => {
+  it("warns from 80% on and ends at 100%", () => {
     const amounts = fc.double({ min: 1e-6, max: 1e9, noNaN: true });
     fc.assert(
       fc.property(amounts, amounts, (used, amount) => {
@@ -37,7 +37,7 @@ describe("a budget", () => {
     );
   });
 
-  it("refuses a limit that is no number over 0, and takes it for none where something works", () => {
+  it("refuses a limit that is not a number greater than 0, and treats it as no limit for running tasks", () => {
     const bad = fc.oneof(
       fc.double({ max: -Number.MIN_VALUE }),
       fc.constantFrom(NaN, Infinity, "5", "", true, {}, []),
@@ -62,7 +62,7 @@ describe("a budget", () => {
     requireLimits({ taskCost: 0.01, batchTokens: null, batchMinutes: undefined });
   });
 
-  it("says why a task was stopped, and who can do what about it", () => {
+  it("says why a task was stopped, and what the user can do", () => {
     const messages = [
       exceeded({ ...COST, used: 1.2, amount: 1 }),
       exceeded({ ...COST, used: 1.2, amount: 0.0015 }),

@@ -6,7 +6,7 @@ import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-w
 
 const HOURS = 3_600_000;
 
-describe("A machine clock that is set while tasks work", () => {
+describe("A machine clock that is changed while tasks are running", () => {
   let clock: ManualClock;
   let server: MemoryServer;
   let window: MemoryWindow;
@@ -30,7 +30,7 @@ describe("A machine clock that is set while tasks work", () => {
     ["forward", 5 * HOURS],
     ["back", -5 * HOURS],
   ] as const)
-    it(`set ${direction}, ends no task and hides no end; the next one starts, each parent is told once`, async () => {
+    it(`set ${direction}, ends no task and hides no end; the next task starts, and each end is notified once`, async () => {
       const [first, second] = [await launch(), await launch()];
       clock.sleep(jump);
       for (let polls = 0; polls < 10; polls++) await clock.advance(POLL_MS);

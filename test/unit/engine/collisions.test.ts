@@ -72,20 +72,20 @@ describe("Collisions", () => {
     refused("ses_b", /^The task "Alpha" changed/);
   });
 
-  it("takes a file that was never read for seen as it was when the session began", () => {
+  it("treats a file that was never read as read when the session began", () => {
     wrote("ses_a");
     tell("ses_late", undefined);
     begin("ses_late");
     refused("ses_a", /^Another session changed/);
   });
 
-  it("lets a session write on what it wrote itself", () => {
+  it("lets a session write again what it wrote itself", () => {
     begin("ses_a");
     wrote("ses_a");
     begin("ses_a");
   });
 
-  it("has a write under way seen by no reader until it is done", () => {
+  it("does not count a read during a write as a read of the result", () => {
     begin("ses_a");
     refused("ses_b", /Alpha/);
     read("ses_b");
@@ -95,14 +95,14 @@ describe("Collisions", () => {
     begin("ses_b");
   });
 
-  it("counts a read from its beginning, however often the server tells of it", () => {
+  it("counts a read from its beginning, even if the server sends it again", () => {
     read("ses_a", "prt_read");
     wrote("ses_b");
     read("ses_a", "prt_read");
     refused("ses_a", /Beta/);
   });
 
-  it("takes what works below a task for part of it, and leaves the user's own sessions alone", () => {
+  it("treats descendants of a task as part of it, and does not restrict the user's own sessions", () => {
     wrote("ses_user");
     refused("ses_below_a", /^Another session changed/);
     wrote("ses_below_a");
@@ -110,13 +110,13 @@ describe("Collisions", () => {
     refused("ses_b", /^Another session changed/);
   });
 
-  it("names the task that a writer works below", () => {
+  it("names the task of a writer that is its descendant", () => {
     wrote("ses_below_a");
     refused("ses_b", /^The task "Alpha" changed/);
   });
 
   for (const other of ["warn", "off"] as const)
-    it(`refuses nothing where the setting is "${other}"`, () => {
+    it(`refuses nothing if the setting is "${other}"`, () => {
       setting = other;
       wrote("ses_b");
       begin("ses_a");
@@ -133,7 +133,7 @@ describe("Collisions", () => {
   const marks = (id: string) =>
     entry(id).collisions?.map(({ description, paths, isFirst }) => [description, paths, isFirst]);
 
-  it("marks the second one of two tasks that changed a file, and tells of it", () => {
+  it("marks the second of two tasks that changed a file, and reports the change", () => {
     wrote("ses_a");
     assert.deepEqual(told, []);
     wrote("ses_b");
@@ -142,7 +142,7 @@ describe("Collisions", () => {
     assert.equal(marks("ses_a"), undefined);
   });
 
-  it("says of one pair that it is news, whichever comes second in other files", () => {
+  it("marks only the first collision of a pair as new, whichever comes second in other files", () => {
     wrote("ses_a");
     wrote("ses_b", [FILE, "/work/own.txt"]);
     wrote("ses_b", ["/work/other.txt"]);
@@ -158,14 +158,14 @@ describe("Collisions", () => {
     ]);
   });
 
-  it("tells nothing anew of a file that both go on changing", () => {
+  it("reports nothing more when a task changes the same file again", () => {
     wrote("ses_a");
     wrote("ses_b");
     wrote("ses_b");
     assert.deepEqual(told, [entry("ses_b")]);
   });
 
-  it("takes what works below tasks for part of them, and no session of the user for one", () => {
+  it("treats descendants of tasks as part of them, and the user's sessions as no task", () => {
     wrote("ses_a");
     wrote("ses_below_a");
     wrote("ses_user");
@@ -174,7 +174,7 @@ describe("Collisions", () => {
     assert.deepEqual(marks("ses_b"), [["Alpha", [FILE], true]]);
   });
 
-  it("marks nobody for a write that never came", () => {
+  it("marks nobody for a write that never happened", () => {
     begin("ses_a");
     setting = "warn";
     wrote("ses_b");
@@ -183,7 +183,7 @@ describe("Collisions", () => {
     assert.deepEqual(marks("ses_a"), [["Beta", [FILE], true]]);
   });
 
-  it("counts tasks that worked at the same time", () => {
+  it("marks only tasks that ran at the same time", () => {
     wrote("ses_a");
     change("ses_a", { status: "completed", endedAt: 200 });
     change("ses_b", { startedAt: 201 });
@@ -197,14 +197,14 @@ describe("Collisions", () => {
   });
 
   for (const other of ["warn", "block"] as const)
-    it(`marks where the setting is "${other}"`, () => {
+    it(`marks if the setting is "${other}"`, () => {
       setting = other;
       wrote("ses_a");
       wrote("ses_b");
       assert.deepEqual(marks("ses_b"), [["Alpha", [FILE], true]]);
     });
 
-  it('marks nothing where the setting is "off"', () => {
+  it('marks nothing if the setting is "off"', () => {
     setting = "off";
     wrote("ses_a");
     wrote("ses_b");

@@ -7,7 +7,7 @@ import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts"
 
 const FILES = [{ url: "file:///work/notes.txt", mime: "text/plain", filename: "notes.txt" }];
 
-describe("A prompt that was handed over", () => {
+describe("A prompt that was sent", () => {
   let clock: ManualClock;
   let server: MemoryServer;
   let window: MemoryWindow;
@@ -53,7 +53,7 @@ describe("A prompt that was handed over", () => {
   const unreachable = new ServerFailure("POST", "unreachable", "No answer.");
   const refusal = { name: "UnknownError", message: "Agent not found." };
 
-  it("ends its task at once where the server says that it could not store it", async () => {
+  it("ends its task at once if the server reports that it could not store it", async () => {
     take = async (_prompt, _store, sessionID) =>
       server.emit({ type: "session-error", sessionID, error: refusal });
     const id = await launch();
@@ -62,7 +62,7 @@ describe("A prompt that was handed over", () => {
     assert.equal(told(), 1);
   });
 
-  it("ends its task after seconds where the server took it and has nothing of it", async () => {
+  it("ends its task after seconds if the server accepted it and stored nothing", async () => {
     take = async () => undefined;
     const id = await launch();
     await pass(20);
@@ -70,7 +70,7 @@ describe("A prompt that was handed over", () => {
     assert.equal(told(), 1);
   });
 
-  it("ends its task after seconds where the server neither answers nor stores it, however often it is sent", async () => {
+  it("ends its task after seconds if the server neither answers nor stores it, though it is sent again", async () => {
     let sent = 0;
     take = async () => {
       sent++;
@@ -83,7 +83,7 @@ describe("A prompt that was handed over", () => {
     assert.equal(told(), 1);
   });
 
-  it("that was a follow-up ends its task saying so", async () => {
+  it("as a follow-up ends its task with that reason", async () => {
     take = (_prompt, store) => store();
     const id = await launch();
     server.finish(id, "Done.");
@@ -95,7 +95,7 @@ describe("A prompt that was handed over", () => {
     assert.match(window.engine.get(id)?.error?.message ?? "", /follow-up was lost/);
   });
 
-  it("is sent again after a call without an answer, for as long as it takes to reach a server that comes back", async () => {
+  it("is sent again after a call without an answer, until a server that comes back stores it", async () => {
     let sent = 0;
     take = async (_prompt, store) => {
       if (++sent < 3) throw unreachable;
@@ -123,7 +123,7 @@ describe("A prompt that was handed over", () => {
       assert.equal(outcome(id), "completed");
     });
 
-  it("is waited for where what the server could not read is one of its files", async () => {
+  it("is waited for if the server could not read one of its files", async () => {
     take = async (_prompt, store, sessionID) => {
       server.emit({ type: "session-error", sessionID, error: refusal });
       clock.after(30_000, () => void store());

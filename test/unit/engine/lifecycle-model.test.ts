@@ -4,7 +4,7 @@ import { histories, World, type History } from "./lifecycle-world.ts";
 
 /** The shortest histories that once went wrong. */
 const LESSONS: Readonly<Record<string, History>> = {
-  "a launch whose answer is lost is not left working for nobody": {
+  "a launch whose answer is lost is not left running for nobody": {
     limit: 0,
     steps: [
       { do: "launch", by: "agent" },
@@ -12,7 +12,7 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "launch", by: "agent" },
     ],
   },
-  "an end that could not be stored is stored later, and told": {
+  "an end that could not be stored is stored later, and the parent is notified": {
     limit: 0,
     steps: [
       { do: "launch", by: "agent" },
@@ -20,7 +20,7 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "cancel", of: 0 },
     ],
   },
-  "a resume does not take the place of a notice that was not sent yet": {
+  "a resume does not replace a notice that was not sent yet": {
     limit: 0,
     steps: [
       { do: "launch", by: "agent" },
@@ -32,7 +32,7 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "move", of: 0, move: "go on" },
     ],
   },
-  "a task that is removed because it never got its prompt is not told of": {
+  "a task that is removed because it never got its prompt gets no notice": {
     limit: 0,
     steps: [
       { do: "launch", by: "agent" },
@@ -42,7 +42,7 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "pass", ms: 3 * POLL_MS },
     ],
   },
-  "a task cancelled as it was about to start does not keep the next one waiting": {
+  "a task cancelled just before its start does not keep the next one queued": {
     limit: 1,
     steps: [
       { do: "launch", by: "agent" },
@@ -55,7 +55,7 @@ const LESSONS: Readonly<Record<string, History>> = {
       { do: "pass", ms: 3 * POLL_MS },
     ],
   },
-  "an answer that the server is idle says nothing of the step that follows": {
+  "a reply that the server is idle says nothing about the next step": {
     limit: 0,
     steps: [
       { do: "launch", by: "agent" },
@@ -72,13 +72,13 @@ const LESSONS: Readonly<Record<string, History>> = {
   },
 };
 
-describe("the lifecycle, whatever happens in whatever order", function () {
+describe("the lifecycle, with events in any order", function () {
   // Hundreds of histories are lived through, however busy the machine is.
   this.timeout(30_000);
 
   for (const [lesson, history] of Object.entries(LESSONS)) it(lesson, () => live(history));
 
-  it("comes to rest as the table has it, each end told once", async () => {
+  it("any history ends as the specification says, and each end is notified once", async () => {
     await fc.assert(fc.asyncProperty(histories, live), { numRuns: 300, seed: 20_240_601 });
   });
 });

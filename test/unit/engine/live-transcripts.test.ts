@@ -40,7 +40,7 @@ describe("Conversations followed live", () => {
     transcripts.accept({ type: "message-changed", info });
   }
 
-  it("keep what came while they were read again twice", async () => {
+  it("keep a message that arrived while they were reloaded twice", async () => {
     const opening = transcripts.open(SESSION);
     await answer();
     const transcript = await opening;
@@ -55,7 +55,7 @@ describe("Conversations followed live", () => {
     );
   });
 
-  it("are read again before a prompt that is new to them, not when it is told again", async () => {
+  it("are reloaded before a prompt that they don't have, and not for one that they have", async () => {
     const opening = transcripts.open(SESSION);
     await answer();
     await opening;

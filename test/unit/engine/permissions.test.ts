@@ -66,7 +66,7 @@ const DEFAULTS: Rules = [
 ];
 
 describe("Limits of permissions", () => {
-  it("[PRM-1] rules with a limit allow no more than either of the two, whatever is asked for", () => {
+  it("[PRM-1] rules with a limit allow no more than the rules and the limit, for any request", () => {
     fc.assert(
       fc.property(rules, rules, fc.array(fc.tuple(name, text), { minLength: 20 }), (limit, own, asked) => {
         const limited = [...own, ...restrict(limit, own)];
@@ -80,7 +80,7 @@ describe("Limits of permissions", () => {
     );
   });
 
-  it("rules that were limited are within the limit, and are not limited again", () => {
+  it("limited rules are within the limit, and are not limited again", () => {
     fc.assert(
       fc.property(rules, rules, (limit, own) => {
         const limited = [...own, ...restrict(limit, own)];
@@ -91,7 +91,7 @@ describe("Limits of permissions", () => {
     );
   });
 
-  it("rules that are said to be within a limit allow nothing that it does not", () => {
+  it("rules that count as within a limit allow nothing that the limit doesn't", () => {
     fc.assert(
       fc.property(rules, rules, fc.array(fc.tuple(name, text), { minLength: 20 }), (limit, own, asked) => {
         fc.pre(isWithin(limit, own));
@@ -105,7 +105,7 @@ describe("Limits of permissions", () => {
     );
   });
 
-  it("a rule is decided on as OpenCode does", () => {
+  it("a rule is evaluated as OpenCode does", () => {
     fc.assert(
       fc.property(rules, name, text, (own, permission, what) => {
         assert.equal(evaluate(own, permission, what), decide(own, permission, what));
@@ -114,12 +114,12 @@ describe("Limits of permissions", () => {
     );
   });
 
-  it("the same rules need no limit", () => {
+  it("equal rules need no limit", () => {
     assert.deepEqual(restrict(DEFAULTS, DEFAULTS), []);
     assert.deepEqual(restrict([...DEFAULTS, allow("question")], [...DEFAULTS, deny("todowrite")]), []);
   });
 
-  it("exceptions from a limit stay those that the rules allow themselves", () => {
+  it("exceptions of a limit apply only as far as the rules allow them", () => {
     const limit = [...DEFAULTS, deny("edit"), allow("edit", "plans/*"), ask("bash"), allow("bash", "git *")];
     const own = [...DEFAULTS, deny("bash", "git push *")];
     const limited = [...own, ...restrict(limit, own)];
@@ -135,7 +135,7 @@ describe("Limits of permissions", () => {
         assert.equal(decide(limited, permission, what), action, `${permission} ${what}`);
   });
 
-  it("a tool that the limit denies altogether ends with a rule that says so", () => {
+  it("if the limit denies a tool entirely, its last rule denies it", () => {
     const added = restrict([...DEFAULTS, deny("bash")], [...DEFAULTS, ask("bash"), allow("bash", "git *")]);
     assert.deepEqual(
       added.findLast(({ permission }) => permission === "bash"),

@@ -36,7 +36,7 @@ describe("Polling", () => {
     }
   }
 
-  it("asks nothing for 20 seconds about a silent task on a stream that is alive", async () => {
+  it("does not poll for 20 seconds for a silent task on a live stream", async () => {
     await open({ pollInterval: 5_000 });
     await launch();
     await pass(5_000);
@@ -45,7 +45,7 @@ describe("Polling", () => {
     assert.deepEqual(server.journal.slice(before), []);
   });
 
-  it("asks once a minute though the stream is alive", async () => {
+  it("polls within 70 seconds on a live stream", async () => {
     await open({ pollInterval: 5_000 });
     await launch();
     const before = asked("statuses");
@@ -53,7 +53,7 @@ describe("Polling", () => {
     assert.ok(asked("statuses") > before);
   });
 
-  it("asks as often as the settings say once the stream falls silent", async () => {
+  it("polls at the interval of the settings once the stream is silent", async () => {
     for (const pollInterval of [5_000, 7_000]) {
       await open({ pollInterval });
       await launch();
@@ -65,7 +65,7 @@ describe("Polling", () => {
     }
   });
 
-  it("reads no message of a queued task whose prompt is known to be stored", async () => {
+  it("reads no message of a queued task whose prompt is stored", async () => {
     await open({ pollInterval: 5_000, maxConcurrentTasks: 1 });
     await launch();
     const waiting = [await launch(), await launch()];
@@ -76,7 +76,7 @@ describe("Polling", () => {
     assert.deepEqual(read, []);
   });
 
-  it("calls a task stalled after the time that the settings say, and never where they say so", async () => {
+  it("reports a task as stalled after the time in the settings, and never with 0", async () => {
     for (const [stallWarning, isStalled] of [
       [30_000, true],
       [300_000, false],
@@ -90,7 +90,7 @@ describe("Polling", () => {
     }
   });
 
-  it("holds what a user's task has to tell until its parent is idle", async () => {
+  it("sends the notice of a user's task once its parent is idle", async () => {
     await open();
     await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
     const id = await launch();

@@ -13,7 +13,7 @@ const permission = {
 } as const;
 
 describe("progress of a turn", () => {
-  it("goes from starting over thinking and a tool to writing", () => {
+  it("goes from starting to thinking, a tool and streaming", () => {
     const progress = new ProgressTracker(0);
     assert.equal(progress.snapshot().phase, "starting");
     progress.onStatus({ type: "busy" }, 1);
@@ -27,7 +27,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().lastUpdate, 4);
   });
 
-  it("a call counts once however often it is told, and the last five are kept in order", () => {
+  it("a call counts once, however often it is reported, and the last five are kept in order", () => {
     const progress = new ProgressTracker(0);
     for (const id of ["a", "b", "c", "d", "e", "f"])
       for (const status of ["pending", "running", "completed"] as const)
@@ -40,7 +40,7 @@ describe("progress of a turn", () => {
     );
   });
 
-  it("a call that is over stays over, whatever is read of it later", () => {
+  it("a completed call stays completed, whatever is read of it later", () => {
     const progress = new ProgressTracker(0);
     progress.onPart(toolPart("a", "bash", "completed"), 1);
     assert.equal(progress.onPart(toolPart("a", "bash", "running"), 2), false);
@@ -50,7 +50,7 @@ describe("progress of a turn", () => {
     );
   });
 
-  it("tells of a visible change once: two thousand deltas of one text are one", () => {
+  it("two thousand deltas of one text are no visible change", () => {
     const progress = new ProgressTracker(0);
     progress.onPart(textPart(""), 0);
     const visible = Array.from({ length: 2_000 }, (_, i) => progress.onDelta("prt_text", i)).filter(Boolean);
@@ -58,7 +58,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().lastUpdate, 1_999);
   });
 
-  it("what users wrote is no progress of the model", () => {
+  it("the user's text is no progress of the model", () => {
     const progress = new ProgressTracker(0);
     progress.onPart(
       { ...textPart("Do it"), type: "text", text: "Do it", synthetic: false, start: undefined },
@@ -67,7 +67,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().phase, "starting");
   });
 
-  it("a request comes before everything, until it is closed or no longer known", () => {
+  it("an open request takes precedence, until it is closed or no longer known", () => {
     const progress = new ProgressTracker(0);
     progress.onRequestAsked(permission, 1);
     assert.equal(progress.snapshot().phase, "needs-permission");
@@ -76,7 +76,7 @@ describe("progress of a turn", () => {
     assert.equal(progress.snapshot().phase, "starting");
   });
 
-  it("stalls after the limit without a sign of life, but not while it waits for a user or a retry", () => {
+  it("stalls after the limit without an update, but not while it waits for the user or a retry", () => {
     const progress = new ProgressTracker(0);
     assert.equal(progress.checkStall(99, 100), false);
     assert.equal(progress.checkStall(100, 100), true);

@@ -12,7 +12,7 @@ import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts"
 import { EngineFeed, throughSocket } from "./engine-feed.ts";
 import { histories, World, type History } from "./lifecycle-world.ts";
 
-describe("what a window knows of tasks, as an engine elsewhere tells it", function () {
+describe("what a window knows of tasks, from the changes that an engine sends", function () {
   // Hundreds of histories are lived through, however busy the machine is.
   this.timeout(60_000);
 
@@ -21,12 +21,12 @@ describe("what a window knows of tasks, as an engine elsewhere tells it", functi
     await fc.assert(property, { numRuns: 100, seed: 20_261_122 });
   });
 
-  it("is the same, and tells of the same changes, where everything is told anew each time", async () => {
+  it("is the same, with the same changes reported, if each step sends a full snapshot", async () => {
     const property = fc.asyncProperty(histories, (history) => follow(history, "resets"));
     await fc.assert(property, { numRuns: 50, seed: 20_261_123 });
   });
 
-  describe("when it is told everything anew", () => {
+  describe("when it gets a full snapshot", () => {
     let window: MemoryWindow;
     let feed: EngineFeed;
     let model: ReadModel;
@@ -45,7 +45,7 @@ describe("what a window knows of tasks, as an engine elsewhere tells it", functi
 
     afterEach(() => window.kill());
 
-    it("tells of nothing where nothing is other, and keeps what it has", () => {
+    it("reports nothing if nothing changed, and keeps its objects", () => {
       const before = model.get(tasks[0] ?? "");
       const seen = eventsOf(model);
       model.apply([{ type: "reset", snapshot: feed.snapshot() }]);
@@ -53,7 +53,7 @@ describe("what a window knows of tasks, as an engine elsewhere tells it", functi
       assert.equal(model.get(tasks[0] ?? ""), before);
     });
 
-    it("keeps the tasks while they are not read yet, and drops then what is gone", () => {
+    it("keeps the tasks until they are read, then drops those that are gone", () => {
       const [kept = "", gone = ""] = tasks;
       const nothing: FolderSnapshot = {
         connection: { kind: "connecting", detail: "" },

@@ -5,7 +5,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
 
-describe("Calls of agents that are made again", () => {
+describe("Repeated calls of agents", () => {
   let clock: ManualClock;
   let server: MemoryServer;
   let window: MemoryWindow;
@@ -50,14 +50,14 @@ describe("Calls of agents that are made again", () => {
       call === "prompt" && sessionID === id ? [messageID] : [],
     );
 
-  it("launch one task, at the same time or one after the other", async () => {
+  it("launch one task, concurrently or one after the other", async () => {
     const [first, second] = await Promise.all([launch("msg/call"), launch("msg/call")]);
     assert.equal(first.id, second.id);
     assert.equal((await launch("msg/call")).id, first.id);
     assert.notEqual((await launch("msg/other")).id, first.id);
   });
 
-  it("give a task its prompt whose window died before it did", async () => {
+  it("send the prompt of a task whose window was killed before it did", async () => {
     // The calls before it: what the parent is allowed (agents, its rules, its agent), its newest message, the session.
     window.link.fail("late", 5);
     void launch("msg/call").catch(() => undefined);
@@ -72,7 +72,7 @@ describe("Calls of agents that are made again", () => {
     assert.equal(window.engine.list(parent).length, 1);
   });
 
-  it("resume once, though the window died before the prompt was sent", async () => {
+  it("resume once, even if the window was killed before the prompt was sent", async () => {
     const id = await completed();
     const before = prompts(id).length;
     dieBeforeThePrompt();
@@ -93,7 +93,7 @@ describe("Calls of agents that are made again", () => {
     assert.equal(window.engine.get(id)?.resumeCount, 1);
   });
 
-  it("a resume whose prompt was lost is not reported as completed, and not resumed again", async () => {
+  it("do not report a resume whose prompt was lost as completed, and do not resume it again", async () => {
     const id = await completed();
     dieBeforeThePrompt();
     void resume(id).catch(() => undefined);
@@ -105,7 +105,7 @@ describe("Calls of agents that are made again", () => {
     assert.equal((await resume(id)).status, "error");
   });
 
-  it("a resume that is refused sends nothing, not even the notice that waits", async () => {
+  it("send nothing for a resume that is refused, not even the pending notice", async () => {
     const { id } = await window.engine.launch({
       prompt: "Work.",
       parentSessionID: parent,

@@ -86,7 +86,7 @@ const turns = ["tool-turn", "aborts", "errors", "requests"].flatMap(recordedTurn
 const name = ({ recording, title, number }: RecordedTurn): string => `${recording}: ${title} ${number}`;
 
 describe("recorded turns", () => {
-  it("are all known by how they ended", () => {
+  it("all have a known end", () => {
     assert.deepEqual(turns.map(name), Object.keys(ENDS));
   });
 
@@ -94,7 +94,7 @@ describe("recorded turns", () => {
     for (const reading of ["as told", "ahead"] as const)
       describe(`with ${what}, read ${reading}`, () => {
         for (const turn of turns)
-          it(`${name(turn)} ends, and its parent is told once`, async () => {
+          it(`${name(turn)} ends, and its parent is notified once`, async () => {
             for (const delivery of deliveries(turn.events.length)) {
               const outcome = await replay(turn, delivery, reading);
               const expected = { changes: [`running → ${ENDS[name(turn)]}`], told: 1, sent: 1, log: [] };

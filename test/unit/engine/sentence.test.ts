@@ -3,7 +3,7 @@ import { Refusal, textOf } from "../../../src/engine/errors.ts";
 import { english, isText, sentence } from "../../../src/engine/sentence.ts";
 
 describe("a sentence", () => {
-  it("says in English what it holds, other sentences and braces of others included", () => {
+  it("gives its English text with its values, including other sentences and literal braces", () => {
     const inner = sentence("there is no such file");
     assert.equal(
       english(sentence('"{0}" is not usable: {1}. ({2})', "{1}", inner, 3)),
@@ -12,7 +12,7 @@ describe("a sentence", () => {
     assert.equal(english("as {0} came"), "as {0} came");
   });
 
-  it("stays what it is on its way through JSON, and nothing else passes for one", () => {
+  it("is unchanged after JSON, and nothing else counts as one", () => {
     const text = sentence("Task {0} has the status {1}.", "a1", sentence("running"));
     const received: unknown = JSON.parse(JSON.stringify(text));
     assert.ok(isText(received));
@@ -29,7 +29,7 @@ describe("a sentence", () => {
       assert.ok(!isText(other), JSON.stringify(other));
   });
 
-  it("is kept by the error that says it", () => {
+  it("is kept by the error that contains it", () => {
     const text = sentence("There is no batch {0}.", "b1");
     const refusal = new Refusal("unknown-batch", text);
     assert.equal(refusal.message, "There is no batch b1.");

@@ -6,7 +6,7 @@ import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
 import { record } from "./builders.ts";
 
-describe("Subagents of others", () => {
+describe("Subagents that others launched", () => {
   let clock: ManualClock;
   let server: MemoryServer;
   let window: MemoryWindow;
@@ -67,7 +67,7 @@ describe("Subagents of others", () => {
     return (await window.engine.launch(input)).id;
   }
 
-  it("stand among the tasks of a session in the order of their creation", async () => {
+  it("are listed with the tasks of a session in the order of their creation", async () => {
     await connect();
     const first = await session("First", parent);
     await clock.advance(1);
@@ -87,7 +87,7 @@ describe("Subagents of others", () => {
     assert.deepEqual(ids(window.engine.children(parent)), [first, last]);
   });
 
-  it("are not: a root, a task (not even one whose record someone removed), one whose record cannot be read, one that is archived", async () => {
+  it("do not include a root, a task (even without its record), a session with an unreadable record, an archived session", async () => {
     await connect();
     const task = await launch();
     server.put(stored(task), {});
@@ -102,7 +102,7 @@ describe("Subagents of others", () => {
     assert.deepEqual(window.engine.children(archived), []);
   });
 
-  it("become tasks when a record appears, and are gone as subagents", async () => {
+  it("become tasks when a record appears, and are removed as subagents", async () => {
     await connect();
     const id = await session("Linked later", parent);
     const changes: SubagentChange[] = [];
@@ -117,7 +117,7 @@ describe("Subagents of others", () => {
     );
   });
 
-  it("are idle until they are seen at work, then tell what they do", async () => {
+  it("are idle until they are seen running, then report what they do", async () => {
     await connect();
     const id = await session("Look", parent);
     assert.equal(subagent(id).status, "idle");
@@ -140,7 +140,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(id).toolCalls, 2);
   });
 
-  it("change once as a turn ends, though that is told twice", async () => {
+  it("change once when a turn ends, even if that is reported twice", async () => {
     await connect();
     const id = await working();
     const statuses: (string | undefined)[] = [];
@@ -165,7 +165,7 @@ describe("Subagents of others", () => {
       assert.equal(subagent(id).error, undefined);
     });
 
-  it("are cancelled by an abort between two attempts, of which no error tells", async () => {
+  it("are cancelled by an abort between two attempts, which leaves no error", async () => {
     await connect();
     const id = await working();
     server.retry(id);
@@ -174,7 +174,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(id).status, "cancelled");
   });
 
-  it("are stalled after a silence, until they give a sign of life, and watched only while they work", async () => {
+  it("are stalled after a silence until their next update, and watched only while they are running", async () => {
     window.kill();
     window = memoryWindow(server, clock, { stallWarning: 60_000 });
     server.onEvent(() => window.link.deliver());
@@ -198,7 +198,7 @@ describe("Subagents of others", () => {
     assert.equal(clock.pending, 0);
   });
 
-  it("do not fail by an error after which the turn goes on", async () => {
+  it("do not fail because of an error after which the turn continues", async () => {
     await connect();
     const id = await working();
     server.overflow(id);
@@ -208,7 +208,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(id).status, "idle");
   });
 
-  it("cost no request where there are none, and one where there are", async () => {
+  it("cost no request if there are none, and one if there are", async () => {
     await connect();
     assert.equal(calls("statuses"), 0);
     await session("Look", parent);
@@ -217,7 +217,7 @@ describe("Subagents of others", () => {
     assert.equal(calls("messages"), 0);
   });
 
-  it("that are at work when the window connects are found so, with what they wait for", async () => {
+  it("that are running when the window connects are found, with their open request", async () => {
     const id = await working();
     server.useTool(id, "read");
     server.finish(id, "The turn before.");
@@ -236,7 +236,7 @@ describe("Subagents of others", () => {
     assert.deepEqual(window.engine.openRequests(), [{ request, child: subagent(id) }]);
   });
 
-  it("are not said to have ended while the connection is lost, nor how they ended after it", async () => {
+  it("stay running while the connection is lost, and are idle after it if they ended", async () => {
     await connect();
     const [ends, stays] = [await working(), await working()];
     server.useTool(ends);
@@ -255,7 +255,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(stays).status, "idle");
   });
 
-  it("that came, went or were answered while the connection was lost are so after it", async () => {
+  it("that were created, deleted or answered while the connection was lost are up to date after it", async () => {
     await connect();
     const [gone, asking] = [await working(), await working()];
     const request = server.ask(asking);
@@ -269,7 +269,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(asking).progress?.phase, "thinking");
   });
 
-  it("that end while the window reads what works are not taken for working", async () => {
+  it("that end while the window reads the statuses are not reported as running", async () => {
     const id = await working();
     // The calls before it: sessions, permissions and questions.
     window.link.fail("answer-late", 2);
@@ -281,7 +281,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(id).status, "idle");
   });
 
-  it("go on when what they did so far cannot be read", async () => {
+  it("stay running if what they did so far cannot be read", async () => {
     const id = await working();
     window.link.fail("refused", 3);
     await connect();
@@ -290,7 +290,7 @@ describe("Subagents of others", () => {
     assert.match(window.log.join("\n"), /Couldn't read what subagent \w+ is doing/);
   });
 
-  it("are stopped with all that works below: subagents are aborted, tasks cancelled, the rest left alone", async () => {
+  it("are stopped with all running descendants: subagents are aborted, tasks cancelled, others left alone", async () => {
     await connect();
     const top = await working();
     const resting = await session("Resting", top);
@@ -305,7 +305,7 @@ describe("Subagents of others", () => {
     assert.deepEqual(aborted.sort(), [top, task, deep].sort());
   });
 
-  it("are stopped when the task above them is cancelled", async () => {
+  it("are stopped when a task above them is cancelled", async () => {
     await connect();
     const task = await launch();
     const below = await working(await working(task));
@@ -313,7 +313,7 @@ describe("Subagents of others", () => {
     assert.equal(subagent(below).status, "cancelled");
   });
 
-  describe("and what waits for a user", () => {
+  describe("and requests for the user", () => {
     let changes: number;
 
     beforeEach(async () => {
@@ -324,7 +324,7 @@ describe("Subagents of others", () => {
 
     const open = (): string[] => window.engine.openRequests().map(({ request }) => request.id);
 
-    it("are listed with their requests among those of tasks, the oldest first", async () => {
+    it("are listed with their requests among those of tasks, oldest first", async () => {
       const task = await launch();
       const deep = await working(task);
       const requests = [server.ask(deep), server.ask(task)];
@@ -340,7 +340,7 @@ describe("Subagents of others", () => {
       assert.equal(subagent(deep).progress?.phase, "thinking");
     });
 
-    it("go on waiting while everything is read anew", async () => {
+    it("keep their requests while everything is read again", async () => {
       const asked = server.ask(await working());
       const gone = server.ask(await working());
       await server.answer(gone, { type: "permission", reply: "once" });
@@ -351,7 +351,7 @@ describe("Subagents of others", () => {
       for (const each of seen) assert.deepEqual(each, [asked.id]);
     });
 
-    it("wait no longer once they were stopped, not even when they work again", async () => {
+    it("lose their requests once they are stopped, even when they run again", async () => {
       const id = await working();
       server.ask(id);
       changes = 0;
@@ -369,7 +369,7 @@ describe("Subagents of others", () => {
       assert.equal(subagent(id).progress?.phase, "thinking");
     });
 
-    it("wait no longer once their session or their task is gone", async () => {
+    it("lose their requests once their session is deleted or their task is cancelled", async () => {
       const [id, task] = [await working(), await launch()];
       server.ask(id);
       server.ask(task);
@@ -381,7 +381,7 @@ describe("Subagents of others", () => {
       assert.ok(changes >= 2);
     });
 
-    it("are told of at a connect", async () => {
+    it("are reported at a connect", async () => {
       disconnect();
       const id = await working();
       server.ask(id);

@@ -44,7 +44,7 @@ describe("transitions", () => {
     }
   }
 
-  it("any sequence of events ends in a status that the table leads to, and what ended stays ended", () => {
+  it("any sequence of events follows the table", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...Object.values(EVENTS)), { maxLength: 30 }), (events) => {
         let now = record();
@@ -65,7 +65,7 @@ describe("transitions", () => {
     );
   });
 
-  it("an end keeps when, how and by which message", () => {
+  it("an end keeps the time, the final message and the error", () => {
     assert.deepEqual(
       (({ endedAt, finalMessageID, error }) => ({ endedAt, finalMessageID, error }))(
         transition(record(), EVENTS["turn-completed"]),

@@ -5,24 +5,24 @@ import { answer, prompt, textPart, toolPart } from "./builders.ts";
 const read = (...messages: Parameters<typeof readTurn>[0]): ReturnType<typeof readTurn> =>
   readTurn(messages, "msg_prompt");
 
-describe("how a turn stands", () => {
-  it("unseen where the server does not have the prompt", () => {
+describe("the state of a turn", () => {
+  it("unseen if the server does not have the prompt", () => {
     assert.equal(read().kind, "unseen");
     assert.equal(read(prompt("msg_other"), answer({ completed: 2_000, finish: "stop" })).kind, "unseen");
   });
 
-  it("unseen where the server has not all of the prompt", () => {
+  it("unseen if the server does not have all of the prompt", () => {
     const { info } = prompt();
     const hidden = textPart("Background.", { synthetic: true });
     assert.equal(read({ info, parts: [] }).kind, "unseen");
     assert.equal(read({ info, parts: [hidden] }).kind, "unseen");
   });
 
-  it("unanswered where nothing follows the prompt, whatever came before it", () => {
+  it("unanswered if nothing follows the prompt, whatever came before it", () => {
     assert.equal(read(answer({ completed: 500, finish: "stop" }), prompt()).kind, "unanswered");
   });
 
-  it("open while the last answer is not completed, with a mark that moves as it grows", () => {
+  it("open while the last answer is not completed, with a mark that changes as it grows", () => {
     const first = read(prompt(), answer());
     const later = read(prompt(), answer({}, [toolPart("a", "bash", "running")]));
     assert.equal(first.kind, "open");
@@ -38,14 +38,14 @@ describe("how a turn stands", () => {
     assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000, answer: "" });
   });
 
-  it("completed though a message was queued behind the answer", () => {
+  it("completed even if a message was queued after the answer", () => {
     assert.equal(
       read(prompt(), answer({ completed: 2_000, finish: "stop" }), prompt("msg_queued")).kind,
       "completed",
     );
   });
 
-  it("completed in a turn so long that its prompt is out of sight", () => {
+  it("completed in a turn so long that its prompt is no longer read", () => {
     const steps = Array.from({ length: TURN_WINDOW }, (_, i) =>
       answer({ id: `msg_${i}`, completed: i, finish: "tool-calls" }),
     );
@@ -53,7 +53,7 @@ describe("how a turn stands", () => {
     assert.deepEqual(read(...steps), { kind: "completed", messageID: "msg_last", at: 99, answer: "" });
   });
 
-  it("aborted by the server's error, and where an abort left neither error nor reason", () => {
+  it("aborted after the server's abort error, or an end with neither error nor reason", () => {
     const error = { name: "MessageAbortedError", message: "Aborted" };
     assert.equal(read(prompt(), answer({ completed: 2_000, error })).kind, "aborted");
     assert.equal(read(prompt(), answer({ completed: 2_000 })).kind, "aborted");
@@ -69,7 +69,7 @@ describe("how a turn stands", () => {
     });
   });
 
-  it("between steps after tool calls, naming the tool that a user turned down", () => {
+  it("between steps after tool calls, with the tool whose permission was rejected", () => {
     const refused = toolPart(
       "a",
       "bash",
@@ -80,7 +80,7 @@ describe("how a turn stands", () => {
     assert.deepEqual(turn, { kind: "between-steps", messageID: "msg_answer", at: 2_000, refused: "bash" });
   });
 
-  it("a summary by compaction is not the answer where there is one", () => {
+  it("compacted if a summary follows the answer, and the summary is not the answer", () => {
     const turn = read(
       prompt(),
       answer({ id: "msg_1", completed: 1_500, finish: "stop" }),
@@ -89,7 +89,7 @@ describe("how a turn stands", () => {
     assert.deepEqual(turn, { kind: "compacted", answer: "", messageID: "msg_1", at: 2_000 });
   });
 
-  it("the text of an answer leaves out what is hidden or empty", () => {
+  it("the text of an answer leaves out hidden and empty parts", () => {
     const parts = [
       textPart("One."),
       textPart("hidden", { synthetic: true }),

@@ -5,8 +5,8 @@ import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow } from "../../support/memory-window.ts";
 import { remembered } from "../../support/remembered.ts";
 
-describe("Tasks of which a parent is still to be notified", () => {
-  it("are kept by one write for all that a connect tells of", async () => {
+describe("Tasks whose parent is still to be notified", () => {
+  it("are saved in one write for all that a connect finds", async () => {
     const server = new MemoryServer();
     const { tasks } = await addRunningTasks(server, 100);
     const memory = remembered();

@@ -22,7 +22,7 @@ describe("What a command changed", () => {
   const launch = async (parentSessionID: string, launchedBy: "agent" | "person" = "agent"): Promise<string> =>
     (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy })).id;
 
-  it("a task that failed does not go on because a task that it launched ends", async () => {
+  it("does not include a failed task: it is not run again when a task that it launched ends", async () => {
     const above = await launch(parent);
     const below = await launch(above);
     server.end(above, { type: "failed", error: { name: "APIError", message: "Bad." } });
@@ -39,7 +39,7 @@ describe("What a command changed", () => {
     await window.engine.connect();
   };
 
-  it("nothing, where a clear is refused: the task stays in the list, after a reconnect too", async () => {
+  it("is nothing if a clear is refused: the task stays in the list, also after a reconnect", async () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
     await settled();
@@ -52,7 +52,7 @@ describe("What a command changed", () => {
     assert.deepEqual(listed(), [id]);
   });
 
-  it("what was stored, where only the answer is lost: the task is cleared", async () => {
+  it("is what was stored if only the answer is lost: the task is cleared", async () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
     await settled();
@@ -61,7 +61,7 @@ describe("What a command changed", () => {
     assert.deepEqual(listed(), []);
   });
 
-  it("all but a subtask that could not be stopped, and a cancel says so", async () => {
+  it("is everything but a subtask that could not be stopped, and the error of the cancel says so", async () => {
     const above = await launch(parent);
     const below = await launch(above);
     // The abort, the conversation, the record and who is at work; then the abort below.
@@ -73,7 +73,7 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(below)?.status, "running");
   });
 
-  it("of a batch, the tasks that could be cancelled, and a cancel says so", async () => {
+  it("is, for a batch, the tasks that could be cancelled, and the error says so", async () => {
     const [one, other] = [await launch(parent), await launch(parent)];
     const batchID = window.engine.get(one)?.batchID ?? "";
     window.link.fail("refused", 0);
@@ -84,7 +84,7 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(other)?.status, "cancelled");
   });
 
-  it("a launch, where only the answer to the creation of its session is lost: it goes on", async () => {
+  it("is everything if a launch loses only the answer to the creation of its session: the task is running", async () => {
     // The agents and the parent's newest message come before it.
     window.link.fail("answer-lost", 2);
     const id = await launch(parent, "person");
@@ -92,7 +92,7 @@ describe("What a command changed", () => {
     assert.ok(server.running().has(id));
   });
 
-  it("nothing, where a launch cannot know whether its session was created: what is left is removed, and nobody is notified", async () => {
+  it("is nothing if a launch cannot learn whether its session was created: the session is removed later, and nobody is notified", async () => {
     const before = server.known().length;
     window.link.fail("answer-lost", 2);
     // Whether it was created, and its removal.

@@ -37,7 +37,7 @@ describe("what a session changed", () => {
       },
     ]);
 
-  it("reads a few of the other sessions at a time, and all of them", async () => {
+  it("reads at most four other sessions at a time, and all of them", async () => {
     const others = Array.from({ length: 50 }, (_, index) => `ses_${index}`);
     const read: string[] = [];
     let [reading, most] = [0, 0];

@@ -50,7 +50,7 @@ describe("the files of OpenCode's configuration", () => {
   const refusal = async (work: Promise<unknown>, message: RegExp): Promise<void> =>
     assert.rejects(work, (error) => error instanceof Refusal && message.test(error.message));
 
-  it("of a folder: the one that is there, else a new one beside the user's files", async () => {
+  it("of a folder: the existing one, else a new one", async () => {
     const path = await run("install");
     assert.equal(path, join(directory, "opencode.json"));
     assert.deepEqual(JSON.parse(read(path)), {
@@ -66,7 +66,7 @@ describe("the files of OpenCode's configuration", () => {
     assert.equal(await run("install"), jsonc);
   });
 
-  it("of the user: as OpenCode looks for them", () => {
+  it("of the user: the same as OpenCode's", () => {
     const files = (env: Record<string, string>): readonly string[] =>
       configFiles("user", { directory, env, home });
     assert.deepEqual(files({}), [
@@ -81,19 +81,19 @@ describe("the files of OpenCode's configuration", () => {
     assert.deepEqual(files({ OPENCODE_CONFIG: "my.json" }), [join(directory, "my.json")]);
   });
 
-  it("of the user: folders that are missing are made", async () => {
+  it("of the user: missing folders are created", async () => {
     const path = await run("install", "user");
     assert.equal(path, join(home, ".config", "opencode", "opencode.jsonc"));
     assert.match(read(path), /opencode-plugin\.js/);
   });
 
-  it("installing puts the plugin where the entry says it is", async () => {
+  it("installing copies the plugin to the place that the entry names", async () => {
     await run("install");
     const [[url]] = JSON.parse(`[${plugin.entry}]`) as [[string]];
     assert.equal(read(new URL(url).pathname), "export default {};");
   });
 
-  it("installing twice changes nothing; removing gives back the very text", async () => {
+  it("installing twice changes nothing; removing restores the exact text", async () => {
     const text =
       '\uFEFF{\r\n\t// what I like\r\n\t"model": "a/b", /* this */\r\n\t"plugin": [\r\n\t\t"x",\r\n\t],\r\n}\r\n';
     const path = write(join(directory, "opencode.json"), text);
@@ -109,7 +109,7 @@ describe("the files of OpenCode's configuration", () => {
     assert.equal(gone?.after, gone?.before);
   });
 
-  it("removing takes it out of the file that has it, and makes none", async () => {
+  it("removing takes the entry out of the file that has it, and creates no file", async () => {
     assert.equal(await plugin.plan("remove", "project"), undefined);
     const jsonc = write(join(directory, "opencode.jsonc"), "{}");
     await run("install");
@@ -120,7 +120,7 @@ describe("the files of OpenCode's configuration", () => {
     assert.doesNotMatch(read(jsonc), /plugin/);
   });
 
-  it("a link stays a link, and a file's mode its mode", async () => {
+  it("a link stays a link, and a file keeps its mode", async () => {
     const target = write(join(tempDir("dotfiles"), "config.json"), "{}");
     chmodSync(target, 0o640);
     symlinkSync(target, join(directory, "opencode.json"));
@@ -130,7 +130,7 @@ describe("the files of OpenCode's configuration", () => {
     if (process.platform !== "win32") assert.equal(statSync(target).mode & 0o777, 0o640);
   });
 
-  it("what cannot be read is refused by its path", async () => {
+  it("an unusable file is refused with its path", async () => {
     const path = join(directory, "opencode.json");
     const cases: readonly (readonly [make: () => void, message: RegExp])[] = [
       [() => write(path, '{ "a": }'), /opencode\.json isn't valid JSON \(line 1/],
@@ -148,7 +148,7 @@ describe("the files of OpenCode's configuration", () => {
     }
   });
 
-  it("a file that changed since it was looked at is left alone", async () => {
+  it("a file that changed after the preview is left alone", async () => {
     const path = write(join(directory, "opencode.json"), "{}");
     const change = (await plugin.plan("install", "project")) ?? assert.fail();
     write(path, '{ "model": "a/b" }');
@@ -159,7 +159,7 @@ describe("the files of OpenCode's configuration", () => {
     assert.ok(!existsSync(path));
   });
 
-  it("a file that cannot be written is left alone, and nothing lies beside it", async function () {
+  it("a file that cannot be written is left alone, without leftovers", async function () {
     // To the superuser everything is writable.
     if (process.platform === "win32" || process.getuid?.() === 0) this.skip();
     const path = write(join(directory, "opencode.json"), "{}");
@@ -173,13 +173,13 @@ describe("the files of OpenCode's configuration", () => {
     assert.deepEqual(readdirSync(directory), ["opencode.json"]);
   });
 
-  it("a folder that turned into a file is no place to write", async () => {
+  it("a folder that became a file is refused", async () => {
     const change = (await plugin.plan("install", "user")) ?? assert.fail();
     write(join(home, ".config"), "");
     await refusal(plugin.apply(change), /Can't read .* \(ENOTDIR\)/);
   });
 
-  it("without a folder there is no configuration of one", () => {
+  it("without a folder there is no folder configuration", () => {
     assert.throws(() => configFiles("project", { directory: undefined, env: {}, home }), /No folder is open/);
   });
 });

@@ -21,21 +21,21 @@ describe("Connection state", () => {
     failure,
   });
 
-  it("shows what goes on only on the way to a server", () => {
+  it("shows progress only while connecting", () => {
     const progress: ConnectionAction = { type: "progress", detail: "Starting…" };
     for (const state of [disconnected, connecting, failed])
       assert.deepEqual(reduce(state, progress), { kind: "connecting", detail: "Starting…" });
     for (const state of [connected, reconnecting]) assert.equal(reduce(state, progress), state);
   });
 
-  it("connects again after a cut", () => {
+  it("reconnects after an interruption", () => {
     assert.deepEqual(reduce(connected, cut(false, 1)), reconnecting);
     assert.deepEqual(reduce(reconnecting, cut(false, 9)), reconnecting);
     const opened: ConnectionAction = { type: "opened", url: "http://x", version: "1", own: true };
     assert.deepEqual(reduce(reconnecting, opened), connected);
   });
 
-  it("fails with a cut before the first event, except of a server that is started again", () => {
+  it("fails if interrupted before the first event, unless its own server is restarted", () => {
     assert.deepEqual(reduce(connecting, cut(false, 1)), failed);
     assert.deepEqual(reduce(connecting, cut(true, 3)), { kind: "connecting", detail: "It ended." });
     assert.deepEqual(reduce(connecting, cut(true, 4)), failed);
@@ -43,7 +43,7 @@ describe("Connection state", () => {
     assert.deepEqual(reduce(connecting, cut(true, 1, refusal)), { kind: "failed", failure: refusal });
   });
 
-  it("stays the same where nothing changes", () => {
+  it("stays identical if nothing changes", () => {
     assert.equal(reduce(disconnected, { type: "left" }), disconnected);
     assert.equal(
       failed.kind === "failed" && reduce(failed, { type: "failed", failure: failed.failure }),

@@ -44,13 +44,13 @@ describe("Event stream", () => {
   const opened = (times: number) => until(`opening ${times}`, () => told.opened === times);
   const cut = (times: number) => until(`cut ${times}`, () => told.cuts.length === times);
 
-  it("tells that it is open with the first event, and then each event", async () => {
+  it("reports that it opened, and then each event", async () => {
     await opened(1);
     events.send(events.connections[0], { type: "a" }, "/work");
     await until("the event", () => told.payloads.length === 1);
   });
 
-  it("opens again after an end, with growing pauses", async () => {
+  it("reopens after an end, with growing pauses", async () => {
     await opened(1);
     events.connections[0]?.end();
     await cut(1);
@@ -82,7 +82,7 @@ describe("Event stream", () => {
     await opened(3);
   });
 
-  it("opens again after 25 s without a byte, while it is watched", async () => {
+  it("reopens after 25 s without a byte, while it is watched", async () => {
     await opened(1);
     stream.setWatched(true);
     clock.advance(24_000);
@@ -96,7 +96,7 @@ describe("Event stream", () => {
     assert.match(english(told.cuts[0]?.reason ?? ""), /silent for 25 s/);
   });
 
-  it("holds no timer while nobody watches, and finds the silence when somebody does", async () => {
+  it("has no timer while nobody watches it, and detects the silence once somebody does", async () => {
     await opened(1);
     assert.equal(clock.pending, 0);
     clock.advance(60_000);
@@ -117,7 +117,7 @@ describe("Event stream", () => {
     assert.match(english(told.cuts[1]?.reason ?? ""), /didn't open/);
   });
 
-  it("waits until it can be asked for, which the time for its opening does not count", async () => {
+  it("waits until it may connect, without counting that as time to open", async () => {
     await opened(1);
     let goOn = (): void => {};
     ready = () => new Promise((resolve) => (goOn = resolve));
@@ -130,7 +130,7 @@ describe("Event stream", () => {
     assert.deepEqual(told.cuts, []);
   });
 
-  it("ends the wait when it is opened anew or disposed, and tells when the wait fails", async () => {
+  it("ends the wait when it is reopened, and reports a failed wait", async () => {
     await opened(1);
     const signals: AbortSignal[] = [];
     ready = (signal) => {
@@ -154,7 +154,7 @@ describe("Event stream", () => {
     await cut(2);
   });
 
-  it("opens again at once when told to, connected or waiting", async () => {
+  it("reopens at once on request, connected or waiting", async () => {
     await opened(1);
     stream.reopen();
     await opened(2);
@@ -165,7 +165,7 @@ describe("Event stream", () => {
     assert.equal(told.cuts.length, 1);
   });
 
-  it("opens again at once where the server ended, which it tells once", async () => {
+  it("reopens at once if the server ended, and reports that once", async () => {
     await opened(1);
     stream.reopen("It ended.");
     await opened(2);
@@ -180,7 +180,7 @@ describe("Event stream", () => {
     assert.equal(told.cuts.length, 2);
   });
 
-  it("tells nothing after its disposal and leaves no timer", async () => {
+  it("reports nothing once disposed, and leaves no timer", async () => {
     await opened(1);
     const closed = once(events.connections[0] as ServerResponse, "close");
     stream.setWatched(true);

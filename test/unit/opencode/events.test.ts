@@ -55,19 +55,19 @@ describe("Event decoder", () => {
     );
   });
 
-  it("passes over what is none of the engine's business", () => {
+  it("ignores events that the engine does not need", () => {
     const { decode, warnings } = decoder();
     for (const payload of [null, 1, "text", {}, { type: "x" }, { type: "server.connected", properties: {} }])
       assert.equal(decode(payload), undefined);
     assert.deepEqual(warnings, []);
   });
 
-  it("tells of the server's heartbeat", () => {
+  it("passes on the server's heartbeat", () => {
     const { decode } = decoder();
     assert.deepEqual(decode({ type: "server.heartbeat", properties: {} }), { type: "heartbeat" });
   });
 
-  it("drops a misfit, and says so once for its type", () => {
+  it("drops an invalid event, and logs that once per type", () => {
     const { decode, warnings } = decoder();
     const broken = { type: "session.updated", properties: { info: { ...session, title: 7 } } };
     assert.equal(decode(broken), undefined);
@@ -78,14 +78,14 @@ describe("Event decoder", () => {
     assert.ok(decode(delta));
   });
 
-  it("logs an error that belongs to no session, such as a plugin's that did not load", () => {
+  it("logs an error without a session, such as a plugin's that did not load", () => {
     const { decode, warnings } = decoder();
     const error = { name: "UnknownError", data: { message: "no such plugin" } };
     assert.equal(decode({ type: "session.error", properties: { error } }), undefined);
     assert.match(warnings[0] ?? "", /no such plugin/);
   });
 
-  it("costs little beside the parsing of 40,000 deltas", () => {
+  it("takes at most half the time of parsing for 40,000 deltas", () => {
     const { decode } = decoder();
     const texts = Array.from({ length: 40_000 }, (_, index) =>
       JSON.stringify({ ...delta, properties: { ...delta.properties, delta: `word ${index} ` } }),

@@ -12,7 +12,7 @@ describe("the files that OpenCode's tools name", () => {
     end: 2,
   });
 
-  it("are those of an edit and of a write, absolute and in one spelling", () => {
+  it("are those of edit and write, as absolute and normalized paths", () => {
     assert.deepEqual(filesToWrite("edit", { filePath: "src/../a.ts" }, "/work"), ["/work/a.ts"]);
     assert.deepEqual(filesToWrite("write", { filePath: "/else/./b.ts" }, "/work"), ["/else/b.ts"]);
   });
@@ -36,7 +36,7 @@ describe("the files that OpenCode's tools name", () => {
     ]);
   });
 
-  it("are none of other tools, nor where a model sent nonsense", () => {
+  it("are none of other tools, or for invalid input", () => {
     for (const [tool, input] of [
       ["bash", { command: "rm a.ts" }],
       ["read", { filePath: "a.ts" }],
@@ -47,7 +47,7 @@ describe("the files that OpenCode's tools name", () => {
       assert.deepEqual(filesToWrite(tool, input, "/work"), []);
   });
 
-  it("are read from when the call runs, and written once it is completed", () => {
+  it("count as read once the call runs, and as written once it is completed", () => {
     const input = { filePath: "a.ts" };
     const running: ToolState = { status: "running", input, start: 1 };
     const read = { access: "read", paths: ["/work/a.ts"] };

@@ -58,7 +58,7 @@ describe("Loading a folder", () => {
       .writeHead(status, { "content-type": "application/json" })
       .end(JSON.stringify(body));
 
-  it("takes one question, whose answer says how the server writes the folder", async () => {
+  it("sends one request, whose answer has the server's spelling of the folder", async () => {
     const loading = loaded();
     await asked(1);
     assert.equal(server.questions[0]?.url, "/path?directory=%2Fwork");
@@ -80,7 +80,7 @@ describe("Loading a folder", () => {
   });
 
   for (const answered of [0, 1])
-    it(`asks a second time after 2 s, says so, and takes the answer to question ${answered + 1}`, async () => {
+    it(`sends a second request after 2 s, reports that, and uses the answer to request ${answered + 1}`, async () => {
       const loading = loaded();
       await asked(1);
       clock.advance(1_999);
@@ -99,7 +99,7 @@ describe("Loading a folder", () => {
       assert.equal(clock.pending, 0);
     });
 
-  it("does not wait for a server that went away", async () => {
+  it("fails if the server goes away", async () => {
     const loading = loaded();
     await asked(1);
     server.stop();
@@ -110,7 +110,7 @@ describe("Loading a folder", () => {
     assert.equal(clock.pending, 0);
   });
 
-  it("fails when there is no answer in time, and takes its questions back", async () => {
+  it("fails without an answer in time, and cancels its requests", async () => {
     const loading = loaded();
     await asked(1);
     const closed = once(server.questions[0]?.response as ServerResponse, "close");
@@ -123,7 +123,7 @@ describe("Loading a folder", () => {
     assert.equal(clock.pending, 0);
   });
 
-  it("ends at once with the signal, and takes its questions back", async () => {
+  it("ends at once with the signal, and cancels its requests", async () => {
     const loading = loaded();
     await asked(1);
     const closed = once(server.questions[0]?.response as ServerResponse, "close");

@@ -27,7 +27,7 @@ function written(messages: readonly Message[]): readonly Written[] {
 }
 
 describe("History that is written into a session", () => {
-  it("keeps its order where the server orders messages by time and parts by ID", () => {
+  it("keeps its order, as the server sorts messages by time and parts by ID", () => {
     const texts = Array.from({ length: 40 }, (_, index) => `part ${index}`);
     const infos = [
       message("user", 1_000, texts),
@@ -45,13 +45,13 @@ describe("History that is written into a session", () => {
     }
   });
 
-  it("lets an answer whose prompt is not there answer the prompt before it, and takes nothing over that was spent", () => {
+  it("attaches an answer without its prompt to the previous prompt, and copies no cost", () => {
     const [prompt, , answer] = written([message("user", 1, ["ask"]), message("assistant", 2, ["say"])]);
     assert.equal(answer?.info?.parentID, prompt?.info?.id);
     assert.equal(answer?.info?.cost, 0);
   });
 
-  it("is numbered without a gap after the session's creation", () => {
+  it("is numbered without gaps after the session's creation", () => {
     const events = historyEvents([message("user", 1, ["a", "b"])], place, 5, Math.random);
     assert.deepEqual(
       events.map(({ seq }) => seq),

@@ -3,13 +3,13 @@ import { getNodeValue } from "jsonc-parser";
 import { parseConfig } from "../../../src/opencode/json-edit.ts";
 
 describe("JSON with comments", () => {
-  it("what is wrong is told by its line", () => {
+  it("an error names its line", () => {
     assert.throws(() => parseConfig('{\n  "a": 1,\n  oops\n}'), { name: "SyntaxError", message: "line 3" });
     assert.throws(() => parseConfig('{\n  "a": "x\n}'), { name: "SyntaxError", message: "line 2" });
     assert.throws(() => parseConfig("[".repeat(200_000)), RangeError);
   });
 
-  it("long texts are no matter", () => {
+  it("long texts are parsed", () => {
     const long = "x".repeat(2_000_000);
     const valueOf = (text: string): unknown => structuredClone(getNodeValue(parseConfig(text)));
     assert.deepEqual(valueOf(`/*${long}*/ { "a": "${long}" } //${long}`), { a: long });

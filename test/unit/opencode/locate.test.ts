@@ -33,7 +33,7 @@ const windows = {
 const NPM = "C:\\Users\\me\\AppData\\Roaming\\npm";
 
 describe("Finding the executable", () => {
-  it("takes the path that was set before all others", async () => {
+  it("prefers the configured path", async () => {
     const present = { "/my/opencode": "", "/usr/bin/opencode": "" };
     assert.deepEqual(await locate({ configuredPath: "/my/opencode", present }), {
       executable: "/my/opencode",
@@ -44,11 +44,11 @@ describe("Finding the executable", () => {
   });
 
   for (const [what, configuredPath, problem] of [
-    ["that leads nowhere", "/no/opencode", /no such file/],
-    ["of a file that is no program", "/etc/text", /isn't an executable file/],
+    ["that doesn't exist", "/no/opencode", /no such file/],
+    ["of a file that isn't executable", "/etc/text", /isn't an executable file/],
     ["that is relative", "bin/opencode", /isn't absolute/],
   ] as const)
-    it(`refuses a set path ${what}, and looks nowhere else`, async () => {
+    it(`refuses a configured path ${what}, and searches nowhere else`, async () => {
       const found = await locate({ configuredPath, present: { "/etc/text": null, "/usr/bin/opencode": "" } });
       assert.ok("code" in found);
       assert.equal(found.code, "bad-path");
@@ -56,7 +56,7 @@ describe("Finding the executable", () => {
       assert.match(english(found.remedy), /asyncagents\.server\.path/);
     });
 
-  it("searches PATH in its order, then the install places", async () => {
+  it("searches PATH in order, then the install folders", async () => {
     const inHome = { "/home/me/.opencode/bin/opencode": "" };
     assert.deepEqual(await locate({ present: { ...inHome, "/opt/bin/opencode": "" } }), {
       executable: "/opt/bin/opencode",
@@ -64,20 +64,20 @@ describe("Finding the executable", () => {
     assert.deepEqual(await locate({ present: inHome }), { executable: "/home/me/.opencode/bin/opencode" });
   });
 
-  it("never runs what lies in the open folder: relative entries of PATH do not count", async () => {
+  it("never runs a program from the open folder: relative entries of PATH are ignored", async () => {
     const found = await locate({ env: { PATH: ".::bin" }, present: { opencode: "", "bin/opencode": "" } });
     assert.ok("code" in found);
     assert.equal(found.code, "not-found");
   });
 
-  it("says how to get OpenCode where there is none", async () => {
+  it("says how to install OpenCode if there is none", async () => {
     const found = await locate({});
     assert.ok("code" in found);
     assert.equal(found.code, "not-found");
     assert.match(english(found.remedy), /Install OpenCode/);
   });
 
-  it("takes the executable behind npm's command script on Windows", async () => {
+  it("uses the executable behind npm's command script on Windows", async () => {
     const present = {
       [`${NPM}\\opencode.cmd`]: SHIM,
       [`${NPM}\\node_modules\\opencode-ai\\bin\\opencode.exe`]: "",
@@ -87,21 +87,21 @@ describe("Finding the executable", () => {
     });
   });
 
-  it("finds it behind an older script, which starts a JavaScript file", async () => {
+  it("finds it behind an older script that starts a JavaScript file", async () => {
     const script = `"%dp0%\\node.exe"  "%dp0%\\node_modules\\opencode-ai\\bin\\opencode" %*`;
     const executable = `${NPM}\\node_modules\\opencode-ai\\node_modules\\opencode-windows-x64\\bin\\opencode.exe`;
     const present = { [`${NPM}\\opencode.cmd`]: script, [`${NPM}\\node.exe`]: "", [executable]: "" };
     assert.deepEqual(await locate({ ...windows, present }), { executable });
   });
 
-  it("says that a command script cannot be run where nothing is found behind it", async () => {
+  it("says that a command script cannot be run if no executable is found behind it", async () => {
     const found = await locate({ ...windows, present: { "C:\\tools\\opencode.cmd": "@echo off" } });
     assert.ok("code" in found);
     assert.equal(found.code, "bad-path");
     assert.match(english(found.message), /command script/);
   });
 
-  it("goes on to a real executable behind an unusable script", async () => {
+  it("continues to a real executable after an unusable script", async () => {
     const present = { "C:\\Windows\\opencode.cmd": "@echo off", "C:\\tools\\opencode.exe": "" };
     assert.deepEqual(await locate({ ...windows, present }), { executable: "C:\\tools\\opencode.exe" });
   });

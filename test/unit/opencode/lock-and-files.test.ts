@@ -21,7 +21,7 @@ import { isSame, signalGroup, startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("Start lock", () => {
-  it("is held by one at a time", async () => {
+  it("is held by one process at a time", async () => {
     const path = join(tempDir(), "lock");
     const results = await Promise.all(Array.from({ length: 20 }, () => StartLock.tryAcquire(path)));
     const held = results.filter((lock) => lock !== undefined);
@@ -32,15 +32,15 @@ describe("Start lock", () => {
 
   for (const [what, leave] of [
     [
-      "of a process that is gone",
+      "of a process that has ended",
       (path: string) => writeFileSync(path, JSON.stringify({ pid: goneProcess(), token: "t" })),
     ],
     [
-      "of a process whose ID was given to another",
+      "of a process whose ID another process has now",
       (path: string) =>
         writeFileSync(path, JSON.stringify({ pid: process.pid, processStart: "before", token: "t" })),
     ],
-    ["that says nothing, as its disk was full", (path: string) => writeFileSync(path, "")],
+    ["that is empty because the disk was full", (path: string) => writeFileSync(path, "")],
     [
       "that is too old",
       (path: string) => {
@@ -49,14 +49,14 @@ describe("Start lock", () => {
       },
     ],
   ] as const)
-    it(`is taken over when it is one ${what}`, async () => {
+    it(`is taken over if it is one ${what}`, async () => {
       const path = join(tempDir(), "lock");
       leave(path);
       assert.equal(await StartLock.tryAcquire(path), undefined);
       assert.ok(await StartLock.tryAcquire(path));
     });
 
-  it("is left to the one who takes it over now", async () => {
+  it("is left alone while another process takes it over", async () => {
     const path = join(tempDir(), "lock");
     const left = JSON.stringify({ pid: goneProcess(), token: "t" });
     writeFileSync(path, left);
@@ -71,7 +71,7 @@ describe("Start lock", () => {
     assert.deepEqual(readdirSync(dirname(path)), ["lock"]);
   });
 
-  it("is swept away where its holder is gone, and nowhere else", async () => {
+  it("is removed by a sweep if its holder has ended", async () => {
     const folder = tempDir();
     await StartLock.tryAcquire(join(folder, "held.lock"));
     writeFileSync(join(folder, "left.lock"), JSON.stringify({ pid: goneProcess(), token: "t" }));
@@ -80,7 +80,7 @@ describe("Start lock", () => {
     assert.deepEqual(readdirSync(folder).sort(), ["held.lock", "server.json"]);
   });
 
-  it("is not released by one who lost it", async () => {
+  it("is not released by a holder that lost it", async () => {
     const path = join(tempDir(), "lock");
     const lock = await StartLock.tryAcquire(path);
     writeFileSync(path, "another's");
@@ -94,7 +94,7 @@ function goneProcess(): number {
 }
 
 describe("Private files", () => {
-  it("are readable by this user alone and leave nothing beside them", async function () {
+  it("are readable only by this user and leave no drafts", async function () {
     if (process.platform === "win32") return this.skip();
     const folder = join(tempDir(), "a", "b");
     await ensurePrivateFolder(folder);
@@ -107,7 +107,7 @@ describe("Private files", () => {
     assert.deepEqual(readdirSync(folder), ["state.json"]);
   });
 
-  it("that a killed process left half written are swept away", async () => {
+  it("that a killed process left half-written are removed", async () => {
     const folder = tempDir();
     const draft = (pid: number): string => `tasks.json.${pid}.0123456789ab.tmp`;
     const names = [draft(goneProcess()), draft(process.pid), "tasks.json", "notes.tmp"];
@@ -116,7 +116,7 @@ describe("Private files", () => {
     assert.deepEqual(readdirSync(folder).sort(), names.slice(1).sort());
   });
 
-  it("close a folder that is open to others, and refuse one that leads elsewhere", async function () {
+  it("close a folder that is open to others, and refuse a link", async function () {
     if (process.platform === "win32") return this.skip();
     const folder = join(tempDir(), "open");
     mkdirSync(folder);
@@ -128,7 +128,7 @@ describe("Private files", () => {
     await assert.rejects(ensurePrivateFolder(link), /not a folder/);
   });
 
-  it("lie where each system keeps state", () => {
+  it("are in each system's folder for state", () => {
     const home = "/home/me";
     assert.equal(
       defaultStateFolder({ platform: "linux", env: {}, home }),
@@ -145,7 +145,7 @@ describe("Private files", () => {
     );
   });
 
-  it("keep the socket's path short enough, in a folder that nobody else can have made", async function () {
+  it("keep the socket's path short enough, in a private folder with an unpredictable name", async function () {
     if (process.platform === "win32") return this.skip();
     const folder = tempDir();
     assert.equal(await privateSocket(folder, "short.sock"), join(folder, "short.sock"));
@@ -164,7 +164,7 @@ describe("Private files", () => {
     }
   });
 
-  it("are not believed when they hold something else", async () => {
+  it("are ignored if they contain something else", async () => {
     const path = join(tempDir(), "state.json");
     assert.equal(await readServerState(path), undefined);
     for (const text of ["", "{", "{}", '{"v":1}']) {
@@ -179,7 +179,7 @@ describe("The start of a process", () => {
     if (process.platform === "win32") this.skip();
   });
 
-  it("is the same for all who ask, and another for each process", async () => {
+  it("is the same for each query, and differs between processes", async () => {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
     try {
       const [own, its] = await Promise.all([startOf(process.pid), startOf(child.pid ?? 0)]);
@@ -193,7 +193,7 @@ describe("The start of a process", () => {
     }
   });
 
-  it("is unknown once the process has ended, and then it is not the same as any", async () => {
+  it("is unknown once the process has ended, and then equals nothing", async () => {
     const gone = goneProcess();
     assert.equal(await startOf(gone), undefined);
     assert.ok(!(await isSame(gone, undefined)));
@@ -201,7 +201,7 @@ describe("The start of a process", () => {
 });
 
 describe("A group of processes", () => {
-  it("counts as gone where all in it have ended and are still to be reaped, as macOS puts it", () => {
+  it("counts as gone if signalling it is not permitted, as on macOS before its processes are reaped", () => {
     const { kill } = process;
     process.kill = () => {
       throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });

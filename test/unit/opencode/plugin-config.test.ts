@@ -17,14 +17,14 @@ const remove = (text: string): string => removePlugin({ name: "the file", text }
 const valueOf = (text: string): Record<string, unknown> => parse(text, [], { allowTrailingComma: true });
 
 describe("the plugin's entry in a configuration", () => {
-  it("names a file of the state folder, and that folder", () => {
+  it("names a file in the state folder, and that folder", () => {
     assert.deepEqual(JSON.parse(ENTRY), [
       "file:///home/some%20one/state/opencode-plugin.js",
       { stateFolder: STATE },
     ]);
   });
 
-  it("is put where the user would have put it", () => {
+  it("is added in the layout of the file", () => {
     const cases: readonly (readonly [before: string, after: string])[] = [
       ["{}", `{\n  "plugin": [${ENTRY}]\n}`],
       ["{\n}\n", `{\n  "plugin": [${ENTRY}]\n}\n`],
@@ -57,7 +57,7 @@ describe("the plugin's entry in a configuration", () => {
     }
   });
 
-  it("goes without a trace of its own", () => {
+  it("is removed without leaving anything of its own", () => {
     const cases: readonly (readonly [before: string, after: string])[] = [
       [`{\n  "plugin": [${ENTRY}]\n}\n`, "{\n}\n"],
       [`{"model": "a/b", "plugin": [${ENTRY}]}`, '{"model": "a/b"}'],
@@ -82,7 +82,7 @@ describe("the plugin's entry in a configuration", () => {
     for (const [before, after] of cases) assert.equal(remove(before), after);
   });
 
-  it("replaces an older one, and what is there twice", () => {
+  it("replaces an older or duplicate entry", () => {
     const older = `["file:///editor/extensions/aa-0.1.0/dist/opencode-plugin.js", { "stateFolder": "${STATE}" }]`;
     const bare = `"${STATE}/opencode-plugin.js"`;
     assert.equal(add(`{ "plugin": [${older}, "x"] }`), `{ "plugin": [${ENTRY}, "x"] }`);
@@ -92,7 +92,7 @@ describe("the plugin's entry in a configuration", () => {
     assert.equal(remove(`{ "plugin": ["x", ${bare}, "y", ${older}] }`), '{ "plugin": ["x", "y"] }');
   });
 
-  it("is told from those of others", () => {
+  it("is distinguished from those of others", () => {
     const others = [
       '"opencode-plugin.js"',
       '"file:///elsewhere/opencode-plugin.js"',
@@ -109,7 +109,7 @@ describe("the plugin's entry in a configuration", () => {
     assert.equal(remove(add(text)), text);
   });
 
-  it("leaves a configuration alone that cannot be used, and says why", () => {
+  it("leaves an unusable configuration alone, and says why", () => {
     const cases: readonly (readonly [text: string, message: RegExp])[] = [
       ["", /^the file isn't valid JSON/],
       ['{ "a": 1 ', /isn't valid JSON/],
@@ -133,13 +133,13 @@ describe("the plugin's entry in a configuration", () => {
         );
   });
 
-  it("is written into the list that counts where there are two", () => {
+  it("is added to the list that takes effect if there are two", () => {
     const text = '{ "plugin": ["x"], "plugin": ["y"] }';
     assert.deepEqual(valueOf(add(text)).plugin, ["y", JSON.parse(ENTRY)]);
     assert.equal(remove(add(text)), text);
   });
 
-  it("comes and goes in any configuration without changing the rest of it", () => {
+  it("is added to and removed from any configuration without changing the rest", () => {
     fc.assert(
       fc.property(configurations, (text) => {
         const before = valueOf(text);
@@ -186,7 +186,7 @@ describe("the plugin in a server's environment", () => {
 
   beforeEach(() => void warnings.splice(0));
 
-  it("is added to what the user has there", async () => {
+  it("is added to the user's own configuration there", async () => {
     const { config, stateFolder } = plugin();
     const content = '{ "model": "a/b", "plugin": ["x"], } // mine';
     const env = await config.serverEnv({ PATH: "/bin", OPENCODE_CONFIG_CONTENT: content }, settings);
@@ -205,7 +205,7 @@ describe("the plugin in a server's environment", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("leaves alone what cannot be used, and says so", async () => {
+  it("leaves an unusable configuration alone, with a warning", async () => {
     const { config } = plugin();
     for (const content of ["{", "[]", '{ "plugin": 1 }']) {
       const env = { OPENCODE_CONFIG_CONTENT: content };
@@ -214,7 +214,7 @@ describe("the plugin in a server's environment", () => {
     }
   });
 
-  it("lies in the state folder, for this user alone, and is written only when it differs", async () => {
+  it("is in the state folder, readable only by this user, and written only if it differs", async () => {
     const { config, stateFolder, bundle } = plugin();
     const file = join(stateFolder, "opencode-plugin.js");
     await config.serverEnv({}, settings);
@@ -228,7 +228,7 @@ describe("the plugin in a server's environment", () => {
     assert.equal(readFileSync(file, "utf8"), "export default { new: true };");
   });
 
-  it("is brought up to date where an earlier version put it, and nowhere else", async () => {
+  it("is updated if it exists, with a warning if that fails", async () => {
     const { config, stateFolder } = plugin();
     const file = join(stateFolder, "opencode-plugin.js");
     await config.refreshPlugin();
@@ -243,7 +243,7 @@ describe("the plugin in a server's environment", () => {
     assert.match(warnings.pop() ?? "", /Couldn't update the agent tools in OpenCode/);
   });
 
-  it("a plugin that cannot be put there does not keep the server from starting", async () => {
+  it("does not prevent the server from starting if it cannot be written", async () => {
     const { config, stateFolder } = plugin();
     mkdirSync(join(stateFolder, "opencode-plugin.js"), { recursive: true });
     const env = { PATH: "/bin" };

@@ -46,14 +46,14 @@ describe("Task record codec", () => {
     });
   });
 
-  it("takes a nameless record for this session's only under the parent that it names", () => {
+  it("ignores a record without an ID if it names another parent", () => {
     const draft = { ...record, id: undefined };
     const metadata = stored(encodeRecord(draft));
     assert.equal(readRecord({ id: "ses_fork", metadata }).kind, "none");
     assert.equal(readRecord({ id: "ses_fork", parentID: "ses_else", metadata }).kind, "none");
   });
 
-  it("passes over a record that a fork of the session has copied", () => {
+  it("ignores a record that was copied by a fork of the session", () => {
     const metadata = stored(encodeRecord(record));
     assert.equal(readRecord({ id: "ses_fork", metadata }).kind, "none");
     assert.equal(readRecord({ id: "ses_fork", metadata: stored({ v: 9, id: "ses_child" }) }).kind, "none");
@@ -72,13 +72,13 @@ describe("Task record codec", () => {
     ["no object", "x", /not an object/],
     ["null", null, /not an object/],
   ] as const)
-    it(`calls a record with ${what} unreadable`, () => {
+    it(`reports a record with ${what} as unreadable`, () => {
       const reading = readRecord({ ...child, metadata: stored(value) });
       assert.equal(reading.kind, "unreadable");
       assert.match(english(reading.reason), reason);
     });
 
-  it("stays under 4 kB whatever is said in free text, and stays readable", () => {
+  it("stays under 4 kB and readable with any text", () => {
     const text = fc.oneof(fc.string({ unit: "binary", maxLength: 9_000 }), fc.string({ maxLength: 9_000 }));
     fc.assert(
       fc.property(text, text, text, (description, message, lastError) => {
@@ -96,12 +96,12 @@ describe("Task record codec", () => {
     );
   });
 
-  it("cuts no more of an error than needed", () => {
+  it("shortens an error no more than necessary", () => {
     const written = encodeRecord({ ...record, error: { name: "APIError", message: "e".repeat(1_000) } });
     assert.equal((written.error as { message: string }).message.length, 1_000);
   });
 
-  it("keeps of an error what it takes to translate it, unless it was cut", () => {
+  it("keeps an error's translatable sentence, unless the error was shortened", () => {
     const read = (tool: string) => {
       const error = taskError("PermissionRejected", sentence("The question of {0} was turned down.", tool));
       const reading = readRecord({ ...child, metadata: stored(encodeRecord({ ...record, error })) });
@@ -112,7 +112,7 @@ describe("Task record codec", () => {
     assert.deepEqual(Object.keys(read("x".repeat(5_000)) ?? {}), ["name", "message"]);
   });
 
-  it("refuses what cannot be cut", () => {
+  it("refuses what cannot be shortened", () => {
     assert.throws(() => encodeRecord({ ...record, agent: "a".repeat(5_000) }), RangeError);
   });
 });

@@ -42,7 +42,7 @@ describe("Events of a server", () => {
     return response;
   };
 
-  it("come over one connection, each to those who follow its folder alone", async () => {
+  it("come over one connection, each only to followers of its folder", async () => {
     const [first, same, second] = [await followed(), await followed(), await followed(b)];
     server.send(connection(), { type: "ofA" }, a);
     server.send(connection(), { type: "ofB" }, b);
@@ -55,13 +55,13 @@ describe("Events of a server", () => {
     assert.equal(server.connections.length, 1);
   });
 
-  it("come over a connection of its own for each password", async () => {
+  it("come over a separate connection for each password", async () => {
     await followed();
     await followed(a, { ...server.access, password: "another" });
     assert.equal(server.connections.length, 2);
   });
 
-  it("are read whole, wherever the network splits them", async () => {
+  it("are read correctly, wherever the network splits them", async () => {
     const { told } = await followed();
     for (const byte of Buffer.from(`data: {"directory":"/a","payload":{"type":"ü"}}\n\n`)) {
       connection().write(Buffer.of(byte));
@@ -70,7 +70,7 @@ describe("Events of a server", () => {
     await has(told, "ü");
   });
 
-  it("go on for others when one leaves; the last one closes the connection", async () => {
+  it("continue for others when one unfollows; the last one closes the connection", async () => {
     const [first, second] = [await followed(), await followed(b)];
     const closed = once(connection(), "close");
     first.following.dispose();
@@ -86,7 +86,7 @@ describe("Events of a server", () => {
     assert.equal(server.connections.length, 2);
   });
 
-  it("end for all when the stream breaks; who asks again gets the next one", async () => {
+  it("end for all when the stream breaks; a new follower gets a new connection", async () => {
     const [first, second] = [await followed(), await followed(b)];
     connection().end();
     for (const { told } of [first, second]) await has(told, "ended");
@@ -97,7 +97,7 @@ describe("Events of a server", () => {
     assert.equal(server.connections.length, 2);
   });
 
-  it("end for all when they are silent and one watches", async () => {
+  it("end for all after a silence while one watches", async () => {
     const [first, second] = [await followed(), await followed(b)];
     first.following.setWatched(true);
     second.following.setWatched(true);
@@ -107,7 +107,7 @@ describe("Events of a server", () => {
       assert.equal(told.at(-1), "The event stream was silent for 25 s.");
   });
 
-  it("end for one folder when the server unloads it, or its follower fails", async () => {
+  it("end for one folder when the server unloads it, or when its follower throws", async () => {
     const [first, second] = [await followed(), await followed(b)];
     const failing = { ...follower(), onPayload: () => assert.fail("A mistake.") };
     events.follow(server.access, "/c", failing);
@@ -119,7 +119,7 @@ describe("Events of a server", () => {
     assert.deepEqual(failing.told, ["open", "A mistake."]);
   });
 
-  it("do not open where the server refuses", async () => {
+  it("do not open if the server refuses", async () => {
     const one = follower();
     events.follow({ ...server.access, url: `${server.access.url}/refused` }, a, one);
     await until("the end", () => one.told.length > 0);

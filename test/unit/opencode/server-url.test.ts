@@ -10,13 +10,13 @@ describe("Server URL", () => {
     ["http://[::1]:80/", "http://[::1]"],
     ["http://2130706433:4096", "http://127.0.0.1:4096"],
   ] as const)
-    it(`takes ${text}`, () => {
+    it(`accepts ${text}`, () => {
       const parsed = parseServerUrl(text);
       assert.ok("url" in parsed);
       assert.equal(parsed.url, url);
     });
 
-  it("takes user name and password out of the URL", () => {
+  it("extracts user name and password from the URL", () => {
     assert.deepEqual(parseServerUrl("http://me:a%40b@127.0.0.1:1"), {
       url: "http://127.0.0.1:1",
       username: "me",

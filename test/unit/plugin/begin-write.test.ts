@@ -32,14 +32,14 @@ describe("Beginning to write a file", () => {
       { stateFolder, directory, server, patienceMs },
     );
 
-  it("is told why it must not be", async () => {
+  it("is refused with the daemon's reason", async () => {
     await serve('HTTP/1.1 200 OK\r\n\r\n{"type":"refused","message":"Read it again."}\n');
     // The answer ends with the connection.
     listener?.on("connection", (socket) => socket.end());
     assert.equal(await begin(), "Read it again.");
   });
 
-  it("is not kept up by a daemon that says nothing, that is of another version, or that is not there", async () => {
+  it("is not held up by a daemon that does not answer, does not know the request, or does not exist", async () => {
     assert.equal(await begin(), undefined);
     await serve("");
     assert.equal(await begin(50), undefined);

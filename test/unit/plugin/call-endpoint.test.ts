@@ -28,18 +28,18 @@ describe("Asking one endpoint", () => {
 
   const kindOf = async (outcome: Promise<Outcome>): Promise<Outcome["kind"]> => (await outcome).kind;
 
-  it("gives up an endpoint that falls silent after it took the call", async () => {
+  it("gives up on an endpoint that falls silent after it accepted the call", async () => {
     assert.equal(await kindOf(askOneThatSays("HTTP/1.1 200 OK\r\n\r\n\n\n")), "broken");
   });
 
-  it("gives up sooner an endpoint that has not taken the call", async () => {
+  it("gives up earlier on an endpoint that has not accepted the call", async () => {
     const silence = { untakenMs: 50, takenMs: 600_000 };
     assert.deepEqual(await askOneThatSays("", silence), { kind: "unreachable" });
     const rejection = "HTTP/1.1 401 Unauthorized\r\n\r\n";
     assert.deepEqual(await askOneThatSays(rejection, silence), { kind: "rejected", status: 401 });
   });
 
-  it("allows an endpoint that has taken the call a longer silence", async () => {
+  it("allows a longer silence to an endpoint that has accepted the call", async () => {
     const reply = '{"type":"refused","message":"No."}\n';
     const outcome = ask(
       (socket) => {
@@ -51,7 +51,7 @@ describe("Asking one endpoint", () => {
     assert.equal(await kindOf(outcome), "reply");
   });
 
-  it("tells how long an endpoint had the call, from when it took it", async () => {
+  it("reports how long an endpoint had the call, from when it accepted it", async () => {
     const askedAt = performance.now();
     const outcome = await ask(
       (socket) => void setTimeout(() => socket.write("HTTP/1.1 200 OK\r\n\r\n"), 200),
@@ -66,16 +66,16 @@ describe("Asking one endpoint", () => {
     assert.ok(elapsed - outcome.heldMs >= 195, `${outcome.heldMs} of ${elapsed}`);
   });
 
-  it("does not count a call as taken before the head of the answer is there", async () => {
+  it("does not count a call as accepted before the head of the answer is complete", async () => {
     assert.deepEqual(await askOneThatSays(""), { kind: "unreachable" });
     assert.deepEqual(await askOneThatSays("HTTP/1.1 200 OK\r\n"), { kind: "unreachable" });
   });
 
-  it("takes what is no HTTP for nobody", async () => {
+  it("treats an answer that isn't HTTP as unreachable", async () => {
     assert.deepEqual(await askOneThatSays("SSH-2.0-OpenSSH_9.6\r\n\r\n"), { kind: "unreachable" });
   });
 
-  it("takes a last line that is no reply for none", async () => {
+  it("treats an invalid reply as a broken connection", async () => {
     const outcome = askOneThatSays('HTTP/1.1 200 OK\r\n\r\n{"type":"result","title":"No text"}\n');
     assert.equal(await kindOf(outcome), "broken");
   });

@@ -23,7 +23,7 @@ describe("Choosing the endpoints of a folder", () => {
     return [serving, elsewhere].map((endpoints) => endpoints.map(({ token }) => token));
   }
 
-  it("takes those that are open on exactly this folder", () => {
+  it("selects those that are open on exactly this folder", () => {
     const entries = [
       entry("this"),
       entry("one of several", { directories: ["/work/b", "/work/a"] }),
@@ -49,7 +49,7 @@ describe("Choosing the endpoints of a folder", () => {
     );
   });
 
-  it("knows a server of this machine by its port, whatever its host is called", () => {
+  it("recognizes a server on this machine by its port, whatever its host name", () => {
     const entries = [
       entry("same", { server: "http://127.0.0.1:4096/" }),
       entry("by name", { server: "http://localhost:4096" }),
@@ -65,20 +65,20 @@ describe("Choosing the endpoints of a folder", () => {
     assert.deepEqual(chosen([entry("this")], new URL("http://0.0.0.0:4096")), [["this"], []]);
   });
 
-  it("tells servers on one port of different machines apart", () => {
+  it("distinguishes servers on the same port of different machines", () => {
     const entries = [entry("here"), entry("there", { server: "http://192.168.1.5:4096" })];
     assert.deepEqual(chosen(entries), [["here"], ["there"]]);
     assert.deepEqual(chosen(entries, new URL("http://192.168.1.5:4096")), [["there"], ["here"]]);
   });
 
-  it("knows the address that OpenCode reports where it listens on nothing", () => {
+  it("recognizes the address that OpenCode reports when it does not listen", () => {
     const reachable = ["http://localhost:4096/", "http://localhost:4097/", "http://127.0.0.1:4096/"].filter(
       (server) => isReachable(new URL(server)),
     );
     assert.deepEqual(reachable, ["http://localhost:4097/", "http://127.0.0.1:4096/"]);
   });
 
-  it("knows the port that an address leaves out", () => {
+  it("knows the default port of an address without one", () => {
     const entries = [
       entry("http", { server: "http://localhost" }),
       entry("https", { server: "https://localhost" }),

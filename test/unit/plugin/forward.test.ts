@@ -120,7 +120,7 @@ describe("Forwarding a call to an endpoint", () => {
     (response) =>
       void setTimeout(() => answer(response), ms);
 
-  it("sends the call whole, with the endpoint's token", async () => {
+  it("sends the whole call, with the endpoint's token", async () => {
     const prompt = 'Line 1\nLine 2 "ü" 🙂 \u2028'.repeat(50_000);
     const { port, calls, requests } = await open(replying("Done."));
     assert.deepEqual(await send({}, { ...call, input: { prompt } }), reply("Done."));
@@ -133,7 +133,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.equal(request?.headers.host, `127.0.0.1:${port}`);
   });
 
-  it("puts a reply together that comes in pieces, even within a letter", async () => {
+  it("reassembles a reply that arrives in pieces, even within a character", async () => {
     const text = "üß🙂\n".repeat(30_000);
     const bytes = Buffer.from(`${JSON.stringify(reply(text))}\n`);
     const inTheMiddle = bytes.indexOf("🙂") + 2;
@@ -145,7 +145,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.deepEqual(await send(), reply(text));
   });
 
-  it("asks the newest endpoint first, and the next where one is gone or does not take the call", async () => {
+  it("asks the newest endpoint first, and the next if one is gone or does not accept the call", async () => {
     const oldest = await open(replying("The oldest."));
     await open(replying("The next."));
     const gone = createSocketServer();
@@ -166,7 +166,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.deepEqual(requests, []);
   });
 
-  it("tells each endpoint how long ago the call was made", async () => {
+  it("sends each endpoint the time since the call was made", async () => {
     const next = await open(replying("The next."));
     const newest = await open(after(300, rejecting(401)));
     assert.deepEqual(await send(), reply("The next."));
@@ -174,13 +174,13 @@ describe("Forwarding a call to an endpoint", () => {
     assert.ok(before !== undefined && later !== undefined && later - before >= 290, `${before} ${later}`);
   });
 
-  it("counts as looking the time until endpoints answer that do not take the call", async () => {
+  it("counts the time until endpoints reject the call as search time", async () => {
     const { calls } = await open(after(400, rejecting(401)));
     await assert.rejects(send({ patience: { untakenMs: 350, takenMs: 60_000 } }), /HTTP status 401/);
     assert.equal(calls.length, 1);
   });
 
-  it("does not count as looking the time in which an endpoint had the call", async () => {
+  it("does not count the time in which an endpoint had the call as search time", async () => {
     const breakingLate: Answer = (response) => {
       pending(response);
       setTimeout(() => response.destroy(), 1_000);
@@ -198,7 +198,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.deepEqual(await send({ directory: link }), reply("Found."));
   });
 
-  it("asks again, with the same ID, where the connection breaks after the call was taken", async () => {
+  it("repeats the call with the same ID if the connection breaks after the call was accepted", async () => {
     const answers = [breaking, replying("At last.")];
     const { calls } = await open((response) => answers.shift()?.(response));
     const patience = { untakenMs: 0, takenMs: 60_000 };
@@ -208,7 +208,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.ok(first !== undefined && again !== undefined && again > first, `${first} ${again}`);
   });
 
-  it("takes half a reply for none", async () => {
+  it("repeats the call after half a reply", async () => {
     const half: Answer = (response) =>
       void response.writeHead(200).write('{"type":"refused","message":"Hal', () => response.destroy());
     const answers = [half, replying("Whole.")];
@@ -216,7 +216,7 @@ describe("Forwarding a call to an endpoint", () => {
     assert.deepEqual(await send(patient), reply("Whole."));
   });
 
-  it("waits for an endpoint to open, and says so once", async () => {
+  it("waits for an endpoint to open, and reports that once", async () => {
     let waits = 0;
     let ended = false;
     const answer = send({ ...patient, onWait: () => void waits++ }).finally(() => (ended = true));
@@ -228,13 +228,13 @@ describe("Forwarding a call to an endpoint", () => {
     assert.equal(waits, 1);
   });
 
-  it("stops at once when it is aborted while it waits for an endpoint", async () => {
+  it("stops at once when it is aborted while waiting for an endpoint", async () => {
     const abort = new AbortController();
     const answer = send({ ...patient, signal: abort.signal, onWait: () => abort.abort() });
     await assert.rejects(answer, { name: "AbortError" });
   });
 
-  it("stops at once when it is aborted in mid-call", async () => {
+  it("stops at once when it is aborted during a call", async () => {
     const { requests } = await open(pending);
     const abort = new AbortController();
     const answer = send({ signal: abort.signal });
@@ -244,26 +244,26 @@ describe("Forwarding a call to an endpoint", () => {
     await until("the end of the connection", () => request?.socket.destroyed);
   });
 
-  it("asks no endpoint for a call that is aborted already", async () => {
+  it("asks no endpoint for a call that is already aborted", async () => {
     const { requests } = await open(replying("Not wanted."));
     await assert.rejects(send({ signal: AbortSignal.abort() }), { name: "AbortError" });
     assert.deepEqual(requests, []);
   });
 
   describe("gives up with a sentence that says what to do", () => {
-    it("where nobody serves the folder", async () => {
+    it("if no endpoint serves the folder", async () => {
       await open(replying("Elsewhere."), { directories: ["/elsewhere"] });
       await assert.rejects(send(), ({ message }: Error) => message.includes(`open ${directory} in VS Code`));
     });
 
-    it("where there is no state folder", async () => {
+    it("if there is no state folder", async () => {
       await assert.rejects(
         send({ stateFolder: `${stateFolder}/none` }),
         /need Async Agents to be connected in this folder/,
       );
     });
 
-    it("where endpoints of the folder serve another server", async () => {
+    it("if endpoints of the folder serve another server", async () => {
       const { calls } = await open(replying("Another."), { server: "http://127.0.0.1:4097" });
       await assert.rejects(
         send(),
@@ -272,38 +272,38 @@ describe("Forwarding a call to an endpoint", () => {
       assert.deepEqual(calls, []);
     });
 
-    it("where OpenCode has no server that Async Agents could be connected to, at once", async () => {
+    it("at once if OpenCode has no server that Async Agents could connect to", async () => {
       const { requests } = await open(replying("Of another server."));
       const server = new URL("http://localhost:4096/");
       await assert.rejects(send({ ...patient, server }), /has no server .* `opencode serve` or .* --port N`/);
       assert.deepEqual(requests, []);
     });
 
-    it("where the endpoint went away with the call", async () => {
+    it("if the endpoint disconnects during the call", async () => {
       await open(breaking);
       const patience = { untakenMs: 60_000, takenMs: 0 };
       await assert.rejects(send({ patience }), /went away before it replied.* asyncagents_list/);
     });
 
     for (const status of [401, 403, 404, 500])
-      it(`where the endpoint answers ${status}`, async () => {
+      it(`if the endpoint answers ${status}`, async () => {
         await open(rejecting(status));
         await assert.rejects(send(), new RegExp(`HTTP status ${status}\\); try again later`));
       });
 
-    it("where the endpoint does not understand the call, without asking again", async () => {
+    it("if the endpoint does not understand the call, without asking again", async () => {
       const { calls } = await open(rejecting(400));
       await assert.rejects(send(patient), /versions that do not fit together; reload .* restart/);
       assert.equal(calls.length, 1);
     });
 
-    it("where the endpoint finds the call too large, without asking again", async () => {
+    it("if the endpoint rejects the call as too large, without asking again", async () => {
       const { calls } = await open(rejecting(413));
       await assert.rejects(send(patient), /too large \(over 8 MB\); shorten the prompt/);
       assert.equal(calls.length, 1);
     });
 
-    it("where the call is larger than any endpoint takes, without asking at all", async () => {
+    it("if the call is larger than any endpoint accepts, without asking at all", async () => {
       const { requests } = await open(replying("Taken."));
       const prompt = "ü".repeat(MAX_CALL_BYTES / 2);
       await assert.rejects(send(patient, { ...call, input: { prompt } }), /too large/);

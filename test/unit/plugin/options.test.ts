@@ -13,11 +13,11 @@ describe("The plugin's options", () => {
     graceMs: undefined,
   };
 
-  it("can all be left out", () => {
+  it("can all be omitted", () => {
     for (const nothing of [undefined, null, {}]) assert.deepEqual(readOptions(nothing), defaults);
   });
 
-  it("say where endpoints are found and how long they are looked for, and what a server of ours is told", () => {
+  it("set the state folder, the patience of calls and writes, and the options of a server that the extension starts", () => {
     const ofServer = { subagentDepth: 3, tools: false, graceMs: 60_000 };
     assert.deepEqual(
       readOptions({
@@ -36,7 +36,7 @@ describe("The plugin's options", () => {
     );
   });
 
-  it("count as left out where they do not fit, and only those", () => {
+  it("count as omitted if invalid, but only those", () => {
     for (const odd of ["/state", [], 7]) assert.deepEqual(readOptions(odd), defaults);
     assert.deepEqual(
       readOptions({

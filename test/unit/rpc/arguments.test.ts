@@ -19,7 +19,7 @@ function refuses(method: string, args: readonly unknown[], message: RegExp): voi
 }
 
 describe("Arguments of calls", () => {
-  it("come back in their places, those that were left out as undefined", () => {
+  it("keep their places, with omitted ones as undefined", () => {
     assert.deepEqual(parseCall("clearBatch", sent(["bat_1", undefined, undefined, "agent"])).args, [
       "bat_1",
       undefined,
@@ -30,7 +30,7 @@ describe("Arguments of calls", () => {
     assert.deepEqual(parseCall("models", sent([])).args, []);
   });
 
-  it("are refused where they do not fit, with a sentence that names the call", () => {
+  it("are refused if invalid, with a sentence that names the call", () => {
     refuses("cancel", [3], /^Invalid arguments for cancel:/);
     refuses("cancel", ["ses_1", "nobody"], /cancel/);
     refuses("retry", [], /retry/);
@@ -38,19 +38,19 @@ describe("Arguments of calls", () => {
     refuses("launch", [{ prompt: "Do it.", parentSessionID: "ses_1" }], /launchedBy/);
   });
 
-  it("are refused for a method that there is not", () => {
+  it("are refused for an unknown method", () => {
     refuses("explode", [], /doesn't know the command explode\. Reload this window/);
     refuses("toString", [], /toString/);
   });
 
-  it("take a time without end, which JSON cannot say", () => {
+  it("can include an infinite time, which JSON cannot represent", () => {
     assert.deepEqual(parseCall("output", sent(["ses_1", { timeout: Infinity }])).args, [
       "ses_1",
       { timeout: Infinity },
     ]);
   });
 
-  it("are known of every method", () => {
+  it("are defined for every method", () => {
     for (const method of methodNames)
       try {
         parseCall(method, []);
@@ -59,14 +59,14 @@ describe("Arguments of calls", () => {
       }
   });
 
-  it("let settings pass that a window sends, and no others", () => {
+  it("can be a folder's settings as a window sends them; unusable records are dropped, incomplete settings refused", () => {
     assert.deepEqual(parse("open", openFolder, JSON.parse(JSON.stringify(folder()))), folder());
     const unusable = { ...folder(), kept: { tombstones: "none", unsettled: [3] } };
     assert.equal(parse("open", openFolder, unusable).kept, undefined);
     assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
   });
 
-  it("take a folder as an earlier version handed it over, which knew no `collisions`", () => {
+  it("can be a folder as an earlier version handed it over, without `collisions`", () => {
     const { settings } = parse("open", openFolder, JSON.parse(HANDED_OVER));
     assert.equal(settings.engine.collisions, "block");
     assert.deepEqual(
@@ -89,14 +89,14 @@ describe("The signal of a caller", () => {
     ["previewFork", [{ sourceSessionID: "ses_1" }, signal], [{ sourceSessionID: "ses_1" }]],
     ["output", ["ses_1", { block: true, signal }], ["ses_1", { block: true }]],
   ] as const)
-    it(`stays behind when ${method} is sent, and is in its place again where it arrives`, () => {
+    it(`is left out when ${method} is sent, and is in its place again on arrival`, () => {
       const taken = takeSignal(method, args);
       assert.deepEqual(taken.args, travelling);
       assert.equal(taken.signal, signal);
       assert.deepEqual(putSignal(method, parseCall(method, sent(taken.args)).args, signal), args);
     });
 
-  it("need not be given", () => {
+  it("is optional", () => {
     assert.deepEqual(takeSignal("output", ["ses_1"]).args, ["ses_1"]);
     assert.deepEqual(putSignal("output", parseCall("output", ["ses_1"]).args, signal), ["ses_1", { signal }]);
     assert.deepEqual(takeSignal("connect", []), {
@@ -107,8 +107,8 @@ describe("The signal of a caller", () => {
   });
 });
 
-describe("A call whose daemon went", () => {
-  it("is made again where the engine knows it by its ID, or where it changes nothing more", () => {
+describe("A call whose daemon is gone", () => {
+  it("is repeated if the engine knows it by its ID, or if it changes nothing", () => {
     assert.ok(isRepeatable("launch", [{ callID: "call_1" }]));
     assert.ok(!isRepeatable("launch", [{}]));
     assert.ok(isRepeatable("resume", ["ses_1", "Go on.", { sessionID: "ses_0", callID: "call_1" }]));

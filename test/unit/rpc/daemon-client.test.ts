@@ -26,7 +26,7 @@ import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-ho
 
 const tsx = import.meta.resolve("tsx");
 
-describe("A window's way to the daemon", () => {
+describe("A window's connection to the daemon", () => {
   let stateFolder: string;
   let clock: ManualClock;
   const held: { dispose(): void }[] = [];
@@ -92,7 +92,7 @@ describe("A window's way to the daemon", () => {
     return { changes, told };
   }
 
-  it("begins with the first folder, which begins with all that is there", async () => {
+  it("begins with the first folder, which begins with a full snapshot", async () => {
     const service = new FakeService();
     service.change("ses_1");
     await serve(new FakeHost(service));
@@ -105,7 +105,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(states, ["connected"]);
   });
 
-  it("loses nothing that changes while the first answer is on its way", async () => {
+  it("loses no change that happens before the first answer arrives", async () => {
     const service = new FakeService();
     const snapshot = service.snapshot.bind(service);
     service.snapshot = () => {
@@ -121,7 +121,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(told(), ["reset undefined", "ses_1"]);
   });
 
-  it("carries calls out, and tells what they changed before they are answered", async () => {
+  it("carries out calls, and reports what they changed before the answer", async () => {
     const service = new FakeService({
       ensureSession: async () => {
         service.change("ses_2");
@@ -137,7 +137,7 @@ describe("A window's way to the daemon", () => {
     assert.equal(await opened.calls.lastAnswer("ses_2"), undefined);
   });
 
-  it("opens folders with the settings that came last", async () => {
+  it("opens folders with the latest settings", async () => {
     const host = new FakeHost();
     const server = await serve(host);
     const opened = client().client.open(folder());
@@ -155,7 +155,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(host.opened.at(-1)?.settings, watched);
   });
 
-  it("hands what an earlier version kept of tasks to the daemon once", async () => {
+  it("sends the tasks that an earlier version stored to the daemon once", async () => {
     const host = new FakeHost();
     const server = await serve(host);
     const kept = {
@@ -175,7 +175,7 @@ describe("A window's way to the daemon", () => {
     );
   });
 
-  it("is found again after the daemon crashed, and folders begin anew", async () => {
+  it("is restored after the daemon crashed, and folders begin with a snapshot again", async () => {
     let joined = 0;
     const service = new FakeService({ join: async () => void joined++ });
     const server = await serve(new FakeHost(service));
@@ -201,7 +201,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(states, ["connected", "connecting", "connected"]);
   });
 
-  it("makes calls again that do no harm when the daemon crashes, and says of the others that they may have been carried out", async () => {
+  it("repeats harmless calls when the daemon crashes, and says of the others that the task should be checked", async () => {
     let asked = 0;
     const never = (): Promise<never> => {
       asked++;
@@ -239,7 +239,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(await Promise.all([...repeated, waiting]), [[], { id: "call_1" }, { id: "ses_2" }]);
   });
 
-  it("lets callers cancel, at once and at the daemon", async () => {
+  it("lets callers cancel, in the window and at the daemon", async () => {
     let aborted = false;
     const service = new FakeService({
       connect: (signal) =>
@@ -270,7 +270,7 @@ describe("A window's way to the daemon", () => {
     await until("the daemon to give up too", () => aborted);
   });
 
-  it("lets callers cancel who wait for the connection", async () => {
+  it("lets callers cancel while they wait for it", async () => {
     const listener = createServer();
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket: join(stateFolder, "daemon.sock") }));
     assert.ok(await listenExclusively(listener, join(stateFolder, "daemon.sock")));
@@ -307,7 +307,7 @@ describe("A window's way to the daemon", () => {
     await until("the daemon to leave it", () => again.transcripts[0]?.isDisposed);
   });
 
-  it("says to update the extension where the daemon is of a newer protocol", async () => {
+  it("asks for an update of the extension if the daemon has a newer protocol", async () => {
     const socket = join(stateFolder, "daemon.sock");
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket, version: "2.0.0", protocol: 2 }));
     const newer = createServer((connection) => {
@@ -331,14 +331,14 @@ describe("A window's way to the daemon", () => {
     assert.equal(window.state.kind, "failed");
   });
 
-  it("goes on with a newer daemon of the same protocol", async () => {
+  it("is made to a newer daemon with the same protocol", async () => {
     const host = new FakeHost(new FakeService({ models: async () => [] }));
     await serve(host, "1.10.0");
     assert.deepEqual(await client().client.open(folder()).calls.models(), []);
     assert.equal(host.handedOver, 0);
   });
 
-  it("has an older daemon hand over, and starts its own", async () => {
+  it("lets an older daemon hand over to a newer one", async () => {
     const older = new FakeHost();
     const server = await serve(older, "1.2.0");
     let isReplaced: Promise<unknown> | undefined;
@@ -354,7 +354,7 @@ describe("A window's way to the daemon", () => {
     assert.equal(older.handedOver, 1);
   });
 
-  it("has a daemon of an older protocol hand over", async () => {
+  it("lets a daemon with an older protocol hand over", async () => {
     const socket = join(stateFolder, "daemon.sock");
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket, protocol: 0 }));
     const asked: string[] = [];
@@ -379,7 +379,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(asked, ["hello", "hello", "handOver"]);
   });
 
-  it("finds a daemon that was there first, though it can be found only a moment later", async () => {
+  it("finds a daemon that another window started, even if it can be found only later", async () => {
     const ran = join(tempDir("rpc"), "ran");
     const program = `require("fs").writeFileSync(${JSON.stringify(ran)}, ""); process.exit(${EXIT_ALREADY_SERVED})`;
     const models = client(script(program)).client.open(folder()).calls.models();
@@ -389,7 +389,7 @@ describe("A window's way to the daemon", () => {
     await served;
   });
 
-  it("says that the disk keeps the daemon from being found", async () => {
+  it("reports that the state folder cannot be used", async () => {
     stateFolder = join(script(""), "state");
     await assert.rejects(client().client.open(folder()).calls.models(), {
       name: "ConnectionError",
@@ -413,7 +413,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(states, ["failed", "connecting", "failed", "connecting", "connected"]);
   });
 
-  it("starts at once what ended while it started, then ever more rarely, but every five seconds", async () => {
+  it("tries again at once after a failed start, then with growing pauses of at most five seconds", async () => {
     const { client: window, states } = client(script("process.exit(3)"));
     const opened = window.open(folder());
     const { told } = follow(opened);
@@ -427,7 +427,7 @@ describe("A window's way to the daemon", () => {
     assert.deepEqual(new Set(states), new Set(["failed"]));
   });
 
-  it("says that the daemon is silent which does not greet, and goes on once it does", async () => {
+  it("reports a daemon that does not greet as silent, and continues once one does", async () => {
     const socket = join(stateFolder, "daemon.sock");
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket }));
     let connections = 0;
@@ -453,7 +453,7 @@ describe("A window's way to the daemon", () => {
     assert.equal(window.state.kind, "connected");
   });
 
-  it("leaves the daemon without ending anything", async () => {
+  it("is closed without stopping the daemon", async () => {
     const host = new FakeHost(new FakeService({ retry: () => new Promise(() => undefined) }));
     const server = await serve(host);
     const { client: window } = client();
@@ -468,7 +468,7 @@ describe("A window's way to the daemon", () => {
     await assert.rejects(opened.calls.models(), { name: "ServerFailure", reason: "unreachable" });
   });
 
-  describe("to a process of its own", () => {
+  describe("to a separate process", () => {
     const program = resolve("test/unit/rpc/daemon-process.ts");
     const env = { ...process.env, NODE_OPTIONS: `--import=${tsx}` };
 
@@ -476,7 +476,7 @@ describe("A window's way to the daemon", () => {
       if (process.platform === "win32") this.skip();
     });
 
-    it("is one for all windows that open at once, wherever its state is", async () => {
+    it("is to the same process for all windows that open at once, even with a long state path", async () => {
       stateFolder = join(tempDir("rpc"), "long".repeat(30));
       const open = () => {
         const { execPath } = process;
@@ -492,7 +492,7 @@ describe("A window's way to the daemon", () => {
       assert.equal(readFileSync(join(stateFolder, "daemon.log"), "utf8"), "");
     });
 
-    it("is started anew when it is killed, and restarted when it is suspended", async () => {
+    it("is to a new process after the old one is killed, or restarted while suspended", async () => {
       const { client: window, states } = client(program, "1.2.0", env);
       const opened = window.open(folder());
       const first = Number(await opened.calls.lastAnswer("ses_1"));

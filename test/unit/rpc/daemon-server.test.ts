@@ -70,7 +70,7 @@ describe("The daemon's server", () => {
     return wire;
   }
 
-  it("describes itself to this user alone, and takes that away when it ends", async function () {
+  it("describes itself in files that only this user can read, and removes them when it ends", async function () {
     const { server, entry, stateFolder } = await serve();
     if (process.platform === "win32") return this.skip();
     assert.equal(statSync(stateFolder).mode & 0o777, 0o700);
@@ -81,7 +81,7 @@ describe("The daemon's server", () => {
     assert.ok(!existsSync(entry.socket));
   });
 
-  it("leaves the description of a daemon that came after it", async () => {
+  it("leaves the description of a later daemon", async () => {
     const { server, entry, stateFolder } = await serve();
     const other = { ...entry, token: "another" };
     await writeEntry(new DaemonFiles(stateFolder), other);
@@ -89,7 +89,7 @@ describe("The daemon's server", () => {
     assert.deepEqual(await new DaemonFiles(stateFolder).read(), other);
   });
 
-  it("is the only one of its user", async () => {
+  it("is the only one for a state folder", async () => {
     const { stateFolder, clock } = await serve();
     const second = await DaemonServer.open({
       stateFolder,
@@ -101,7 +101,7 @@ describe("The daemon's server", () => {
     assert.equal(second, undefined);
   });
 
-  it("greets a window that shows the token, shows it in turn, and counts the window until it goes", async () => {
+  it("greets a window that proves the token, proves it as well, and counts the window until it disconnects", async () => {
     const { entry, server } = await serve();
     const wire = await connected(entry);
     const welcome = await wire.request("hello", hello(entry.token));
@@ -118,7 +118,7 @@ describe("The daemon's server", () => {
     assert.deepEqual(counts, [0]);
   });
 
-  it("answers nothing but the greeting before it", async () => {
+  it("answers only the greeting before it", async () => {
     const { entry, host } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("open", [folder()]), { name: "Refusal", code: "not-allowed" });
@@ -130,7 +130,7 @@ describe("The daemon's server", () => {
     assert.equal(host.handedOver, 0);
   });
 
-  it("does not greet a window with another token, and closes it after five seconds", async () => {
+  it("does not greet a window with another token, and disconnects it after five seconds", async () => {
     const { entry, server, clock } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("hello", hello("another")), { code: "not-allowed" });
@@ -141,7 +141,7 @@ describe("The daemon's server", () => {
     await wire.closed;
   });
 
-  it("closes who sends much and shows no token", async () => {
+  it("disconnects a client that sends much without a token", async () => {
     const { entry } = await serve();
     const socket = connect(entry.socket);
     socket.on("error", () => undefined);
@@ -149,7 +149,7 @@ describe("The daemon's server", () => {
     await once(socket, "close");
   });
 
-  it("closes the oldest of more than 32 strangers", async () => {
+  it("disconnects the oldest of more than 32 clients that were not greeted", async () => {
     const { entry } = await serve();
     const first = await connected(entry);
     const others = [];
@@ -159,7 +159,7 @@ describe("The daemon's server", () => {
     assert.ok(others.every((wire) => wire.isOpen));
   });
 
-  it("tells a window of an older protocol that it is older", async () => {
+  it("reports to a window with an older protocol that the window is older", async () => {
     const { entry } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("hello", hello(entry.token, PROTOCOL_VERSION - 1)), (error) => {
@@ -170,7 +170,7 @@ describe("The daemon's server", () => {
     await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });
   });
 
-  it("hands over to a window of a newer protocol, and does nothing else for it", async () => {
+  it("hands over to a window with a newer protocol, and does nothing else for it", async () => {
     const { entry, host } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("hello", hello(entry.token, PROTOCOL_VERSION + 1)), (error) => {
@@ -183,7 +183,7 @@ describe("The daemon's server", () => {
     assert.equal(host.handedOver, 1);
   });
 
-  it("gives a window what is there, then what changes, in order and before the answer of each call", async () => {
+  it("sends a window a snapshot, then changes in order and before the answer of each call", async () => {
     const service = new FakeService({
       retry: async (id) => {
         service.change(`${id}-a`);
@@ -214,7 +214,7 @@ describe("The daemon's server", () => {
     ]);
   });
 
-  it("tells what a call changed that fails, and its error", async () => {
+  it("sends what a failed call changed, and its error", async () => {
     const text = sentence("There is no task {0}.", "1");
     const errors: Readonly<Record<string, Error>> = {
       refusal: new Refusal("unknown-task", text),
@@ -244,7 +244,7 @@ describe("The daemon's server", () => {
     }
   });
 
-  it("refuses calls with other arguments, and calls in a folder that the window has not opened", async () => {
+  it("refuses calls with invalid arguments, and calls in a folder that the window has not opened", async () => {
     const { entry } = await serve();
     const wire = await greeted(entry);
     const call = (directory: string) => wire.request("call", [{ directory, method: "retry", args: [1] }]);
@@ -253,7 +253,7 @@ describe("The daemon's server", () => {
     await assert.rejects(call("/work"), { code: "invalid-argument" });
   });
 
-  it("gives up a call that its caller cancels, and those of a window that goes", async () => {
+  it("aborts a call that its caller cancels, and those of a window that disconnects", async () => {
     const signals: AbortSignal[] = [];
     const service = new FakeService({
       output: (_, options) =>
@@ -285,7 +285,7 @@ describe("The daemon's server", () => {
     await until("the other call to be given up", () => signals[1]?.aborted);
   });
 
-  it("lets a window follow conversations, which end with it", async () => {
+  it("lets a window follow conversations until it closes them or disconnects", async () => {
     const { entry, host } = await serve();
     const told: unknown[] = [];
     const wire = await greeted(entry, { transcript: (update) => told.push(update) });
@@ -305,7 +305,7 @@ describe("The daemon's server", () => {
     await until("the other one to be left", () => other?.isDisposed);
   });
 
-  it("configures and closes folders, and closes those of a window that goes", async () => {
+  it("configures and closes folders, and closes those of a window that disconnects", async () => {
     const { entry, host } = await serve();
     const wire = await greeted(entry);
     await wire.request("open", [folder("/a")]);
@@ -320,7 +320,7 @@ describe("The daemon's server", () => {
     assert.equal(host.service.listeners, 0);
   });
 
-  it("closes a folder that was still being opened when its window went", async () => {
+  it("closes a folder that was still being opened when its window disconnected", async () => {
     const host = new FakeHost();
     let open!: () => void;
     host.gate = new Promise((resolve) => (open = resolve));
@@ -334,7 +334,7 @@ describe("The daemon's server", () => {
     await until("the folder to be closed", () => host.closed === 1);
   });
 
-  it("tells windows its log", async () => {
+  it("sends windows its log", async () => {
     const { entry, host } = await serve();
     const lines: unknown[] = [];
     await greeted(entry, { log: (line) => lines.push(line) });
@@ -352,7 +352,7 @@ describe("The daemon's socket", () => {
 
   const longFolder = (): string => join(tempDir("rpc"), "long".repeat(30));
 
-  it("is in a private folder of its own where its path would be too long", async () => {
+  it("is in a private folder of its own if its path would be too long", async () => {
     const files = new DaemonFiles(longFolder());
     const socket = await socketFor(files);
     try {
@@ -365,7 +365,7 @@ describe("The daemon's socket", () => {
     assert.ok(!existsSync(dirname(socket)));
   });
 
-  it("leaves that folder if others could write there", async () => {
+  it("is not in that folder if others could write there", async () => {
     const files = new DaemonFiles(longFolder());
     const socket = await socketFor(files);
     chmodSync(dirname(socket), 0o777);
@@ -374,7 +374,7 @@ describe("The daemon's socket", () => {
     for (const each of [socket, other]) removeEntry(files, entryAt(each));
   });
 
-  it("is taken over from a daemon that crashed, and not from one that answers", async () => {
+  it("is taken over after a crash, and not from a daemon that answers", async () => {
     const path = join(tempDir("rpc"), "daemon.sock");
     writeFileSync(path, "");
     const first = createServer((socket) => socket.resume());
@@ -384,7 +384,7 @@ describe("The daemon's socket", () => {
     first.close();
   });
 
-  it("is described by a file that may be broken", async () => {
+  it("is not found through a broken description", async () => {
     const state = tempDir("rpc");
     mkdirSync(join(state, "x"));
     writeFileSync(join(state, "daemon.json"), '{"socket":');

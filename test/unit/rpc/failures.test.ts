@@ -19,7 +19,7 @@ describe("Errors between window and daemon", () => {
   ];
 
   for (const error of errors)
-    it(`keep what a ${error.constructor.name} says: ${error.message}`, () => {
+    it(`keep the content of a ${error.constructor.name}: ${error.message}`, () => {
       const travelled: unknown = JSON.parse(JSON.stringify(describeError(error)));
       const arrived = errorFrom(travelled);
       assert.ok(arrived instanceof error.constructor);
@@ -27,7 +27,7 @@ describe("Errors between window and daemon", () => {
       assert.deepEqual({ ...arrived }, { ...error });
     });
 
-  it("are not made of what describes none", () => {
+  it("are not made from anything else", () => {
     assert.equal(errorFrom({ name: "TypeError" }), undefined);
     assert.equal(errorFrom(undefined), undefined);
   });

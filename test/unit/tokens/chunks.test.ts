@@ -19,14 +19,14 @@ describe("texts in batches of chunks", function () {
   const sum = (chunks: readonly Chunk[]): number =>
     chunks.reduce((total, { text, extra }) => total + tokens.count(text) + extra, 0);
 
-  it("are the texts again when put together, each chunk with the text it is of", () => {
+  it("add up to the texts, and each chunk names its text", () => {
     const texts = ["short", "", letters(200_000), "你好".repeat(50_000), " "];
     const joined = texts.map(() => "");
     for (const { owner, text } of chunksOf(...texts)) joined[owner] += text;
     assert.deepEqual(joined, texts);
   });
 
-  it("are bounded, few long texts as well as many short ones", () => {
+  it("are limited in size, for few long texts as well as many short ones", () => {
     const batches = [...batchesOf([letters(500_000), ...Array.from({ length: 10_000 }, () => "x")])];
     for (const batch of batches) {
       for (const { text } of batch) assert.ok(text.length > 0 && text.length <= LONGEST_SLAB);
@@ -36,7 +36,7 @@ describe("texts in batches of chunks", function () {
     assert.ok(batches.length < 20, `${batches.length} batches`);
   });
 
-  it("are made when asked for, one batch at a time", () => {
+  it("are made on demand, one batch at a time", () => {
     const asked: number[] = [];
     const texts = Array.from({ length: 20 }, () => letters(40_000));
     const watched = new Proxy(texts, {
@@ -49,17 +49,17 @@ describe("texts in batches of chunks", function () {
     assert.ok(asked.length > 0 && asked.length < 5, `texts asked for: ${asked.join(", ")}`);
   });
 
-  it("of empty texts are none", () => assert.deepEqual([...batchesOf(["", ""])], []));
+  it("are none for empty texts", () => assert.deepEqual([...batchesOf(["", ""])], []));
 
   for (const [name, text] of Object.entries(ordinary))
-    it(`leave the count as it is: ${name}`, () => {
+    it(`do not change the count of ${name}`, () => {
       const long = text.repeat(Math.ceil(200_000 / text.length));
       const chunks = chunksOf(long);
       assert.ok(chunks.length > 3);
       assert.equal(sum(chunks), tokens.count(long));
     });
 
-  it("leave the count as it is wherever there are words, numbers or marks", () => {
+  it("do not change the count of any mix of words, numbers and marks", () => {
     const start = "word ".repeat(13_050);
     const unit = fc.constantFrom(
       ...[
@@ -97,7 +97,7 @@ describe("texts in batches of chunks", function () {
     );
   });
 
-  it("of a run without any such place count a few tokens more, never fewer", () => {
+  it("add a few tokens for a run without a place to split, and never lose any", () => {
     const runs = [
       letters(150_000),
       " ".repeat(150_000),
@@ -111,7 +111,7 @@ describe("texts in batches of chunks", function () {
     }
   });
 
-  it("are not cut in the middle of a surrogate pair", () => {
+  it("do not split surrogate pairs", () => {
     for (const start of ["", "-"])
       for (const { text } of chunksOf(start + "😀".repeat(100_000)))
         assert.equal(Buffer.from(text).toString(), text);

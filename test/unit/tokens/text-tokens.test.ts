@@ -22,20 +22,20 @@ describe("the tokens of a text", function () {
     assert.equal(tokens.count(text), exact(text), what);
 
   for (const [name, text] of Object.entries(ordinary))
-    it(`are those that js-tiktoken makes of it: ${name}`, () => {
+    it(`are those of js-tiktoken: ${name}`, () => {
       assert.ok(text.length > 1_000);
       assertExact(text, name);
     });
 
   it("are none for an empty text", () => assert.equal(tokens.count(""), 0));
 
-  it("take what stands for a special token as the text it is", () => {
+  it("treat the text of a special token as plain text", () => {
     for (const text of ["<|endoftext|>", "<|endofprompt|> and <|endoftext|>.", "<|endoftext|>".repeat(300)])
       assertExact(text);
     assert.ok(tokens.count("<|endoftext|>") > 1);
   });
 
-  it("of emoji, right-to-left scripts and what combines are exact", () => {
+  it("are exact for emoji, right-to-left scripts and combining characters", () => {
     for (const text of [
       "👩‍👩‍👧‍👦🏳️‍🌈 ok 👍🏽".repeat(20),
       "שלום עולם، مرحبا بالعالم! ".repeat(20),
@@ -45,12 +45,12 @@ describe("the tokens of a text", function () {
       assertExact(text);
   });
 
-  it("of halves of surrogate pairs are those of the character put in their place", () => {
+  it("are exact for half surrogate pairs", () => {
     for (const text of ["\ud800", "\udfff", "a\ud83d b", "\udc00\ud83d", "\ud83d".repeat(50)])
       assertExact(text);
   });
 
-  it("of a long run without a word's end are exact too", () => {
+  it("are exact for long runs without a word boundary", () => {
     const runs = {
       "one letter": "a".repeat(2_500),
       letters: letters(2_000),
@@ -70,7 +70,7 @@ describe("the tokens of a text", function () {
     for (const [name, run] of Object.entries(runs)) assertExact(run, name);
   });
 
-  it("of any text are as many as js-tiktoken makes, and at most as many as it has bytes", () => {
+  it("of any text are as many as js-tiktoken's, and at most as many as its bytes", () => {
     const unit = fc.oneof(
       fc.constantFrom(..."aeintsAZ09 \t\r\n'/.-_{}<|>你好的是ก็ไéß😀"),
       fc.constantFrom("'s", "'ll", "  ", "\n\n", "the", "ing", "function", "服务", "<|endoftext|>"),
@@ -87,13 +87,13 @@ describe("the tokens of a text", function () {
     );
   });
 
-  it("of one text are the same, whatever was counted before", () => {
+  it("of a text are the same, whatever was counted before", () => {
     const fresh = tokens.count(ordinary.code);
     for (let index = 0; index < 60_000; index++) tokens.count(`x${index.toString(36)}`);
     assert.equal(tokens.count(ordinary.code), fresh);
   });
 
-  describe("of a megabyte, however odd, are counted to the end:", () => {
+  describe("are counted completely for a megabyte of unusual text:", () => {
     const megabyte = 2 ** 20;
     const filled = (text: string): string => text.repeat(Math.ceil(megabyte / utf8Length(text)));
     const odd: Record<string, { text: string; charactersPerToken: readonly [number, number] }> = {

@@ -36,7 +36,7 @@ describe("counting tokens in a thread", function () {
     return counter;
   };
 
-  describe("with the tokenizer", () => {
+  describe("with the real tokenizer", () => {
     let script: string;
 
     before(async () => {
@@ -45,20 +45,20 @@ describe("counting tokens in a thread", function () {
       await build({ entryPoints, outfile: script, bundle: true, platform: "node", format: "cjs" });
     });
 
-    it("the counts come in the order of the texts, and are exact", async () => {
+    it("counts are exact, in the order of the texts", async () => {
       const reference = new Tiktoken(o200k);
       const texts = ["", "hello", ...Object.values(ordinary), "<|endoftext|>", "", "\ud800"];
       const expected = texts.map((text) => reference.encode(text, [], []).length);
       assert.deepEqual(await open(script).count(texts), expected);
     });
 
-    it("a text of many chunks is counted whole", async () => {
+    it("a text of many chunks is counted completely", async () => {
       const long = `${ordinary.code}\n`.repeat(40);
       const [whole = 0, part = 0] = await open(script).count([long, `${ordinary.code}\n`]);
       assert.equal(whole, part * 40);
     });
 
-    it("calls at the same time get each their own counts", async () => {
+    it("concurrent calls get their own counts", async () => {
       const counter = open(script);
       const calls = Array.from({ length: 8 }, (_, index) =>
         Array.from({ length: index + 1 }, (_, at) => `${"word ".repeat((index + 1) * 3_000 + at)}end`),
@@ -69,7 +69,7 @@ describe("counting tokens in a thread", function () {
     });
   });
 
-  describe("with a thread that does what the test wants", () => {
+  describe("with a scripted thread", () => {
     let directory: string;
     let script: string;
 
@@ -123,7 +123,7 @@ describe("counting tokens in a thread", function () {
       assert.equal(started.length, 1);
     });
 
-    it("a call has one batch under way, so that calls take turns", async () => {
+    it("a call has one batch in progress at a time, so that calls take turns", async () => {
       hold();
       const counter = open(script);
       const counting = Promise.all([counter.count([letters(500_000)]), counter.count(["short"])]);
@@ -135,7 +135,7 @@ describe("counting tokens in a thread", function () {
       assert.ok(requests() > 4);
     });
 
-    it("a cancel before the call, or while it waits, rejects at once; other calls go on", async () => {
+    it("a cancel before or during the call rejects at once; other calls continue", async () => {
       hold();
       const counter = open(script);
       await assert.rejects(counter.count(["a"], AbortSignal.abort()), isCancel);
@@ -152,7 +152,7 @@ describe("counting tokens in a thread", function () {
       assert.equal(requests(), 3, "nothing more was counted for the cancelled call");
     });
 
-    it("a signal is let go of after the call", async () => {
+    it("the listener on a signal is removed after the call", async () => {
       let listeners = 0;
       const signal = {
         aborted: false,
@@ -163,7 +163,7 @@ describe("counting tokens in a thread", function () {
       assert.equal(listeners, 0);
     });
 
-    it("a crash rejects all that wait, says why and what to do, and the next call starts anew", async () => {
+    it("a crash rejects all waiting calls with the reason and what to do, and the next call starts a new thread", async () => {
       for (const [text, reason] of [
         ["crash", "out of paper"],
         ["exit", "ended with code 7"],
@@ -180,7 +180,7 @@ describe("counting tokens in a thread", function () {
       }
     });
 
-    it("a missing file rejects with its name, and works once it is there", async () => {
+    it("a missing file rejects with its name, and the counter works once the file exists", async () => {
       rmSync(script);
       const counter = open(script);
       await assert.rejects(
@@ -191,7 +191,7 @@ describe("counting tokens in a thread", function () {
       assert.deepEqual(await counter.count(["abc"]), [3]);
     });
 
-    it("a thread without work is ended after a while, and a new one started when needed", async () => {
+    it("an idle thread is ended after a while, and a new one started on demand", async () => {
       const counter = open(script);
       await counter.count(["a"]);
       await clock.advance(IDLE_MS - 1);
@@ -204,7 +204,7 @@ describe("counting tokens in a thread", function () {
       assert.equal(started.length, 2);
     });
 
-    it("a thread that works is not ended, however long it takes", async () => {
+    it("a thread that is counting is not ended, however long it takes", async () => {
       const counter = open(script);
       await counter.count(["first"]);
       hold();
@@ -217,7 +217,7 @@ describe("counting tokens in a thread", function () {
       assert.equal(started.length, 1);
     });
 
-    it("disposed, it rejects what waits and what comes, and leaves no timer", async () => {
+    it("once disposed, it rejects waiting and new calls, and leaves no timer", async () => {
       hold();
       const counter = open(script);
       const waiting = counter.count(["a"]);

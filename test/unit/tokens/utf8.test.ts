@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { utf8Length } from "../../../src/engine/utf8.ts";
 
 describe("the length of a text in UTF-8", () => {
-  it("is one to four bytes per character, and three for half of a surrogate pair", () => {
+  it("is one to four bytes per character, and three for half a surrogate pair", () => {
     const lengths = {
       "": 0,
       a: 1,
@@ -18,7 +18,7 @@ describe("the length of a text in UTF-8", () => {
     for (const [text, length] of Object.entries(lengths)) assert.equal(utf8Length(text), length, text);
   });
 
-  it("is what an encoder makes of any text", () => {
+  it("equals an encoder's for any text", () => {
     const codes = fc.oneof(
       fc.integer({ min: 0, max: 0xffff }),
       fc.integer({ min: 0xd800, max: 0xdfff }),

@@ -12,7 +12,7 @@ describe("asyncagents_cancel", () => {
 
   afterEach(() => window.dispose());
 
-  it("stops a task and names it", async () => {
+  it("cancels a task and names it", async () => {
     const { id } = await window.launch({ description: "Look around" });
     assert.deepEqual(await window.call("cancel", { task_id: ` ${id}\n`, batch_id: null, why: "done" }), {
       title: "Cancelled 1 task",
@@ -22,7 +22,7 @@ describe("asyncagents_cancel", () => {
     assert.equal(window.server.running().size, 0);
   });
 
-  it("a parent that cancels itself is not told of it, a user's cancel is", async () => {
+  it("sends the parent no notice if an agent cancels, and one if a user does", async () => {
     for (const by of ["agent", "person"] as const) {
       const { id } = await window.launch();
       await window.call("cancel", { task_id: id }, { by });
@@ -31,7 +31,7 @@ describe("asyncagents_cancel", () => {
     }
   });
 
-  it("stops what is at work of a batch, of its own session, and names that", async () => {
+  it("cancels the running tasks of a batch in its own session, and names them", async () => {
     const { id: done } = await window.launchDone("42", 0, { batchID: "docs" });
     const { id: one } = await window.launch({ description: "One", batchID: "docs" });
     const { id: two } = await window.launch({ description: "Two", batchID: "docs" });
@@ -44,7 +44,7 @@ describe("asyncagents_cancel", () => {
     assert.deepEqual(statuses, ["completed", "cancelled", "cancelled", "running", "running"]);
   });
 
-  it("says where nothing of a batch is at work", async () => {
+  it("says that no task of a batch is running", async () => {
     await window.launchDone("42", 0, { batchID: "docs" });
     assert.deepEqual(await window.call("cancel", { batch_id: "docs" }), {
       title: "Cancelled 0 tasks",
@@ -52,7 +52,7 @@ describe("asyncagents_cancel", () => {
     });
   });
 
-  it("names what ended by itself in the same moment", async () => {
+  it("names a task that ended by itself at the same moment", async () => {
     const { id } = await window.launch();
     const completed = { ...window.task(id), status: "completed" as const };
     window.commands = { ...window.commands, cancel: async () => completed };
@@ -62,7 +62,7 @@ describe("asyncagents_cancel", () => {
     });
   });
 
-  it("names what of a batch could not be cancelled, and why", async () => {
+  it("names the tasks of a batch that could not be cancelled, and why", async () => {
     const { id: one } = await window.launch({ description: "One", batchID: "docs" });
     const { id: two } = await window.launch({ description: "Two", batchID: "docs" });
     const { engine } = window;
@@ -78,7 +78,7 @@ describe("asyncagents_cancel", () => {
     assert.equal(window.task(one).status, "cancelled");
   });
 
-  it("rejects with the reason where nothing could be cancelled", async () => {
+  it("rejects with the reason if nothing could be cancelled", async () => {
     await window.launch({ batchID: "docs" });
     await window.launch({ batchID: "docs" });
     window.commands = {
@@ -98,12 +98,12 @@ describe("asyncagents_cancel", () => {
     [{ batch_id: ["docs"] }, /"batch_id" must be one ID/],
     [[], /one JSON object/],
   ] as const)
-    it(`${JSON.stringify(input)} is refused`, async () => {
+    it(`refuses ${JSON.stringify(input)}`, async () => {
       await window.launch();
       await window.refuses("cancel", input, sentence);
     });
 
-  it("refuses what is not there, not its own or not at work", async () => {
+  it("refuses an unknown task, one of another session and one that isn't running", async () => {
     await window.refuses("cancel", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
     await window.refuses("cancel", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });

@@ -14,7 +14,7 @@ describe("asyncagents_clear", () => {
   const listed = (): readonly string[] =>
     window.engine.list(window.parent).map(({ description }) => description);
 
-  it("takes one task off the list and names it", async () => {
+  it("clears one task and names it", async () => {
     const { id } = await window.launchDone("42", 0, { description: "Look around" });
     await window.launch({ description: "Stays" });
     assert.deepEqual(await window.call("clear", { task_id: ` ${id} (resumed)`, why: "done" }), {
@@ -26,7 +26,7 @@ describe("asyncagents_clear", () => {
     assert.ok(window.server.has(id), "its conversation stays");
   });
 
-  it("cancels what is at work first, and says so", async () => {
+  it("cancels a running task first, and says so", async () => {
     const { id } = await window.launch({ description: "Look around" });
     assert.equal(
       await window.text("clear", { task_id: id }),
@@ -38,13 +38,13 @@ describe("asyncagents_clear", () => {
     assert.equal(window.server.running().size, 0);
   });
 
-  it("what was cancelled before was not cancelled to clear it", async () => {
+  it("does not name a task as cancelled that was cancelled before", async () => {
     const { id } = await window.launch();
     await window.engine.cancel(id);
     assert.equal(await window.text("clear", { task_id: id }), 'Cleared memory "Work.".');
   });
 
-  it("takes a batch off the list, of its own session", async () => {
+  it("clears a batch of its own session", async () => {
     await window.launchDone("42", 0, { description: "One", batchID: "docs" });
     await window.launch({ description: "Two", batchID: "docs" });
     await window.launch({ description: "Stays", batchID: "tests" });
@@ -56,7 +56,7 @@ describe("asyncagents_clear", () => {
   });
 
   for (const input of [undefined, {}, { task_id: null, batch_id: "" }, "{}", { all: null }])
-    it(`${JSON.stringify(input)} takes all of the session off the list, and nothing else`, async () => {
+    it(`clears with ${JSON.stringify(input)} all tasks of the session, and no others`, async () => {
       await window.launchDone("42", 0, { description: "One" });
       await window.launch({ description: "Two" });
       const { id: other } = await window.launch({ parent: await window.otherSession() });
@@ -68,14 +68,14 @@ describe("asyncagents_clear", () => {
       assert.equal(window.task(other).status, "running");
     });
 
-  it("says where there is nothing to clear", async () => {
+  it("says that there is nothing to clear", async () => {
     assert.deepEqual(await window.call("clear"), {
       title: "Cleared 0 tasks",
       text: "There are no background tasks to clear.",
     });
   });
 
-  it("many tasks are named in part", async () => {
+  it("names only some of many tasks, and counts the rest", async () => {
     for (let count = 0; count < 25; count++) await window.launch();
     const text = await window.text("clear");
     assert.equal(text.match(/"Work\."/g)?.length, 40);
@@ -83,7 +83,7 @@ describe("asyncagents_clear", () => {
     assert.deepEqual(listed(), []);
   });
 
-  it("names what remains where some could not be cleared", async () => {
+  it("names what could not be cleared, and why", async () => {
     await window.launchDone("42", 0, { description: "One" });
     const { id: two } = await window.launchDone("42", 0, { description: "Two" });
     const { engine } = window;
@@ -99,7 +99,7 @@ describe("asyncagents_clear", () => {
     assert.deepEqual(listed(), ["Two"]);
   });
 
-  it("rejects with the reason where nothing could be cleared", async () => {
+  it("rejects with the reason if nothing could be cleared", async () => {
     await window.launchDone();
     window.window.link.fail("refused");
     await assert.rejects(window.call("clear"), /could not be reached/);
@@ -118,14 +118,14 @@ describe("asyncagents_clear", () => {
     ["all", /one JSON object/],
     [["memory"], /one JSON object/],
   ] as const)
-    it(`${JSON.stringify(input)} is refused, and everything stays`, async () => {
+    it(`refuses ${JSON.stringify(input)}, and clears nothing`, async () => {
       await window.launchDone();
       await window.launch();
       await window.refuses("clear", input, sentence, code);
       assert.equal(listed().length, 2);
     });
 
-  it("refuses what is not there, not its own or cleared before", async () => {
+  it("refuses an unknown task, one of another session and one that is already cleared", async () => {
     await window.refuses("clear", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
     await window.refuses("clear", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });

@@ -16,8 +16,8 @@ function schemaOf(name: string): Schema {
   return toolInputSchema(tool) as unknown as Schema;
 }
 
-describe("what models are told of the tools", () => {
-  it("there are five tools, each with what it does", () => {
+describe("the tool declarations for models", () => {
+  it("have five tools, each with its implementation", () => {
     assert.deepEqual(
       TOOLS.map(({ name }) => name),
       ["task", "output", "cancel", "list", "clear"].map((name) => `asyncagents_${name}`),
@@ -26,7 +26,7 @@ describe("what models are told of the tools", () => {
   });
 
   for (const { name, title, description, input } of TOOLS) {
-    it(`${name} is described briefly, and so is each of its parameters`, () => {
+    it(`describe ${name} and each of its parameters briefly`, () => {
       assert.ok(title.length < 40);
       const words = description.split(/\s+/).length;
       assert.ok(words > 20 && words <= 120, `${words} words`);
@@ -37,7 +37,7 @@ describe("what models are told of the tools", () => {
     });
   }
 
-  it("each tool takes the parameters that it is to take, and needs no others than it must", () => {
+  it("give each tool its parameters, and require only necessary ones", () => {
     const taken = TOOLS.map((tool) => {
       const { type, properties, required = [] } = schemaOf(tool.name.replace("asyncagents_", ""));
       assert.equal(type, "object");
@@ -52,7 +52,7 @@ describe("what models are told of the tools", () => {
     ]);
   });
 
-  it("the schemas are plain JSON: types, limits and descriptions", () => {
+  it("are plain JSON schemas with types, limits and descriptions", () => {
     assert.deepEqual(schemaOf("output").properties["timeout"], {
       type: "number",
       minimum: 0,

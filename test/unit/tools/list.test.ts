@@ -17,12 +17,12 @@ describe("asyncagents_list", () => {
 
   afterEach(() => window.dispose());
 
-  it("says where there is nothing", async () => {
+  it("says that there are no tasks", async () => {
     assert.deepEqual(await window.call("list"), { title: "0 tasks", text: "No background tasks found" });
     assert.equal(await window.text("list", { status: "completed" }), "No background tasks found");
   });
 
-  it("counts the tasks by status and names each, oldest first", async () => {
+  it("counts the tasks by status and lists each, oldest first", async () => {
     const first = await window.launchDone("42", 200_000, { description: "First", batchID: "docs" });
     const second = await window.launch({ description: "Second", batchID: "docs" });
     await window.engine.cancel(second.id);
@@ -41,7 +41,7 @@ describe("asyncagents_list", () => {
     ]);
   });
 
-  it("marks what was resumed and what was forked, and nothing else", async () => {
+  it("marks resumed and forked tasks, and no others", async () => {
     const { id } = await window.launchDone();
     await window.engine.resume(id, "And 43?");
     assert.match(await window.text("list"), /^\| memory \(resumed\) \| resumed \(thinking\) \|/m);
@@ -53,7 +53,7 @@ describe("asyncagents_list", () => {
     assert.match(await window.text("list"), /^\| memory \|/m);
   });
 
-  it("the IDs that it gives can be given back", async () => {
+  it("gives IDs that it accepts", async () => {
     for (let count = 0; count < 20; count++) await window.launch({ description: `Task ${count}` });
     const rows = (await window.text("list")).matchAll(/^\| (\w+memory) .*\| (Task \d+) \|$/gm);
     const descriptions = [...rows].map(([, id, description]) => {
@@ -63,7 +63,7 @@ describe("asyncagents_list", () => {
     assert.equal(new Set(descriptions).size, 20);
   });
 
-  it("holds the tasks of its own session only, without those that were cleared", async () => {
+  it("lists only tasks of its own session, without cleared ones", async () => {
     await window.launch({ description: "Other", parent: await window.otherSession() });
     const { id } = await window.launchDone("42", 0, { description: "Cleared" });
     await window.engine.clear(id);
@@ -73,7 +73,7 @@ describe("asyncagents_list", () => {
     assert.match(text, /\| Mine \|$/);
   });
 
-  it("filters by status, however it is written, and by batch", async () => {
+  it("filters by status, in any spelling, and by batch", async () => {
     await window.launchDone("42", 0, { description: "A", batchID: "docs" });
     await window.launchDone("42", 0, { description: "B", batchID: "7" });
     await window.launch({ description: "C", batchID: "docs" });
@@ -105,12 +105,12 @@ describe("asyncagents_list", () => {
     [{ batch_id: {} }, /"batch_id" must be one ID/],
     ["running", /one JSON object/],
   ] as const)
-    it(`${JSON.stringify(input)} is refused`, async () => {
+    it(`refuses ${JSON.stringify(input)}`, async () => {
       await window.launch();
       await window.refuses("list", input, sentence);
     });
 
-  it("descriptions and batches cannot break the table, and long ones are cut", async () => {
+  it("escapes descriptions and batches in the table, and shortens long ones", async () => {
     await window.launch({ description: "a | b\u2028`c` **d** <e> [f](g)\u202e\u0007", batchID: "x | y\nz" });
     await window.launch({ description: "é".repeat(200), batchID: "docs" });
     const [hostile = "", long = "", ...rest] = (await window.text("list")).split("\n").slice(4);
@@ -122,7 +122,7 @@ describe("asyncagents_list", () => {
     assert.ok(long.endsWith(`| ${"é".repeat(79)}… |`), long);
   });
 
-  it("what cannot be read is named beneath, unless it was filtered", async () => {
+  it("names unreadable sessions below the table, unless it is filtered", async () => {
     const metadata = { asyncagents: { v: 999 } };
     const session = await window.server.createSession({ title: "From | later", parentID: window.parent });
     window.server.put(session, metadata);

@@ -13,7 +13,7 @@ describe("asyncagents_output", () => {
 
   afterEach(() => window.dispose());
 
-  it("of a completed task gives the facts and the whole result", async () => {
+  it("returns the facts and the whole result of a completed task", async () => {
     const answer = `All *well*.\n\n${"x".repeat(60_000)}\n| end |`;
     const { id } = await window.launchDone(answer, 200_000, { description: "Look around" });
     const { title, text, metadata } = await window.call("output", { task_id: id });
@@ -35,7 +35,7 @@ describe("asyncagents_output", () => {
     assert.notEqual(window.task(id).retrievedAt, undefined);
   });
 
-  it("says where there is no answer", async () => {
+  it("says that there is no answer", async () => {
     const { id } = await window.launchDone("");
     assert.match(
       await window.text("output", { task_id: id }),
@@ -43,7 +43,7 @@ describe("asyncagents_output", () => {
     );
   });
 
-  it("of a failed task gives the error and what it wrote before", async () => {
+  it("returns the error of a failed task and what it wrote before", async () => {
     const { id } = await window.launch();
     window.server.write(id, "Half of it.");
     window.server.end(id, { type: "failed", error: { name: "APIError", message: "The model is gone." } });
@@ -56,7 +56,7 @@ describe("asyncagents_output", () => {
     );
   });
 
-  it("of a cancelled task says that it was", async () => {
+  it("says that a task was cancelled", async () => {
     const { id } = await window.launch();
     await window.engine.cancel(id);
     const text = await window.text("output", { task_id: id });
@@ -64,7 +64,7 @@ describe("asyncagents_output", () => {
     assert.match(text, /\n\nIt was cancelled before it finished\.$/);
   });
 
-  it("of a running task gives what it is doing, its tools and its last sign of life", async () => {
+  it("returns what a running task is doing, its tools and its last update", async () => {
     const { id } = await window.launch();
     await window.clock.advance(56_000);
     window.server.useTool(id, "read");
@@ -87,7 +87,7 @@ describe("asyncagents_output", () => {
     );
   });
 
-  it("says plainly that a task waits for a permission, and for which", async () => {
+  it("says that a task waits for a permission, and for which", async () => {
     const { id } = await window.launch();
     window.server.ask(id, "bash");
     const text = await window.text("output", { task_id: id });
@@ -99,7 +99,7 @@ describe("asyncagents_output", () => {
     );
   });
 
-  it("says plainly that a task waits for an answer, and to which question", async () => {
+  it("says that a task waits for an answer, and to which question", async () => {
     const { id } = await window.launch();
     const request: QuestionRequest = {
       type: "question",
@@ -136,7 +136,7 @@ describe("asyncagents_output", () => {
     assert.match(await window.text("output", { task_id: id }), /^Tool calls: 2$/m);
   });
 
-  it("with block waits for the end, in the same form, and marks that the caller has it", async () => {
+  it("with block waits for the end, returns the same text, and marks that the caller has it", async () => {
     const { id } = await window.launch();
     const call = window.call("output", { task_id: id, block: "true", timeout: "60" });
     await window.clock.advance(10_000);
@@ -146,13 +146,13 @@ describe("asyncagents_output", () => {
     assert.equal(await window.text("output", { task_id: id, block: false }), text);
   });
 
-  it("with block on what has ended already marks that the caller has it, too", async () => {
+  it("with block on an ended task also marks that the caller has it", async () => {
     const { id } = await window.launchDone();
     const { metadata } = await window.call("output", { task_id: id, block: true });
     assert.deepEqual(metadata, { [RESULT_MARK]: { taskID: id, endedAt: window.task(id).endedAt } });
   });
 
-  it("with block on a task that is resumed marks nothing before its answer is there", async () => {
+  it("with block on a resumed task marks nothing before its answer", async () => {
     const { id } = await window.launchDone();
     await window.engine.resume(id, "And 43?");
     const { text, metadata } = await window.call("output", { task_id: id, block: true, timeout: 0 });
@@ -170,7 +170,7 @@ describe("asyncagents_output", () => {
     ["1e9", 600],
     ["Infinity", 600],
   ] as const)
-    it(`with block and a timeout of ${JSON.stringify(timeout)} comes back after ${seconds} s`, async () => {
+    it(`with block and a timeout of ${JSON.stringify(timeout)} returns after ${seconds} s`, async () => {
       const { id } = await window.launch();
       let isBack = false;
       const call = window.call("output", { task_id: id, block: true, timeout });
@@ -186,7 +186,7 @@ describe("asyncagents_output", () => {
       assert.equal(metadata, undefined, "there is no result yet");
     });
 
-  it("a call that was made again waits for the rest of its time", async () => {
+  it("waits for the remaining time if the call is repeated", async () => {
     const { id } = await window.launch();
     let isBack = false;
     const input = { task_id: id, block: true, timeout: 60 };
@@ -200,14 +200,14 @@ describe("asyncagents_output", () => {
     assert.match(await window.text("output", input, { waitedMs: 70_000 }), /^Status: running/m);
   });
 
-  it("without block ignores the timeout, whatever it is", async () => {
+  it("without block ignores the timeout, even an invalid one", async () => {
     const { id } = await window.launch();
     for (const timeout of [-1, "soon", {}, 600])
       for (const block of [undefined, false, "false"])
         assert.match(await window.text("output", { task_id: id, block, timeout }), /^Status: running/m);
   });
 
-  it("a caller that no longer waits ends the call", async () => {
+  it("stops waiting when the caller aborts", async () => {
     const { id } = await window.launch();
     const { signal, abort } = aborter();
     const call = window.call("output", { task_id: id, block: true }, { signal });
@@ -216,7 +216,7 @@ describe("asyncagents_output", () => {
     assert.equal(window.task(id).status, "running");
   });
 
-  it("takes parameters as sloppily as models send them", async () => {
+  it("accepts the loose spellings of models", async () => {
     const { id } = await window.launchDone();
     const facts = await window.text("output", { task_id: id });
     for (const input of [
@@ -243,12 +243,12 @@ describe("asyncagents_output", () => {
     ],
     [7, /one JSON object/],
   ] as const)
-    it(`${JSON.stringify(input)} is refused`, async () => {
+    it(`refuses ${JSON.stringify(input)}`, async () => {
       await window.launch();
       await window.refuses("output", input, sentence);
     });
 
-  it("knows the tasks of its own session only", async () => {
+  it("finds only tasks of its own session that are not cleared", async () => {
     await window.refuses("output", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
     const { id } = await window.launch({ parent: await window.otherSession() });
     await window.refuses("output", { task_id: id }, /Task .* doesn't exist/, "unknown-task");
@@ -257,7 +257,7 @@ describe("asyncagents_output", () => {
     await window.refuses("output", { task_id: own, block: true }, /was cleared/, "unknown-task");
   });
 
-  it("an ID that fits several tasks is refused with those it fits", async () => {
+  it("refuses an ID that matches several tasks", async () => {
     await window.launch();
     await window.launch();
     await window.refuses("output", { task_id: "memory" }, /^Several tasks match/, "ambiguous-task");

@@ -10,20 +10,20 @@ const anyText = fc.oneof(
 );
 
 describe("text of unknown origin", () => {
-  it("becomes one line without what cannot be seen", () => {
+  it("becomes one line without invisible characters", () => {
     assert.equal(oneLine(" a\r\nb\tc\u0000d\u2028e\u0085f ", 80), "a b c d e f");
     assert.equal(oneLine("a\u202eb\u200bc\u{e0041}d\ud83d", 80), "abcd");
     assert.equal(oneLine("👩‍💻 running", 80), "👩‍💻 running");
   });
 
-  it("is cut between characters, and says so", () => {
+  it("is shortened between characters, with an ellipsis", () => {
     assert.equal(oneLine("12345", 5), "12345");
     assert.equal(oneLine("123456", 5), "1234…");
     assert.equal(oneLine("123 56", 5), "123…");
     assert.equal(oneLine("😀😀😀", 2), "😀…");
   });
 
-  it("shows in a table as it was written", () => {
+  it("is escaped in a table, so that it shows as written", () => {
     assert.equal(tableCell("a | b", 80), "a \\| b");
     assert.equal(
       tableCell("`code` *b* ~s~ # <i> [l](u) \\|", 80),
@@ -32,7 +32,7 @@ describe("text of unknown origin", () => {
     assert.equal(tableCell("_em_ __b__ snake_case_name", 80), "\\_em\\_ \\_\\_b\\_\\_ snake_case_name");
   });
 
-  it("never breaks a row, whatever it is", () => {
+  it("never breaks a table row, whatever it contains", () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const cell = tableCell(text, 20);

@@ -8,13 +8,13 @@ function shortIDs(...ids: readonly string[]): readonly (string | undefined)[] {
 }
 
 describe("short IDs", () => {
-  it("are the last six characters where these tell the tasks apart", () => {
+  it("are the last six characters if these distinguish the tasks", () => {
     assert.deepEqual(shortIDs("ses_0001abcdef", "ses_0001abcdeg"), ["abcdef", "abcdeg"]);
     assert.deepEqual(shortIDs("ses_1"), ["ses_1"]);
     assert.deepEqual(shortIDs(), []);
   });
 
-  it("are longer where they have to be, for those tasks alone", () => {
+  it("are longer if necessary, only for those tasks", () => {
     assert.deepEqual(shortIDs("ses_12abcdef", "ses_22abcdef", "ses_33ghijkl"), [
       "12abcdef",
       "22abcdef",
@@ -24,7 +24,7 @@ describe("short IDs", () => {
     assert.deepEqual(shortIDs("ses_same01", "ses_same01"), ["same01", "same01"]);
   });
 
-  it("name one task each, by its end", () => {
+  it("are unique, and each is the end of its task's ID", () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 12 })),

@@ -12,25 +12,25 @@ function refuses(read: () => unknown, sentence: string): void {
   });
 }
 
-describe("what models send", () => {
+describe("the input of a tool", () => {
   for (const sent of [undefined, null, "", "  ", {}, "{}"])
-    it(`nothing may be sent as ${JSON.stringify(sent)}`, () => {
+    it(`may be ${JSON.stringify(sent)}, which has no parameters`, () => {
       assert.equal(new ToolInput(sent).text("prompt"), undefined);
     });
 
-  it("the whole may be sent as JSON text", () => {
+  it("may be JSON text", () => {
     const input = new ToolInput('{"task_id": " a1B2c3 ", "block": "TRUE"}');
     assert.equal(input.id("task_id"), "a1B2c3");
     assert.equal(input.flag("block"), true);
   });
 
   for (const sent of [7, true, [], [{}], "no JSON", "[1]", '"text"', "null", "{"])
-    it(`${JSON.stringify(sent)} is refused`, () => {
+    it(`is refused if it is ${JSON.stringify(sent)}`, () => {
       refuses(() => new ToolInput(sent), "The parameters must be one JSON object.");
     });
 
   for (const absent of [undefined, null, "", " \n"])
-    it(`${JSON.stringify(absent)} is a parameter left out, whatever its type`, () => {
+    it(`may have the value ${JSON.stringify(absent)}, which counts as omitted, whatever the type`, () => {
       const input = new ToolInput({ it: absent });
       assert.equal(input.text("it"), undefined);
       assert.equal(input.id("it"), undefined);
@@ -40,12 +40,12 @@ describe("what models send", () => {
       assert.deepEqual(input.others([]), []);
     });
 
-  it("text is taken as it is", () => {
+  it("has texts, which are kept unchanged", () => {
     assert.equal(new ToolInput({ prompt: " a\n" }).text("prompt"), " a\n");
   });
 
   for (const value of [1, true, {}, ["a"]])
-    it(`${JSON.stringify(value)} is no text`, () => {
+    it(`may not have ${JSON.stringify(value)} as a text`, () => {
       refuses(() => new ToolInput({ prompt: value }).text("prompt"), 'The parameter "prompt" must be text.');
     });
 
@@ -56,12 +56,12 @@ describe("what models send", () => {
     ["a1B2c3 (resumed) (forked)", "a1B2c3"],
     ["docs  and\ntests", "docs and tests"],
   ] as const)
-    it(`${JSON.stringify(sent)} means the ID ${id}`, () => {
+    it(`may have ${JSON.stringify(sent)} as the ID ${id}`, () => {
       assert.equal(new ToolInput({ id: sent }).id("id"), id);
     });
 
   for (const value of [true, {}, ["a1B2c3"]])
-    it(`${JSON.stringify(value)} is no ID`, () => {
+    it(`may not have ${JSON.stringify(value)} as an ID`, () => {
       refuses(
         () => new ToolInput({ task_id: value }).id("task_id"),
         'The parameter "task_id" must be one ID, written as text.',
@@ -75,12 +75,12 @@ describe("what models send", () => {
     [false, false],
     ["FALSE", false],
   ] as const)
-    it(`${JSON.stringify(sent)} means ${flag}`, () => {
+    it(`may have ${JSON.stringify(sent)} for ${flag}`, () => {
       assert.equal(new ToolInput({ block: sent }).flag("block"), flag);
     });
 
   for (const value of ["yes", 1, 0, {}, [true]])
-    it(`${JSON.stringify(value)} is neither true nor false`, () => {
+    it(`may not have ${JSON.stringify(value)} for true or false`, () => {
       refuses(
         () => new ToolInput({ block: value }).flag("block"),
         'The parameter "block" must be true or false.',
@@ -94,19 +94,19 @@ describe("what models send", () => {
     [0, 0],
     ["-1", -1],
   ] as const)
-    it(`${JSON.stringify(sent)} means the number ${number}`, () => {
+    it(`may have ${JSON.stringify(sent)} for the number ${number}`, () => {
       assert.equal(new ToolInput({ timeout: sent }).number("timeout", "a number"), number);
     });
 
   for (const value of ["30s", "soon", true, {}, [30], NaN])
-    it(`${JSON.stringify(value)} is no number`, () => {
+    it(`may not have ${JSON.stringify(value)} as a number`, () => {
       refuses(
         () => new ToolInput({ timeout: value }).number("timeout", "a number of seconds"),
         'The parameter "timeout" must be a number of seconds.',
       );
     });
 
-  it("a word is known however it is written, and another one is answered with those there are", () => {
+  it("may have a word in any case; an unknown one is refused with the available ones", () => {
     const words = ["running", "completed"] as const;
     assert.equal(new ToolInput({ status: " Completed" }).word("status", words), "completed");
     for (const status of ["done", 1, ["running"], {}])
@@ -116,14 +116,14 @@ describe("what models send", () => {
       );
   });
 
-  it("parameters that no one asks for do no harm, and can be asked for", () => {
+  it("may have unknown parameters, which can be listed", () => {
     const input = new ToolInput({ task_id: "a", colour: "red", empty: "", ["__proto__"]: 1, toString: 2 });
     assert.equal(input.id("task_id"), "a");
     assert.equal(input.text("constructor"), undefined);
     assert.deepEqual(input.others(["task_id"]), ["colour", "__proto__", "toString"]);
   });
 
-  it("whatever comes is read or refused in one sentence", () => {
+  it("is read or refused with one sentence, whatever it is", () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (whole, value) => {
         for (const sent of [whole, { it: value }, JSON.stringify(whole)])

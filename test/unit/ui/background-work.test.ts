@@ -20,13 +20,13 @@ const words = (folder: FolderWork, shared = 1): string =>
   workWords(folder, shared, NOW).map(english).join(" · ");
 const losses = (...folders: readonly FolderWork[]): readonly string[] => lossWords(folders).map(english);
 
-describe("the background work of a user", () => {
-  it("is listed where tasks work, or no window has the folder open", () => {
+describe("the user's background work", () => {
+  it("is listed if tasks are running, or no window has the folder open", () => {
     const [idle, working, left] = [work(1, []), work(1, [1]), work(0, [])];
     assert.deepEqual(stoppable({ folders: [idle, working, left] }), [working, left]);
   });
 
-  it("says how much works there, since when, who looks on and what it takes", () => {
+  it("shows the number of tasks, their age, the open windows and the memory", () => {
     assert.equal(words(work(0, [5_000], 411_600_000)), "1 task, for 5 s · open in no window · 412 MB");
     assert.equal(words(work(1, [200_000, 10_000])), "2 tasks, the oldest for 3 m 20 s · open in 1 window");
     assert.equal(words(work(1, [400])), "1 task, for 1 s · open in 1 window");
@@ -37,7 +37,7 @@ describe("the background work of a user", () => {
     );
   });
 
-  it("knows the folders that share a server", () => {
+  it("includes which folders share a server", () => {
     const folders = [1, 2, 1, undefined].map((pid, at) => ({
       ...work(0, [at]),
       server: pid === undefined ? pid : { pid },
@@ -48,11 +48,11 @@ describe("the background work of a user", () => {
     assert.deepEqual(sharers(other, { folders }), [other]);
   });
 
-  it("says of a clock that was put back no negative time", () => {
+  it("shows no negative time after the clock was set back", () => {
     assert.equal(words(work(1, [-5_000])), "1 task, for 1 s · open in 1 window");
   });
 
-  it("says what is lost when it is stopped, and nothing that is not", () => {
+  it("shows before it is stopped what stops, and nothing else", () => {
     const [task, ...others] = losses(work(1, [1]));
     assert.match(task ?? "", /^This stops the agent of 1 task/);
     assert.deepEqual(others, []);

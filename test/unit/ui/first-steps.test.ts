@@ -59,7 +59,7 @@ describe("the first steps", () => {
 
   afterEach(() => steps.dispose());
 
-  it("are done by doing them, and by nothing less", () => {
+  it("are completed by each action, and by nothing less", () => {
     connections.fire();
     change({ status: "running" });
     assert.deepEqual(done(), []);
@@ -75,12 +75,12 @@ describe("the first steps", () => {
     assert.deepEqual(done(), FIRST_STEPS);
   });
 
-  it("a task that an agent launched is not the first one of the user", () => {
+  it("do not count an agent's task as the user's first one", () => {
     change({ status: "completed", launchedBy: "agent" });
     assert.deepEqual(done(), ["agentTools"]);
   });
 
-  it("stay done in the next window", () => {
+  it("stay completed in the next window", () => {
     steps.finish("launch");
     steps.finish("agentTools");
     steps.dispose();

@@ -61,7 +61,7 @@ describe("the folders of a workspace", () => {
 
   const names = (): readonly string[] => workspace.folders.all.map(({ name }) => name);
 
-  it("are none until they are opened, then those of the workspace, in its order", async () => {
+  it("are empty until they are opened, then those of the workspace, in its order", async () => {
     await add("b");
     await add("a");
     assert.deepEqual(names(), []);
@@ -73,7 +73,7 @@ describe("the folders of a workspace", () => {
     assert.deepEqual(names(), ["a", "c"]);
   });
 
-  it("twenty of them: running servers are looked for, and none is started", async () => {
+  it("try to join running servers, and start none, even if there are twenty", async () => {
     for (let at = 1; at <= 20; at++) await add(`folder ${at}`);
     await workspace.open();
     assert.equal(names().length, 20);
@@ -83,7 +83,7 @@ describe("the folders of a workspace", () => {
     );
   });
 
-  it("leave out those that are not on disk", async () => {
+  it("exclude those that are not on disk", async () => {
     workspace.add("web", new MemoryFolder("web"), "vscode-vfs");
     await add("disk");
     await workspace.open();
@@ -91,7 +91,7 @@ describe("the folders of a workspace", () => {
     assert.deepEqual(names(), ["disk"]);
   });
 
-  it("the current one is the one used last, else the first, and follows what goes", async () => {
+  it("have as the current one the last one used, else the first, also after a removal", async () => {
     const { folders } = workspace;
     const told: (string | undefined)[] = [];
     folders.onDidChangeCurrent(() => told.push(folders.current?.name));
@@ -109,7 +109,7 @@ describe("the folders of a workspace", () => {
     assert.deepEqual(told, ["a", "b", "a", "c", undefined]);
   });
 
-  it("one that went while a user chose it is neither used nor connected", async () => {
+  it("do not use or connect one that was removed while the user selected it", async () => {
     const { folders } = workspace;
     for (const name of ["a", "b"]) await add(name);
     await workspace.open();
@@ -125,7 +125,7 @@ describe("the folders of a workspace", () => {
     assert.ok(!workspace.journal.includes("connect b"));
   });
 
-  it("what follows them follows each from its coming to its going", async () => {
+  it("are followed each from its addition to its removal", async () => {
     const { folders } = workspace;
     const log: string[] = [];
     const follow = ({ name }: { name: string }) => {
@@ -147,7 +147,7 @@ describe("the folders of a workspace", () => {
     );
   });
 
-  it("who is told that one is about to close still finds its tasks at work", async () => {
+  it("announce one that closes while its running tasks can still be found", async () => {
     const atWork: number[] = [];
     workspace.folders.onWillClose(({ known }) => atWork.push(known.active().length));
     await add("a", 2);
@@ -157,7 +157,7 @@ describe("the folders of a workspace", () => {
     assert.ok(workspace.journal.includes("dispose a"));
   });
 
-  it("closing the window tells nobody of folders that go", async () => {
+  it("announce no closing when the window closes", async () => {
     workspace.folders.onWillClose(() => assert.fail("told"));
     await add("a", 1);
     await workspace.open();
@@ -174,7 +174,7 @@ describe("the folders of a workspace", () => {
     const refusal = (code: string, text: RegExp) => (error: unknown) =>
       error instanceof Refusal && error.code === code && text.test(error.message);
 
-    it("are found by ID and by the end of one, whichever folder they are of", async () => {
+    it("are found by ID, in every folder", async () => {
       const [a, b] = [await add("a", 1), await add("b", 2)];
       await workspace.open();
       assert.equal(allTasks.active().length, 3);
@@ -191,7 +191,7 @@ describe("the folders of a workspace", () => {
       assert.equal(allTasks.child("ses_unknown"), undefined);
     });
 
-    it("an ending of an ID that fits tasks of several folders is refused, and names them", async () => {
+    it("are refused, with the folders' names, if the end of an ID matches tasks of several folders", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const id = a.tasks[0] ?? "";
@@ -200,7 +200,7 @@ describe("the folders of a workspace", () => {
       assert.equal(allTasks.find(id, allTasks.find(id).parentSessionID).id, id);
     });
 
-    it("[RES-6] one that no folder knows is refused in the words that one folder has, which suggest a new task", async () => {
+    it("[RES-6] are, if unknown, refused in the same words as with a single folder, which suggest a new task", async () => {
       const remedy = /Task x doesn't exist, or .*no longer exists\. .*start a new asyncagents_task instead/;
       await workspace.open();
       assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
@@ -211,14 +211,14 @@ describe("the folders of a workspace", () => {
       assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
     });
 
-    it("one of another session is as one that never was, also where no folder knows the session that asks", async () => {
+    it("are unknown to a session that no folder knows", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       for (const reference of [a.tasks[0] ?? "", "ses_"])
         assert.throws(() => allTasks.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
     });
 
-    it("changes are told of each folder as long as it is there", async () => {
+    it("report changes of each folder until it is removed", async () => {
       const [a, b] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const told: string[] = [];
@@ -232,7 +232,7 @@ describe("the folders of a workspace", () => {
       assert.equal(allTasks.get(a.tasks[0] ?? ""), undefined);
     });
 
-    it("what waits for the user in a folder waits no more once it goes", async () => {
+    it("no longer wait for the user once their folder is removed", async () => {
       await add("a");
       const { server, engine, tasks } = await add("b", 1);
       const id = tasks[0] ?? "";
@@ -260,7 +260,7 @@ describe("the folders of a workspace", () => {
   });
 });
 
-describe("what the editor keeps of a folder", () => {
+describe("what the editor stores for a folder", () => {
   const memento = (): vscode.Memento & { readonly kept: Map<string, unknown> } => {
     const kept = new Map<string, unknown>();
     return {
@@ -273,7 +273,7 @@ describe("what the editor keeps of a folder", () => {
   };
   const uri = (path: string): vscode.Uri => ({ toString: () => `file://${path}` }) as vscode.Uri;
 
-  it("is kept for each apart", () => {
+  it("is separate for each folder", () => {
     const state = memento();
     const [a, b] = [new FolderState(state, uri("/a"), true), new FolderState(state, uri("/b"), false)];
     a.pickedSession = "ses_a";
@@ -284,7 +284,7 @@ describe("what the editor keeps of a folder", () => {
     assert.deepEqual(new FolderState(state, uri("/b"), true).seen, { at: 1, requests: ["per_1"] });
   });
 
-  it("the first folder takes over what an earlier version kept of the only one, once", () => {
+  it("includes, for the first folder, what an earlier version stored for the only one, once", () => {
     const state = memento();
     state.kept.set("asyncagents.pickedSession", "ses_old");
     const later = new FolderState(state, uri("/b"), false);
@@ -295,7 +295,7 @@ describe("what the editor keeps of a folder", () => {
     assert.equal(new FolderState(state, uri("/a"), true).pickedSession, undefined);
   });
 
-  it("what an earlier version kept of tasks stays until the daemon has it", () => {
+  it("includes the tasks that an earlier version stored, until the daemon has them", () => {
     const state = memento();
     const tombstones = [{ id: "ses_1", description: "Gone", parentSessionID: "ses_0" }];
     const unsettled = [{ id: "ses_2" }];

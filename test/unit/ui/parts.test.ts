@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Parts } from "../../../src/ui/parts.ts";
 
 describe("the parts of a window", () => {
-  it("end in the opposite order, so that each has those that it was built on, and all though one fails", () => {
+  it("are disposed in the opposite order, even if one fails", () => {
     const ended: string[] = [];
     const parts = new Parts();
     const part = (name: string): { dispose(): void } => ({ dispose: () => void ended.push(name) });

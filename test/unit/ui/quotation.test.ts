@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { codeSpan, fenced } from "../../../src/ui/editor/quotation.ts";
 
 describe("quotations", () => {
-  it("have a fence that is longer than any in the text", () => {
+  it("have a longer fence than any in the text", () => {
     assert.equal(fenced("a\n", "ts"), "```ts\na\n```");
     assert.equal(fenced("```\na\n```", ""), "````\n```\na\n```\n````");
   });
 
-  it("of 5 MB with a million runs of backticks are made at once", () => {
+  it("can be of 5 MB with a million runs of backticks", () => {
     const text = "``aaa".repeat(1_000_000);
     assert.equal(fenced(text, "").length, text.length + 8);
   });
 
-  it("in a line have more backticks than the text, and keep apart from its own", () => {
+  it("have, within a line, more backticks than the text, and a space beside its own", () => {
     assert.equal(codeSpan("a"), "`a`");
     assert.equal(codeSpan("a `b` c"), "``a `b` c``");
     assert.equal(codeSpan("`a"), "`` `a ``");

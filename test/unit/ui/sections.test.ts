@@ -3,17 +3,17 @@ import { splitSections } from "../../../src/ui/prompt-editor/sections.ts";
 
 describe("the sections of a prompt editor", () => {
   const cases: readonly (readonly [string, string, readonly string[]])[] = [
-    ["an empty text has none", " \n\n", []],
-    ["a text without a line of dashes is one", "one\ntwo", ["one\ntwo"]],
+    ["are none in an empty text", " \n\n", []],
+    ["are one without a line of dashes", "one\ntwo", ["one\ntwo"]],
     [
-      "a line of three dashes or more divides, also with spaces after it",
+      "are divided by a line of three or more dashes, also with trailing spaces",
       "a\n---\nb\n-----  \nc",
       ["a", "b", "c"],
     ],
-    ["lines may end as on Windows", "a\r\n---\r\nb", ["a", "b"]],
-    ["sections that say nothing are left out", "---\na\n---\n\n---", ["a"]],
+    ["are the same with Windows line endings", "a\r\n---\r\nb", ["a", "b"]],
+    ["leave out empty ones", "---\na\n---\n\n---", ["a"]],
     [
-      "dashes within a line, a list or a table divide nothing",
+      "are not divided by dashes within a line, a list or a table",
       "a --- b\n- - -\n| --- |\n--",
       ["a --- b\n- - -\n| --- |\n--"],
     ],

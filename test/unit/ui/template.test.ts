@@ -10,7 +10,7 @@ import {
 const text = (filled: string): Filled => ({ kind: "text", text: filled });
 
 describe("templates", () => {
-  it("are texts, or objects with a prompt; what is neither is named, and the others are used", () => {
+  it("are texts, or objects with a prompt; invalid ones are named, and the others are used", () => {
     assert.deepEqual(
       readTemplates([
         {
@@ -33,7 +33,7 @@ describe("templates", () => {
     );
   });
 
-  it("of several settings come together, and of the same name the last one counts as a whole", () => {
+  it("of several settings are merged, and the last one of a name replaces the others completely", () => {
     const user = { Mine: "a", Both: { prompt: "b", agent: "explore" } };
     const { templates } = readTemplates([user, undefined, { Both: "c" }]);
     assert.deepEqual(
@@ -46,32 +46,36 @@ describe("templates", () => {
   });
 
   for (const value of [undefined, null, "text", 3, ["text"]])
-    it(`there are none in a setting that is ${JSON.stringify(value)}`, () =>
+    it(`are empty for the setting ${JSON.stringify(value)}`, () =>
       assert.deepEqual(readTemplates([value]), { templates: [], broken: [] }));
 
   const values: Variables = { selection: "x = 1", file: "src/a.ts" };
   const cases: readonly (readonly [string, string, Filled])[] = [
-    ["fill in what is known, each time", "${file}: ${selection}, ${file}", text("src/a.ts: x = 1, src/a.ts")],
-    ["leave other text alone", "$5 {file} $file ${ file", text("$5 {file} $file ${ file")],
-    ["take a doubled sign for the text itself", "$${file} of ${file}", text("${file} of src/a.ts")],
     [
-      "name every variable that nobody knows",
-      "${a} ${b} ${a} ${file}",
-      { kind: "unknown", names: ["a", "b"] },
+      "fill in known variables, each time",
+      "${file}: ${selection}, ${file}",
+      text("src/a.ts: x = 1, src/a.ts"),
     ],
-    ["take no other spelling", "${File}", { kind: "unknown", names: ["File"] }],
-    ["say what stands for nothing now", "${file} ${problem}", { kind: "missing", name: "problem" }],
-    ["name the unknown ones first", "${problem} ${x}", { kind: "unknown", names: ["x"] }],
+    ["leave other text alone", "$5 {file} $file ${ file", text("$5 {file} $file ${ file")],
+    ["keep a variable with a doubled sign as text", "$${file} of ${file}", text("${file} of src/a.ts")],
+    ["name every unknown variable", "${a} ${b} ${a} ${file}", { kind: "unknown", names: ["a", "b"] }],
+    ["accept no other spelling of a variable", "${File}", { kind: "unknown", names: ["File"] }],
+    ["name a variable that has no value now", "${file} ${problem}", { kind: "missing", name: "problem" }],
+    [
+      "name unknown variables before ones without a value",
+      "${problem} ${x}",
+      { kind: "unknown", names: ["x"] },
+    ],
   ];
   for (const [title, prompt, filled] of cases)
     it(title, () => assert.deepEqual(fillIn(prompt, values), filled));
 
-  it("fill in a text as it is, whatever it holds", () => {
+  it("insert a text unchanged, whatever it contains", () => {
     const selection = "${file} $& $1 $$";
     assert.deepEqual(fillIn("<${selection}>", { selection }), text(`<${selection}>`));
   });
 
   for (const prompt of ["Do it.", "Print ${file} and $${x}", "$", "${"])
-    it(`stand for ${prompt} where that was saved`, () =>
+    it(`give ${prompt} again after it was saved as one`, () =>
       assert.deepEqual(fillIn(asTemplate(prompt), {}), text(prompt)));
 });

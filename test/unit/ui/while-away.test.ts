@@ -52,7 +52,7 @@ describe("what happened while no window had a folder open", () => {
     ]);
   }
 
-  it("is told once, as soon as all is known: what ended since, and who needs the user", () => {
+  it("is reported once, as soon as everything is known: what ended since, and who needs the user", () => {
     const ended = (id: string, status: Task["status"], endedAt = LEFT_AT + 1): Task =>
       task(id, { status, endedAt });
     learn(
@@ -73,7 +73,7 @@ describe("what happened while no window had a folder open", () => {
     assert.equal(told.length, 1);
   });
 
-  it("waits until the tasks were read", () => {
+  it("is not reported before the tasks are read", () => {
     const done = task("ses_1", { status: "completed", endedAt: LEFT_AT + 1 });
     known.apply([{ type: "task", id: done.id, task: done }]);
     assert.deepEqual(told, []);
@@ -81,7 +81,7 @@ describe("what happened while no window had a folder open", () => {
     assert.deepEqual(told, [{ completed: 1, failed: 0, waiting: 0 }]);
   });
 
-  it("is nothing where nothing happened, or no window ever had the folder open", () => {
+  it("is empty if nothing happened, or no window ever had the folder open", () => {
     learn([task("ses_1", { status: "completed", endedAt: LEFT_AT - 1 })]);
     away.dispose();
     const first = { seen: undefined };
@@ -96,7 +96,7 @@ describe("what happened while no window had a folder open", () => {
     fresh.dispose();
   });
 
-  it("what it tells of, or may yet, needs no notification of its own; a request that was seen before does", () => {
+  it("covers new requests, which need no separate notification; requests seen before do", () => {
     state.seen = { at: LEFT_AT, requests: ["per_old"] };
     assert.ok(away.covers("per_old"));
     learn([task("ses_1", { status: "running" })], [request("per_old", "ses_1"), request("per_new", "ses_1")]);
@@ -106,13 +106,13 @@ describe("what happened while no window had a folder open", () => {
     assert.ok(!away.covers("per_later"));
   });
 
-  it("requests have notifications of their own where the user wants no summary", () => {
+  it("covers no request if the user wants no summary", () => {
     wantsNews = false;
     learn([task("ses_1", { status: "running" })], [request("per_1", "ses_1")]);
     assert.ok(!away.covers("per_1"));
   });
 
-  it("is counted from what was seen last: what ended or was asked at once, else now and then, and at the end", async () => {
+  it("is counted from what was last seen, which is stored at each end and request, else at intervals, and at disposal", async () => {
     const running = task("ses_1", { status: "running" });
     learn([running], [request("per_1", "ses_1")]);
     assert.deepEqual(state.seen?.requests, ["per_1"]);
@@ -131,13 +131,13 @@ describe("what happened while no window had a folder open", () => {
     assert.equal(state.seen?.at, clock.now());
   });
 
-  it("reads as users say it", () => {
+  it("is worded with counts", () => {
     const words = (news: News): string => newsWords(news).map(english).join(", ");
     assert.equal(words({ completed: 3, failed: 1, waiting: 1 }), "3 completed, 1 failed, 1 needs you");
     assert.equal(words({ completed: 0, failed: 0, waiting: 2 }), "2 need you");
   });
 
-  it("is told as the setting of notifications has it", () => {
+  it("is reported according to the notification setting", () => {
     const [good, bad] = [
       { completed: 1, failed: 0, waiting: 0 },
       { completed: 0, failed: 0, waiting: 1 },

@@ -39,7 +39,7 @@ describe("the active session of a window", () => {
     session.onDidChange((id) => told.push(id));
   }
 
-  it("is the one in which a user last wrote, else the one touched last", () => {
+  it("is the one in which the user last wrote, else the one updated last", () => {
     open();
     assert.equal(session.id, undefined);
     learn(
@@ -59,7 +59,7 @@ describe("the active session of a window", () => {
     );
   });
 
-  it("stays the one the user picked, until they follow the conversation again", () => {
+  it("stays the one the user selected, until they follow the conversation again", () => {
     open();
     learn(is("a"), is("b"), latest("a"));
     session.select("b");
@@ -71,7 +71,7 @@ describe("the active session of a window", () => {
     assert.ok(!session.isPicked);
   });
 
-  it("is the pick of an earlier time as soon as that is known, and another one once it is archived", () => {
+  it("is an earlier selection as soon as it is known, and another one once it is archived", () => {
     open("b");
     learn(is("a"), latest("a"), is("b"));
     assert.equal(session.id, "b");
@@ -79,7 +79,7 @@ describe("the active session of a window", () => {
     assert.equal(session.id, "a");
   });
 
-  it("is created only where there is none", async () => {
+  it("is created only if there is none", async () => {
     open();
     assert.equal(await session.ensure(), "new");
     assert.equal(session.id, "new");

@@ -41,7 +41,7 @@ describe("a wizard", () => {
     places = [];
   });
 
-  it("takes one step after the other, each with what the one before knew", async () => {
+  it("takes one step after the other, each with the result of the previous one", async () => {
     assert.deepEqual(await runWizard([step("a", [add("1")]), step("b", [add("2")]), last], ""), {
       state: "12.",
       isFinished: true,
@@ -53,18 +53,18 @@ describe("a wizard", () => {
     ]);
   });
 
-  it("goes back to the step before and keeps what is known; from the first one it ends", async () => {
+  it("goes back to the previous step with its state; from the first step it ends", async () => {
     const steps = [step("a", [add("1"), back]), step("b", [back]), last];
     assert.deepEqual(await runWizard(steps, ""), { state: "1", isFinished: false });
     assert.deepEqual(taken, ["a", "b 1", "a 1"]);
   });
 
-  it("ends where a question is left", async () => {
+  it("ends when the user leaves a step", async () => {
     const steps = [step("a", [add("1")]), step("b", [leave]), last];
     assert.deepEqual(await runWizard(steps, ""), { state: "1", isFinished: false });
   });
 
-  it("passes over what does not apply, on the way back as well, and does not count it", async () => {
+  it("skips steps that don't apply, also on the way back, and does not count them", async () => {
     const steps = [
       step("a", [add("1"), add("!")]),
       step("b", [add("2")], (state) => state.includes("!")),
@@ -79,7 +79,7 @@ describe("a wizard", () => {
     );
   });
 
-  it("goes back from a detour to where that began, and on from there to the next step", async () => {
+  it("goes back from a detour to its origin, and on from it to the next step", async () => {
     const detour = step("detour", [back, add("x")]);
     const steps = [step("a", [add("1")]), step("b", [add("2", detour), add("3", detour)]), last];
     assert.equal((await runWizard(steps, "")).state, "123x.");
@@ -87,7 +87,7 @@ describe("a wizard", () => {
     assert.deepEqual(places[2], { canGoBack: true });
   });
 
-  it("goes to the step that one names, which may be itself or one before", async () => {
+  it("goes to the step that a step names, even itself or an earlier one", async () => {
     const first: Step<string> = step("a", [
       (state) => ({ state: `${state}1`, to: first }),
       add("2"),
@@ -97,13 +97,13 @@ describe("a wizard", () => {
     assert.equal((await runWizard([first, wrong], "")).state, "12?3.");
   });
 
-  it("begins in the middle and can still go back", async () => {
+  it("can begin in the middle and still go back", async () => {
     const steps = [step("a", [add("1")]), step("b", [back, add("2")]), last];
     assert.equal((await runWizard(steps, "", 1)).state, "12.");
     assert.deepEqual(taken, ["b", "a", "b 1", "last 12"]);
   });
 
-  it("ends early where a step says so", async () => {
+  it("ends early if a step says so", async () => {
     assert.deepEqual(await runWizard([step("a", [add("1", "end")]), last], ""), {
       state: "1",
       isFinished: false,

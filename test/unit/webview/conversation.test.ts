@@ -44,21 +44,21 @@ describe("Conversation", () => {
     conversation.reset(entries, false);
   }
 
-  it("lays out a snapshot, long texts in several rows, and replaces it by the next", () => {
+  it("lays out a snapshot, with long texts in several rows, and replaces it with the next", () => {
     load(text("a"), text("b", LONG + "end\n"), tool("c"));
     assert.deepEqual(shown(), ["a", LONG, "end\n", "c"]);
     load(text("d"));
     assert.deepEqual(shown(), ["d"]);
   });
 
-  it("puts earlier entries before the others, none twice", () => {
+  it("inserts earlier entries before the others, none twice", () => {
     conversation.reset([text("c")], true);
     conversation.prepend([text("a"), text("b"), text("c")], false);
     assert.deepEqual(shown(), ["a", "b", "c"]);
     assert.equal(conversation.hasEarlier, false);
   });
 
-  it("adds a delta to the last row alone, and new rows once it is long", () => {
+  it("adds a delta to the last row only, and new rows once it is long", () => {
     load(text("a"), text("b", LONG));
     const [first, second] = conversation.rows;
     conversation.apply({ type: "append", id: "b", delta: "more" });
@@ -78,7 +78,7 @@ describe("Conversation", () => {
     shown();
   });
 
-  it("touches nothing when a part is replaced by the text that was streamed", () => {
+  it("changes nothing when a part is replaced with the text that was streamed", () => {
     load(text("a", "Hel"));
     conversation.apply({ type: "append", id: "a", delta: "lo" });
     changed.length = 0;
@@ -87,20 +87,20 @@ describe("Conversation", () => {
     assert.deepEqual(shown(), ["Hello"]);
   });
 
-  it("lays a text out anew when it was rewritten", () => {
+  it("lays out a text again when it was rewritten", () => {
     load(text("a"), text("b", LONG + "end\n"), text("c"));
     conversation.apply({ type: "put", entry: text("b", "short"), after: "a" });
     assert.deepEqual(shown(), ["a", "short", "c"]);
   });
 
-  it("redraws the row of a tool call that went on", () => {
+  it("redraws the row of a tool call that progressed", () => {
     load(tool("a"));
     conversation.apply({ type: "put", entry: tool("a", "completed"), after: undefined });
     assert.deepEqual(changed, [conversation.rows[0]]);
     assert.deepEqual(conversation.rows[0]?.item.entry, tool("a", "completed"));
   });
 
-  it("puts a new entry where it belongs", () => {
+  it("inserts a new entry in its place", () => {
     load(text("a"), text("c"));
     conversation.apply({ type: "put", entry: text("b"), after: "a" });
     conversation.apply({ type: "put", entry: text("d"), after: "c" });
@@ -108,7 +108,7 @@ describe("Conversation", () => {
     assert.deepEqual(shown(), ["0", "a", "b", "c", "d"]);
   });
 
-  it("leaves what belongs before the entries that were sent to the page that brings them", () => {
+  it("ignores entries before the loaded ones, which a later page contains", () => {
     conversation.reset([text("c")], true);
     conversation.apply({ type: "put", entry: text("b"), after: "a" });
     conversation.apply({ type: "put", entry: text("a"), after: undefined });

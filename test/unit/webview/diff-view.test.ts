@@ -23,7 +23,7 @@ describe("diffLines", () => {
     ]);
   });
 
-  it("does not take changed lines for headers", () => {
+  it("does not read changed lines as headers", () => {
     assert.deepEqual(read("--- a\n+++ a\n@@ -1,2 +1,2 @@\n--- a comment\n+++ counter\n same"), [
       ["hunk", "@@ -1,2 +1,2 @@", undefined],
       ["removed", "--- a comment", 1],
@@ -32,7 +32,7 @@ describe("diffLines", () => {
     ]);
   });
 
-  it("names the files where there are several", () => {
+  it("names the files if there are several", () => {
     const file = (name: string): string =>
       `diff --git a/${name} b/${name}\nindex 1..2\n--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-a\n+b\n`;
     const files = diffLines(file("x.ts") + file("src/y.ts")).filter(({ kind }) => kind === "file");
@@ -42,7 +42,7 @@ describe("diffLines", () => {
     );
   });
 
-  it("reads a patch that has no line numbers", () => {
+  it("reads a patch without line numbers", () => {
     const patch =
       "*** Begin Patch\n*** Update File: a.ts\n@@ class A\n-old\n+new\n*** Delete File: b.ts\n*** End Patch";
     assert.deepEqual(read(patch), [

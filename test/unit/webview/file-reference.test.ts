@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { pathAndPosition } from "../../../src/ui/output/file-reference.ts";
 import { looksLikeFile } from "../../../src/webview/markdown.ts";
 
-describe("files that agents write of", () => {
-  it("are told from other code", () => {
+describe("references to files", () => {
+  it("are distinguished from other code", () => {
     for (const code of [
       "src/a.ts",
       "./a.ts",
@@ -35,7 +35,7 @@ describe("files that agents write of", () => {
       assert.ok(!looksLikeFile(code), code);
   });
 
-  it("are taken apart into path and place", () => {
+  it("are split into path and position", () => {
     const at = (line: number, column = 1) => ({ line, column });
     assert.deepEqual(pathAndPosition("src/a.ts"), { file: "src/a.ts", position: undefined });
     assert.deepEqual(pathAndPosition("src/a.ts:12"), { file: "src/a.ts", position: at(12) });

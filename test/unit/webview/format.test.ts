@@ -6,7 +6,7 @@ import { L10n } from "../../../src/webview/l10n.ts";
 describe("Formatter", () => {
   const format = new Formatter("en");
 
-  it("writes durations at the precision that matters", () => {
+  it("formats durations with suitable precision", () => {
     const cases: [number, string][] = [
       [-5, "0 ms"],
       [420, "420 ms"],
@@ -18,7 +18,7 @@ describe("Formatter", () => {
     for (const [ms, text] of cases) assert.equal(format.duration(ms), text);
   });
 
-  it("writes amounts of money that are small", () => {
+  it("formats small amounts of money", () => {
     assert.equal(format.cost(0.0473), "$0.047");
     assert.equal(format.cost(0.00012), "$0.00012");
     assert.equal(format.cost(0.05), "$0.05");
@@ -28,7 +28,7 @@ describe("Formatter", () => {
     assert.equal(format.cost(0), "$0.00");
   });
 
-  it("fills placeholders, whatever the values hold, in the language of the editor", () => {
+  it("fills placeholders literally, in the editor's language", () => {
     const l10n = new L10n({ "{0} of {1}": "von {1} {0}" });
     assert.equal(l10n.t("{0}: {1} {2}", "a{1}", "$&"), "a{1}: $& {2}");
     assert.equal(l10n.t("{0} of {1}", "1", "2"), "von 2 1");

@@ -8,13 +8,13 @@ describe("MarkdownRenderer", () => {
   const links = (html: string): string[] =>
     Array.from(html.matchAll(/href="([^"]*)"/g), ([, href]) => href ?? "");
 
-  it("shows HTML as the text it is", () => {
+  it("shows HTML as text", () => {
     const html = render(`<script>alert(1)</script> <img src=x onerror=alert(1)>\n\n<div onclick="x">y</div>`);
     assert.doesNotMatch(html, /<(?:script|img|div)/);
     assert.match(html, /&lt;script&gt;/);
   });
 
-  it("links to web and mail addresses alone", () => {
+  it("links only to web and mail addresses", () => {
     assert.deepEqual(
       links(render("[a](https://a.test) <http://b.test> https://c.test/x [m](mailto:a@b.test)")),
       ["https://a.test", "http://b.test", "https://c.test/x", "mailto:a@b.test"],
@@ -40,11 +40,11 @@ describe("MarkdownRenderer", () => {
     }
   });
 
-  it("does not take file names for addresses", () => {
+  it("does not link file names", () => {
     assert.deepEqual(links(render("README.md and test.py and www.example.com and a@b.test")), []);
   });
 
-  it("never loads an image, and links to it instead", () => {
+  it("never loads an image, but links to it", () => {
     const html = render('![a "chart"](https://a.test/x.png?a=1&b=2)');
     assert.doesNotMatch(html, /<img/);
     assert.match(
@@ -53,12 +53,12 @@ describe("MarkdownRenderer", () => {
     );
   });
 
-  it("escapes what stands in code and in its language", () => {
+  it("escapes code and its language", () => {
     const html = render('```"><img src=x>\n</code></pre><script>1</script>\n```\n\n    <b>\n\n`<i>`');
     assert.doesNotMatch(html, /<(?:img|script|b|i)>/);
   });
 
-  it("starts headings at the second level and lets each block find its direction", () => {
+  it("starts headings at the second level, with automatic text direction", () => {
     assert.equal(render("# Title"), '<h2 dir="auto">Title</h2>\n');
     assert.equal(render("###### Deep"), '<h6 dir="auto">Deep</h6>\n');
   });
@@ -69,7 +69,7 @@ describe("MarkdownRenderer", () => {
     assert.match(html, /<td dir="auto" class="align-right">1<\/td>/);
   });
 
-  it("keeps line ends where asked to", () => {
+  it("keeps line breaks on request", () => {
     assert.match(new MarkdownRenderer("Copy").toHtml("a\nb", { breaks: true }), /a<br>/);
     assert.doesNotMatch(render("a\nb"), /<br>/);
   });

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { parsePanelMessage } from "../../../src/protocol/output-guard.ts";
 
 describe("parsePanelMessage", () => {
-  it("takes each kind of message", () => {
+  it("accepts each kind of message", () => {
     for (const message of [
       { type: "ready" },
       { type: "earlier", before: "prt_1" },
@@ -23,7 +23,7 @@ describe("parsePanelMessage", () => {
       assert.equal(parsePanelMessage(message), message);
   });
 
-  it("refuses all else", () => {
+  it("refuses everything else", () => {
     for (const value of [
       undefined,
       null,

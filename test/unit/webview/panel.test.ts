@@ -96,16 +96,16 @@ describe("the output panel", function () {
 
   for (const [whose, task] of [
     ["a task", fakeTask()],
-    ["a subagent of others", fakeSubagent()],
+    ["a subagent", fakeSubagent()],
   ] as const)
-    it(`copies nothing where the answer of ${whose} is empty, and says so`, async () => {
+    it(`copies nothing if the answer of ${whose} is empty, and says so`, async () => {
       await open(new FakeTranscript().user("Go").assistant(), { task, result: "" });
       await button("Copy Result").click();
       await panel.page.locator(".toast", { hasText: "There is no result to copy." }).waitFor();
       assert.deepEqual(panel.calls, []);
     });
 
-  it("takes in what streams, part by part, and the end of it", async () => {
+  it("shows streamed parts as they arrive, and the end of the task", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("");
     await open(transcript, { task: running() });
     await text("Go").waitFor();
@@ -126,7 +126,7 @@ describe("the output panel", function () {
     assert.equal(await panel.page.locator("[role=status]").textContent(), "Completed");
   });
 
-  it("follows the end until the reader scrolls up, and again on demand", async () => {
+  it("follows the end until the user scrolls up, and again on request", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text(PARAGRAPHS);
     await open(transcript, { task: running() });
     await text("Paragraph 11.").waitFor();
@@ -149,7 +149,7 @@ describe("the output panel", function () {
     await until("the end to be in view", async () => (await fromEnd()) <= 2);
   });
 
-  it("shows what a tool got and gave once opened, and keeps the line in its place", async () => {
+  it("shows a tool's input and output once opened, and keeps the line in place", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text(PARAGRAPHS);
     transcript.ran(
       "read",
@@ -176,7 +176,7 @@ describe("the output panel", function () {
     await panel.page.locator(".output").waitFor({ state: "detached" });
   });
 
-  it("loads nothing from elsewhere, runs nothing, and opens links through the extension", async () => {
+  it("loads nothing from elsewhere, runs no script, and opens links through the extension", async () => {
     const transcript = new FakeTranscript()
       .user("<script>window.pwned = 1</script>")
       .assistant()
@@ -195,7 +195,7 @@ describe("the output panel", function () {
     assert.ok(panel.page.url().startsWith("http://panel.test/"));
   });
 
-  it("resumes with Ctrl+Enter, and says why it could not", async () => {
+  it("resumes with Ctrl+Enter, and says why that failed", async () => {
     let refuse = true;
     const prompts: string[] = [];
     await open(new FakeTranscript().user("Go"), {
@@ -216,7 +216,7 @@ describe("the output panel", function () {
     assert.ok(await button("Resume").isDisabled());
   });
 
-  it("keeps no follow-up that was sent, though the reader left before it was taken", async () => {
+  it("clears a follow-up that was sent, even if the user left before it was accepted", async () => {
     let take = (): void => undefined;
     await open(new FakeTranscript().user("Go"), {
       resume: () => new Promise((resolve) => (take = resolve)),
@@ -232,7 +232,7 @@ describe("the output panel", function () {
     assert.equal(await box.inputValue(), "");
   });
 
-  it("gives a follow-up back that was not taken while the reader was away, with why and what is written since", async () => {
+  it("restores a follow-up that was refused while the user was away, with the reason and what was written since", async () => {
     let refuse = (_: Error): void => undefined;
     await open(new FakeTranscript().user("Go"), {
       resume: () => new Promise((_, reject) => (refuse = reject)),
@@ -257,7 +257,7 @@ describe("the output panel", function () {
     assert.equal(await box.inputValue(), "go on\n\nand then rest");
   });
 
-  it("says what an active task does and waits for", async () => {
+  it("says what an active task is doing and waiting for", async () => {
     await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
     await text("appears here once the task starts").waitFor();
     for (const [progress, words] of [
@@ -344,7 +344,7 @@ describe("the output panel", function () {
       });
     const replied = (id: string, reply: unknown) => called("answer", id, reply);
 
-    it("are announced, take no focus, and go when they are answered elsewhere", async () => {
+    it("are announced, take no focus, and are removed when answered elsewhere", async () => {
       await ask([]);
       await text("Go").waitFor();
       await panel.page.locator(".scroller").focus();
@@ -357,7 +357,7 @@ describe("the output panel", function () {
       assert.deepEqual(panel.calls, []);
     });
 
-    it("of a permission say what is asked and what always covers; each button is its answer", async () => {
+    it("for a permission show what is asked and what Always Allow covers; each button sends its answer", async () => {
       for (const [name, reply] of [
         ["Allow Once", "once"],
         ["Always Allow", "always"],
@@ -374,7 +374,7 @@ describe("the output panel", function () {
       await ask([permission]);
     });
 
-    it("of a permission say why as soon as that is known, and keep what was typed meanwhile", async () => {
+    it("for a permission show the reason as soon as it is known, and keep what was typed", async () => {
       const asked: string[] = [];
       let tell: ((input: Record<string, unknown>) => void) | undefined;
       await ask([permission], {
@@ -396,13 +396,13 @@ describe("the output panel", function () {
       assert.deepEqual(asked, ["per_1", "que_1"]);
     });
 
-    it("show nothing as always where always is no answer", async () => {
+    it("have no Always Allow if that is no possible answer", async () => {
       await ask([{ ...permission, request: { ...permission.request, always: [] } as PermissionRequest }]);
       await button("Allow Once").waitFor();
       assert.equal(await button("Always Allow").count(), 0);
     });
 
-    it("are rejected with a message, which a page that comes back still has", async () => {
+    it("are rejected with a message, which is kept when the page is loaded again", async () => {
       await ask([permission]);
       await button("Reject with Message…").click();
       const box = () => panel.page.getByRole("textbox", { name: "Enter what the agent should do instead" });
@@ -418,7 +418,7 @@ describe("the output panel", function () {
       await replied("per_1", { type: "permission", reply: "reject", message: "push to a branch" });
     });
 
-    it("of a subagent say where it is; questions take one, several or an own answer", async () => {
+    it("from a subagent name it; questions take one, several or an own answer", async () => {
       await ask([question]);
       await card().getByText('explore of "Look for slow tests').waitFor();
       await card().getByText("2 questions").waitFor();
@@ -435,13 +435,13 @@ describe("the output panel", function () {
       await replied("que_1", { type: "question", answers: [["DuckDB"], ["Lint", "Types"]] });
     });
 
-    it("of a question can be dismissed", async () => {
+    it("with a question can be dismissed", async () => {
       await ask([question]);
       await button("Dismiss").click();
       await replied("que_1", { type: "dismiss" });
     });
 
-    it("say why an answer was not taken, and that one came too late", async () => {
+    it("say why an answer failed, and that a request is no longer waiting", async () => {
       let open = [permission];
       await ask(open, {
         answer: () => {
@@ -458,7 +458,7 @@ describe("the output panel", function () {
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
     });
 
-    it("take nothing from the mouse while they move under it, and from the keyboard all the same", async () => {
+    it("ignore the mouse while they move, but not the keyboard", async () => {
       await ask([permission, question]);
       await panel.page.locator(".requests:not(.settling)").waitFor();
       await panel.page.evaluate(`{
@@ -475,7 +475,7 @@ describe("the output panel", function () {
       assert.deepEqual(await panel.page.evaluate("mouse"), ["none", "auto"]);
     });
 
-    it("show what would change, all of it on demand", async () => {
+    it("show the change, and all of it on request", async () => {
       const diff = `@@ -1 +1,5000 @@\n-a\n${"+line of code\n".repeat(5_000)}`;
       const metadata = { diff };
       const edit = { ...permission.request, permission: "edit", metadata } as PermissionRequest;
@@ -486,7 +486,7 @@ describe("the output panel", function () {
       await called("openDocument", "changes.diff", diff);
     });
 
-    it("of other tasks are not shown", async () => {
+    it("from other tasks are not shown", async () => {
       const child = fakeTask({ id: "ses_other", status: "running" });
       await ask([{ request: { ...permission.request, sessionID: child.id }, child }, question]);
       await card().getByText("2 questions").waitFor();
@@ -494,7 +494,7 @@ describe("the output panel", function () {
     });
   });
 
-  it("follows, stops and adopts a subagent of others, and offers nothing that only tasks have", async () => {
+  it("follows, cancels and adopts a subagent, and offers nothing that only tasks have", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("Found *three*.");
     await open(transcript, {
       task: fakeSubagent({
@@ -524,7 +524,7 @@ describe("the output panel", function () {
     await called("adopt", fakeSubagent().id);
   });
 
-  it("keeps nobody out of a subagent's page, in any theme", async () => {
+  it("has no accessibility barriers for a subagent, in any theme", async () => {
     const answer = "See `src/a.ts`:\n\n```ts\nconst a = f(1000); // one\n```\n\n| a |\n|---|\n| 1 |";
     for (const theme of ["dark", "light", "highContrast"] as const) {
       await open(new FakeTranscript().user("Go").assistant().text(answer), { theme, task: fakeSubagent() });
@@ -534,7 +534,7 @@ describe("the output panel", function () {
     }
   });
 
-  it("opens files that an answer names through the extension, and says where there is none", async () => {
+  it("opens files that an answer names through the extension, and says if one is missing", async () => {
     const transcript = new FakeTranscript()
       .user("Go")
       .assistant()
@@ -581,7 +581,7 @@ describe("the output panel", function () {
     assert.equal(await panel.page.getByText("oldString").count(), 0);
   });
 
-  it("colours code, and copies it and whole messages as they are", async () => {
+  it("highlights code, and copies it and whole messages unchanged", async () => {
     const answer = "Use this:\n\n```ts\nconst a = `1`;\n```\n";
     await open(new FakeTranscript().user("Go").assistant().text(answer));
     await panel.page.locator(".tok-kwd", { hasText: "const" }).waitFor();
@@ -598,7 +598,7 @@ describe("the output panel", function () {
     await until("the message", async () => (await clipboard()) === answer);
   });
 
-  it("says how a task failed and what to do", async () => {
+  it("says why a task failed, and lets the user retry it", async () => {
     const error = { name: "APIError", message: "No credit" };
     await open(new FakeTranscript().user("Go").assistant({ error }), {
       task: fakeTask({ status: "error", error }),
@@ -618,7 +618,7 @@ describe("the output panel", function () {
     );
   });
 
-  it("retries once while a retry is under way, the reader's leaving notwithstanding, and says that it did", async () => {
+  it("retries once while a retry is in progress, even if the user leaves, and says when it is done", async () => {
     let asked = 0;
     let finish = (_: Task | undefined): void => undefined;
     await open(new FakeTranscript().user("Go").assistant(), {
@@ -646,7 +646,7 @@ describe("the output panel", function () {
     await until("the button to be on", () => retry.isEnabled());
   });
 
-  it("lets the focus be where it is while the task is told anew", async () => {
+  it("keeps the focus while the task is updated", async () => {
     const failed = fakeTask({ status: "error", error: { name: "X", message: "No credit" } });
     await open(new FakeTranscript().user("Go").assistant(), { task: failed });
     await button("Retry").focus();
@@ -660,7 +660,7 @@ describe("the output panel", function () {
     assert.ok(await focused("Connect"));
   });
 
-  it("says when there is no connection, and loads once there is one", async () => {
+  it("says that there is no connection, and loads the conversation once there is one", async () => {
     await open(new FakeTranscript().user("Go"), { connection: "disconnected" });
     await text("Not connected to OpenCode").waitFor();
     await button("Connect").click();
@@ -672,7 +672,7 @@ describe("the output panel", function () {
     assert.equal(await panel.page.locator(".banner").isVisible(), false);
   });
 
-  it("says when the conversation could not be loaded, and tries again", async () => {
+  it("says that the conversation could not be loaded, and tries again", async () => {
     let fail = true;
     const transcript = new FakeTranscript().user("Go");
     await open(transcript, {
@@ -684,13 +684,13 @@ describe("the output panel", function () {
     await text("Go").waitFor();
   });
 
-  it("says when the session is gone", async () => {
+  it("says that the task no longer exists", async () => {
     const gone = new ServerFailure("GET /session/x", "not-found", "Not found", 404);
     await open(new FakeTranscript(), { task: undefined, transcript: () => Promise.reject(gone) });
     await text("This task no longer exists").waitFor();
   });
 
-  it("keeps few elements of a long conversation, and comes back to where the reader was", async () => {
+  it("renders few elements of a long conversation, and restores the scroll position", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
     for (let index = 0; index < 300; index++) transcript.assistant().text(`# Part ${index}\n\n${PARAGRAPHS}`);
     await open(transcript);
@@ -716,7 +716,7 @@ describe("the output panel", function () {
     });
   });
 
-  it("asks on for earlier messages where the one that it asked by is gone meanwhile", async () => {
+  it("continues to load earlier messages if the one it asked for was removed", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
     for (let index = 0; index < 20; index++) transcript.assistant().text(PARAGRAPHS);
     let load = (_: FakeTranscript): void => undefined;
@@ -744,7 +744,7 @@ describe("the output panel", function () {
     await text("The very first prompt").waitFor();
   });
 
-  it("lets go of the conversation when it is closed", async () => {
+  it("stops following the conversation when it is closed", async () => {
     const transcript = new FakeTranscript().user("Go");
     await open(transcript);
     await text("Go").waitFor();

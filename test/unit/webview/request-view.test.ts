@@ -25,7 +25,7 @@ describe("requests in the panel", () => {
     return view;
   };
 
-  it("are those of the session and of all below it, and no others", () => {
+  it("are those of the session and its descendants, and no others", () => {
     const below = fakeSubagent({ id: "b", parentSessionID: TASK_ID });
     const deep = fakeSubagent({ id: "c", parentSessionID: "b" });
     const orphan = fakeSubagent({ id: "d", parentSessionID: "gone" });
@@ -38,7 +38,7 @@ describe("requests in the panel", () => {
     assert.ok(!within(orphan, TASK_ID) && !within(fakeTask(), "b"));
   });
 
-  it("say what is asked: all of the command, the reason, the change", () => {
+  it("show what is asked: the whole command, the reason, the change", () => {
     const long = `rm ${"x".repeat(50_000)}`;
     assert.deepEqual(shown({ metadata: { command: long } }).subjects, [long, "git push"]);
     assert.deepEqual(shown({ metadata: { command: "git push" } }).subjects, ["git push"]);
@@ -52,12 +52,12 @@ describe("requests in the panel", () => {
     assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
   });
 
-  it("show what is hidden in the change", () => {
+  it("show hidden characters of the change", () => {
     const { diff } = shown({ metadata: { diff: "+a\u2066b\r\n" } });
     assert.equal(diff?.text, "+a\\u{2066}b\r\n");
   });
 
-  it("of a question show what is hidden, and answer with what the agent wrote", () => {
+  it("with a question show hidden characters, and answer with the original text", () => {
     const option = { label: "y\u202ees", description: "\u200b" };
     const how = { multiple: false, custom: true };
     const questions = [{ header: "H\u202e", question: "Q\u202e", options: [option], ...how }];
@@ -73,7 +73,7 @@ describe("requests in the panel", () => {
     ]);
   });
 
-  it("give the request's own reason, else that of the tool's call, and never what is shown already", () => {
+  it("have the request's own reason, else the tool call's, and none that is already shown", () => {
     const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, subject = "ls") =>
       requestReason(permission({ metadata }), subject, input);
     assert.equal(why({}, { description: "Look" }), "Look");
@@ -85,12 +85,12 @@ describe("requests in the panel", () => {
     assert.ok(view.kind === "permission" && view.reason === "Go");
   });
 
-  it("hide no character of what is asked", () => {
+  it("show hidden characters of what is asked", () => {
     assert.deepEqual(shown({ patterns: ["rm a\u202eb"] }).subjects, ["rm a\\u{202e}b"]);
     assert.equal(shown({ metadata: { reason: "a\u200bb" } }).reason, "a\\u{200b}b");
   });
 
-  it("name the agent, and where it is if that is below", () => {
+  it("name the agent, and the task if it is a subagent", () => {
     assert.equal(shown({}).asker, "build");
     assert.equal(shown({}, fakeSubagent()).asker, 'explore of "Look for slow tests (@explore subagent)"');
   });

@@ -28,13 +28,13 @@ describe("Segmenter", () => {
     assert.deepEqual(segments(code), [code]);
   });
 
-  it("is not fooled by a shorter fence, one of the other kind or backticks within a line", () => {
+  it("recognizes a shorter fence, another kind of fence and backticks within a line as no end or beginning of code", () => {
     const code = `~~~~\n${"text\n\n".repeat(300)}~~~\n\n\`\`\`\n\ntext\n~~~~\n`;
     assert.deepEqual(segments(code), [code]);
     assert.equal(segments(`\`\`\`inline\`\`\` ${"a".repeat(1_300)}\n\nnext\n`).length, 2);
   });
 
-  it("cuts very long code between lines, as code on both sides", () => {
+  it("splits very long code between lines, with each part still code", () => {
     const [first = "", second = "", ...others] = segments(
       `\`\`\`ts\n${"const a = 1;\n".repeat(3_000)}\`\`\`\n`,
     );
@@ -44,14 +44,14 @@ describe("Segmenter", () => {
     assert.equal((first + second).match(/const a = 1;/g)?.length, 3_000);
   });
 
-  it("cuts a line without end, not within a character", () => {
+  it("splits an endless line, but not within a character", () => {
     const parts = segments("x" + "😀".repeat(30_000));
     assert.ok(parts.length > 3);
     assert.equal(parts.join(""), "x" + "😀".repeat(30_000));
     for (const part of parts) assert.doesNotMatch(part, /\p{Surrogate}/u);
   });
 
-  it("gives the same segments however the text arrives", () => {
+  it("gives the same segments however the text is divided on arrival", () => {
     const block = fc.constantFrom(
       paragraph,
       "- item\n",

@@ -5,7 +5,7 @@ import { plainTerminalText, styledTerminalText } from "../../../src/webview/term
 const ESC = "\u001b";
 
 describe("terminal text", () => {
-  it("turns colours and marks into classes", () => {
+  it("turns colors and styles into classes", () => {
     assert.deepEqual(styledTerminalText(`a${ESC}[1;31mb${ESC}[22mc${ESC}[0md${ESC}[97;44me${ESC}[39;49mf`), [
       { text: "a", classes: [] },
       { text: "b", classes: ["ansi-bold", "ansi-red"] },
@@ -16,19 +16,19 @@ describe("terminal text", () => {
     ]);
   });
 
-  it("skips the parameters of colours that no theme has", () => {
+  it("skips the parameters of extended colors", () => {
     assert.deepEqual(styledTerminalText(`${ESC}[38;5;31ma${ESC}[48;2;1;4;31mb${ESC}[m`), [
       { text: "a", classes: [] },
       { text: "b", classes: [] },
     ]);
   });
 
-  it("takes out every other control sequence", () => {
+  it("removes every other control sequence", () => {
     const noise = `${ESC}[2K${ESC}[1;2H${ESC}]0;title\u0007${ESC}]8;;http://x.test${ESC}\\link${ESC}]8;;${ESC}\\${ESC}(B${ESC}=\u0008\u009b`;
     assert.equal(plainTerminalText(`a${noise}b\tc\n`), "alinkb\tc\n");
   });
 
-  it("shows a line that was drawn anew in its last state", () => {
+  it("shows an overwritten line in its last state", () => {
     assert.equal(plainTerminalText("10%\r50%\r100%\nnext\r\nlast\r"), "100%\nnext\nlast");
   });
 });

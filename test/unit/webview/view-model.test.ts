@@ -27,7 +27,7 @@ function entries(transcript: FakeTranscript, task = fakeTask()): Entry[] {
 }
 
 describe("the output panel's view model", () => {
-  it("shows a task with its model, marks and what it is doing", () => {
+  it("shows a task with its model, kind and activity", () => {
     const task = fakeTask({
       status: "running",
       model: { providerID: "p", modelID: "m", variant: "high" },
@@ -60,7 +60,7 @@ describe("the output panel's view model", () => {
     );
   });
 
-  it("tells the prompt from follow-ups, inherited prompts and notices", () => {
+  it("distinguishes the prompt from follow-ups, inherited prompts and notices", () => {
     const transcript = new FakeTranscript()
       .user("old", { created: NOW - 900_000 })
       .user("notice", { metadata: { [NOTICE_MARK]: "ses_x" } })
@@ -72,7 +72,7 @@ describe("the output panel's view model", () => {
     assert.deepEqual(origins(false), ["prompt", "notice", "follow-up", "follow-up"]);
   });
 
-  it("gives a tool call a title, from its input where it has none of its own", () => {
+  it("gives a tool call a title, from its input if it has none", () => {
     const transcript = new FakeTranscript()
       .assistant()
       .ran("bash", { command: "npm  test\n -- x" }, "", "")
@@ -123,7 +123,7 @@ describe("the output panel's view model", () => {
     assert.deepEqual(pageOf([], perspective, 300), { entries: [], earlier: false });
   });
 
-  it("tells each change with its place", () => {
+  it("reports each change with its place", () => {
     const transcript = new FakeTranscript();
     const told: EntryChange[] = [];
     transcript.onDidChange((change) => {
@@ -150,7 +150,7 @@ describe("the output panel's view model", () => {
     );
   });
 
-  it("cuts what a tool got and gave, and has all of it on demand", () => {
+  it("shortens a tool's input and output, and has all of it on request", () => {
     const long = "x".repeat(50_000);
     const transcript = new FakeTranscript()
       .assistant()
@@ -176,7 +176,7 @@ describe("the output panel's view model", () => {
     assert.equal(findTool(transcript.messages, "unknown"), undefined);
   });
 
-  it("shows what a call changes as a diff, in place of the fields it is made of", () => {
+  it("shows a call's change as a diff, instead of the fields it is made of", () => {
     const detail = (tool: string, input: Record<string, unknown>, metadata?: Record<string, unknown>) => {
       const transcript = new FakeTranscript()
         .assistant()
@@ -193,7 +193,7 @@ describe("the output panel's view model", () => {
     assert.deepEqual(detail("edit", { oldString: 1 }), [undefined, ["oldString"]]);
   });
 
-  it("claims no change of a call that failed", () => {
+  it("shows no change for a call that failed", () => {
     const failed = { status: "error", input: { content: "x" }, error: "no", start: NOW, end: NOW } as const;
     const transcript = new FakeTranscript().assistant().tool("write", failed);
     const detail = toToolDetail(findTool(transcript.messages, "prt_002")!);
@@ -204,7 +204,7 @@ describe("the output panel's view model", () => {
     );
   });
 
-  it("cuts a long diff between lines", () => {
+  it("shortens a long diff between lines", () => {
     const transcript = new FakeTranscript()
       .assistant()
       .ran("write", { content: "word\n".repeat(10_000) }, "");
@@ -213,7 +213,7 @@ describe("the output panel's view model", () => {
     assert.ok(diff.text.endsWith("\n+word"));
   });
 
-  it("shows a subagent without what only tasks have", () => {
+  it("shows a subagent as one, idle and not forked", () => {
     const view = toTaskView(fakeSubagent(), english);
     assert.equal(view.kind, "subagent");
     assert.equal(view.status, "idle");
@@ -227,7 +227,7 @@ describe("the output panel's view model", () => {
     assert.equal(lastAnswer(transcript.messages), "second");
   });
 
-  it("writes the conversation as one document, its fences unbroken", () => {
+  it("writes the conversation as one document with intact fences", () => {
     const transcript = new FakeTranscript()
       .user("Do it")
       .assistant()
@@ -252,7 +252,7 @@ describe("ChangeBatch", () => {
     return sent[0]!;
   }
 
-  it("makes one change of many to the same entry", () => {
+  it("merges many changes of the same entry", () => {
     const append = (id: string, delta: string): EntryChange => ({ type: "append", id, delta });
     const put = (text: string): EntryChange => ({ type: "put", entry: entry(text), after: "z" });
     assert.deepEqual(sentFor(append("a", "1"), append("b", "x"), append("a", "2")), [
@@ -271,7 +271,7 @@ describe("ChangeBatch", () => {
 });
 
 describe("outputPage", () => {
-  it("allows its own script and style alone, and escapes what it is given", () => {
+  it("allows only its own script and style, and escapes its values", () => {
     const html = outputPage({
       taskID: '"><script>',
       title: "</title><script>",

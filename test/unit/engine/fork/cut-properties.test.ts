@@ -82,14 +82,14 @@ function always(claim: (cut: Cut) => void | Promise<void>): Promise<void> {
   );
 }
 
-describe("a cut history, whatever it was cut from", () => {
+describe("a shortened history, for any conversation and limits", () => {
   it("is within the limit", () =>
     always(({ cut, counter, limits }) => {
       assert.ok(counter.total(cut.messages) <= limits.maxTokens);
       assert.ok(cut.tokensAfter.tokens <= limits.maxTokens);
     }));
 
-  it("leaves room for what is sent besides it, however that changes with the cut", () =>
+  it("leaves room for what is sent with it, even if that changes with the cut", () =>
     always(async ({ before, counter, limits }) => {
       const opening = ({ removed }: CutHistory): string =>
         `${removed.length} removed `.repeat(removed.length);
@@ -98,7 +98,7 @@ describe("a cut history, whatever it was cut from", () => {
       assert.ok(cut.tokensAfter.tokens <= Math.max(0, limits.maxTokens - beside));
     }));
 
-  it("is the end of what there was, apart from a summary and the prompt of the first answer", () =>
+  it("is the end of the conversation, apart from a summary and the prompt of the first answer", () =>
     always(({ before, cut }) => {
       const positions = cut.messages.map(({ info }) =>
         before.findIndex((message) => message.info.id === info.id),
@@ -113,13 +113,13 @@ describe("a cut history, whatever it was cut from", () => {
       assert.equal(cut.messages.length + cut.removed.length, before.length);
     }));
 
-  it("begins with no answer whose prompt is gone", () =>
+  it("does not begin with an answer whose prompt was removed", () =>
     always(({ before, cut }) => {
       const first = cut.messages[0];
       if (first) assert.equal(first.info.role, before[0]?.info.role);
     }));
 
-  it("has of every call what it had, and all of them where no message lost its middle", () =>
+  it("keeps tool and arguments of each call, and loses no call if no message was shortened", () =>
     always(({ before, cut }) => {
       const known = new Map(before.flatMap(callsOf).map((part) => [part.callID, part]));
       const kept = cut.messages.flatMap(callsOf);
@@ -131,21 +131,21 @@ describe("a cut history, whatever it was cut from", () => {
       if (cut.shortenedMessages === 0) assert.deepEqual(new Set(all), new Set(known.keys()));
     }));
 
-  it("does not change when it is cut again", () =>
+  it("does not change when it is shortened again", () =>
     always(async ({ cut, limits, counter }) => {
       const again = await cutHistory(history(...cut.messages), limits, counter);
       assert.deepEqual(again.messages, cut.messages);
       assert.deepEqual([again.removed, again.shortened, again.shortenedMessages], [[], [], 0]);
     }));
 
-  it("holds no half of a character", () =>
+  it("splits no character", () =>
     always(({ cut }) => {
       assert.doesNotMatch(JSON.stringify(cut.messages), HALF_PAIR);
       for (const message of cut.messages)
         for (const part of message.parts) if (part.type === "text") assert.doesNotMatch(part.text, HALF_PAIR);
     }));
 
-  it("copies nothing that stays as it was", () =>
+  it("does not copy unchanged messages", () =>
     always(({ before, cut }) => {
       const changed = new Set(cut.shortened.map(({ messageID }) => messageID));
       if (cut.shortenedMessages > 0) return;

@@ -47,13 +47,13 @@ describe("results of calls in a fork", () => {
     return cut({ messages, limits });
   }
 
-  it("stay as they are up to the limit", async () => {
+  it("stay unchanged up to the limit", async () => {
     const result = await shortened("x".repeat(1_500));
     assert.equal(resultIn(result.messages[1]?.parts[0]), "x".repeat(1_500));
     assert.deepEqual(result.shortened, []);
   });
 
-  it("are shortened from one character more on, with the length they had", async () => {
+  it("are shortened from one character more, and state their length", async () => {
     const result = await shortened("x".repeat(1_501));
     assert.equal(
       resultIn(result.messages[1]?.parts[0]),
@@ -64,7 +64,7 @@ describe("results of calls in a fork", () => {
     ]);
   });
 
-  it("are shortened where they are errors, too", async () => {
+  it("are also shortened if they are errors", async () => {
     const part = call("c1", { error: "e".repeat(2_000) });
     const { messages } = await cut({ messages: [user("u1", "Go."), agent("a1", {}, part)] });
     assert.match(
@@ -73,7 +73,7 @@ describe("results of calls in a fork", () => {
     );
   });
 
-  it("leave name, arguments and ID of their call alone", async () => {
+  it("keep name, arguments and ID of their call", async () => {
     const input = { content: "z".repeat(5_000), nested: [1, { a: null }] };
     const part = call("c1", { output: "x".repeat(9_000), input }, "write");
     const { messages } = await cut({ messages: [user("u1", "Go."), agent("a1", {}, part)] });
@@ -82,12 +82,12 @@ describe("results of calls in a fork", () => {
     assert.deepEqual([kept.tool, kept.callID, kept.state.input], ["write", "c1", input]);
   });
 
-  it("never end in half of a character", async () => {
+  it("are not cut within a character", async () => {
     for (const output of ["😀".repeat(1_000), `x${"😀".repeat(1_000)}`, "مرحبا ".repeat(400)])
       assert.doesNotMatch(resultIn((await shortened(output)).messages[1]?.parts[0]), HALF_PAIR);
   });
 
-  it("that were shortened less before go on naming their first length", async () => {
+  it("state their original length when they are shortened again", async () => {
     const once = await shortened("x".repeat(9_000));
     const twice = await cut({ messages: once.messages, limits: { maxToolResultChars: 100 } });
     assert.equal(
@@ -97,7 +97,7 @@ describe("results of calls in a fork", () => {
     assert.equal(twice.shortened[0]?.originalChars, 9_000);
   });
 
-  it("are found short enough when they were shortened before, even to nearly nothing", async () => {
+  it("are not shortened again once they are short enough, even with a tiny limit", async () => {
     for (const maxToolResultChars of [1, 10, 1_500]) {
       const once = await shortened("x".repeat(9_000), { maxToolResultChars });
       const twice = await cut({ messages: once.messages, limits: { maxToolResultChars } });
@@ -106,7 +106,7 @@ describe("results of calls in a fork", () => {
     }
   });
 
-  it("can be 300 of 20 kB: all are there, shortened, within the limit", async () => {
+  it("can be 300 of 20 kB: all stay, shortened, within the limit", async () => {
     const counter = new ByteCounter(4);
     const messages = [
       user("u1", "Read everything."),
@@ -121,14 +121,14 @@ describe("results of calls in a fork", () => {
     assert.ok(result.tokensBefore.tokens > 1_400_000 && result.tokensBefore.isEstimate);
   });
 
-  it("can be a blob of 200 kB", async () => {
+  it("can be of 200 kB", async () => {
     const result = await shortened("iVBORw0KGgo".repeat(18_000));
     assert.ok(resultIn(result.messages[1]?.parts[0]).length < 1_600);
   });
 });
 
 describe("the token limit of a fork", () => {
-  it("takes nothing away from what fits, and counts nothing that is sure to fit", async () => {
+  it("removes nothing from what fits, and counts nothing that is certain to fit", async () => {
     const counter = new ByteCounter();
     const messages = turns(10, 1_000);
     const result = await cut({ messages, limits: { maxTokens: 20_000 }, counter });
@@ -138,7 +138,7 @@ describe("the token limit of a fork", () => {
     assert.deepEqual(result.tokensAfter, { tokens: 5_000, isEstimate: true });
   });
 
-  it("takes an empty conversation", async () => {
+  it("accepts an empty conversation", async () => {
     const result = await cut({ messages: [] });
     assert.deepEqual([result.messages, result.removed, result.tokensAfter.tokens], [[], [], 0]);
   });
@@ -151,7 +151,7 @@ describe("the token limit of a fork", () => {
     assert.deepEqual(result.tokensAfter, { tokens: 5_000, isEstimate: false });
   });
 
-  it("removes the oldest messages, no more than it must, and keeps the newest", async () => {
+  it("removes the oldest messages, no more than necessary, and keeps the newest", async () => {
     const messages = turns(10, 1_000);
     const result = await cut({ messages, limits: { maxTokens: 6_500 } });
     assert.deepEqual(ids(result.messages), ["u7", "a7", "u8", "a8", "u9", "a9"]);
@@ -167,7 +167,7 @@ describe("the token limit of a fork", () => {
     }
   });
 
-  it("keeps of one long turn the prompt and the newest answers", async () => {
+  it("keeps the prompt and the newest answers of one long turn", async () => {
     const steps = Array.from({ length: 50 }, (_, n) => answer(`a${n}`, "s", 100));
     const result = await cut({
       messages: [prompt("u1", "p", 100), ...steps],
@@ -177,14 +177,14 @@ describe("the token limit of a fork", () => {
     assert.equal(result.removed.length, 41);
   });
 
-  it("keeps of an older long turn what there is room for, with its prompt", async () => {
+  it("keeps as much of an older long turn as fits, with its prompt", async () => {
     const steps = Array.from({ length: 50 }, (_, n) => answer(`a${n}`, "s", 100));
     const messages = [prompt("u1", "p", 100), ...steps, prompt("u2", "q", 100), agent("b1", {}, "done")];
     const result = await cut({ messages, limits: { maxTokens: 1_050 } });
     assert.deepEqual(ids(result.messages), ["u1", ...ids(steps.slice(42)), "u2", "b1"]);
   });
 
-  it("shortens a prompt that would leave the newest answers no room", async () => {
+  it("shortens a prompt that would leave no room for the newest answers", async () => {
     const steps = Array.from({ length: 10 }, (_, n) => agent(`a${n}`, {}, "s".repeat(1_000)));
     const result = await cut({
       messages: [user("u1", "p".repeat(50_000)), ...steps],
@@ -196,7 +196,7 @@ describe("the token limit of a fork", () => {
     assert.equal(result.shortenedMessages, 1);
   });
 
-  it("shortens a newest message that is over the limit in its middle, and says so", async () => {
+  it("shortens a newest message over the limit in its middle, and says so", async () => {
     const paste = `begin ${"x".repeat(300_000)} end`;
     const messages = [...turns(2, 1_000), user("u9", paste)];
     const result = await cut({ messages, limits: { maxTokens: 10_000 } });
@@ -206,7 +206,7 @@ describe("the token limit of a fork", () => {
     assert.ok(message.length > 9_800 && message.length <= 10_000);
   });
 
-  it("leaves of a newest answer with many parts the first and the last", async () => {
+  it("keeps the first and the last parts of a newest answer with many parts", async () => {
     const parts = Array.from({ length: 200 }, (_, n) => call(`c${n}`, { output: "r".repeat(1_000) }));
     const image = file("image/png", "data:image/png;base64,AAAA");
     const newest = agent("a1", {}, "I begin.", ...parts.slice(0, 100), image, ...parts.slice(100), "I end.");
@@ -220,7 +220,7 @@ describe("the token limit of a fork", () => {
     assert.ok(result.tokensAfter.tokens <= 20_000);
   });
 
-  it("keeps a compaction's summary at the front, whatever is removed", async () => {
+  it("keeps a compaction's summary at the front when messages are removed", async () => {
     const summary = [
       user("k1", "What did we do so far?"),
       agent("s1", { summary: true }, `Summary ${"s".repeat(500)}`),
@@ -231,7 +231,7 @@ describe("the token limit of a fork", () => {
     assert.deepEqual(result.messages.slice(0, 2), summary);
   });
 
-  it("shortens a summary only where it takes more than the newest messages leave", async () => {
+  it("shortens a summary only if it takes more than the newest messages leave", async () => {
     const summary = [user("k1", "?"), agent("s1", { summary: true }, "s".repeat(20_000))];
     const result = await cut({ messages: [...summary, ...turns(1, 1_000)], limits: { maxTokens: 10_000 } });
     assert.deepEqual(ids(result.messages), ["k1", "s1", "u0", "a0"]);
@@ -241,7 +241,7 @@ describe("the token limit of a fork", () => {
     assert.ok(alone.tokensAfter.tokens <= 10_000);
   });
 
-  it("counts from the newest on, and not what is removed anyway", async () => {
+  it("counts from the newest message on, and not what is removed anyway", async () => {
     const counter = new ByteCounter();
     const messages = turns(1_000, 5_000);
     const result = await cut({ messages, limits: { maxTokens: 100_000 }, counter });
@@ -251,7 +251,7 @@ describe("the token limit of a fork", () => {
     assert.ok(!result.tokensAfter.isEstimate);
   });
 
-  it("counts all where all fits", async () => {
+  it("counts everything if everything fits", async () => {
     const result = await cut({
       messages: turns(100, 5_000),
       limits: { maxTokens: 300_000 },
@@ -260,7 +260,7 @@ describe("the token limit of a fork", () => {
     assert.deepEqual(result.tokensBefore, { tokens: 250_000, isEstimate: false });
   });
 
-  it("takes an image for about what a model does, not for its letters", async () => {
+  it("counts an image by its cost for a model, not by its characters", async () => {
     const image = file("image/png", `data:image/png;base64,${"A".repeat(400_000)}`);
     const pdf = file("application/pdf", `data:application/pdf;base64,${"A".repeat(400_000)}`);
     const result = await cut({ messages: [user("u1", "Look.", image)], limits: { maxTokens: 2_000 } });
@@ -269,7 +269,7 @@ describe("the token limit of a fork", () => {
     assert.equal(words(large.messages[0] as Message), "Look.\n[… left out here: 1 files …]");
   });
 
-  it("takes many files", async () => {
+  it("applies to many files", async () => {
     const images = Array.from({ length: 100 }, () => file("image/png", "data:image/png;base64,AAAA"));
     const messages = [
       user("u1", "old", ...images),
@@ -286,7 +286,7 @@ describe("the token limit of a fork", () => {
     "Chinese text": "深入研究代码".repeat(3_000),
     "text that grows denser": `${"a ".repeat(8_000)}${"深".repeat(8_000)}`,
   }))
-    it(`can be met with ${name}`, async () => {
+    it(`is met by shortening ${name}`, async () => {
       const counter = new ByteCounter();
       const result = await cut({ messages: [user("u1", paste)], limits: { maxTokens: 4_000 }, counter });
       const [message = ""] = result.messages.map(words);
@@ -295,7 +295,7 @@ describe("the token limit of a fork", () => {
       assert.doesNotMatch(message, HALF_PAIR);
     });
 
-  it("is met with text of which nearly all tokens are at the beginning", async () => {
+  it("is met by text with nearly all tokens at the beginning", async () => {
     const tokens = (text: string): number => {
       const dense = text.split("深").length - 1;
       return 3 * dense + Math.ceil((text.length - dense) / 10_000);
@@ -309,7 +309,7 @@ describe("the token limit of a fork", () => {
     assert.ok(tokens(message) <= 400 && message.startsWith("深".repeat(50)));
   });
 
-  it("must be a number over 0, as the limit of results must", async () => {
+  it("must be a number greater than 0, as the limit of results", async () => {
     for (const value of [0, -1, NaN, "100", undefined])
       for (const name of ["maxTokens", "maxToolResultChars"])
         await assert.rejects(cut({ messages: [], limits: { [name]: value } }), {
@@ -319,7 +319,7 @@ describe("the token limit of a fork", () => {
         });
   });
 
-  it("hands the caller's cancel to the counter", async () => {
+  it("passes the caller's signal to the counter", async () => {
     const { signal } = new AbortController();
     let passed: unknown;
     await cutHistory(
@@ -337,8 +337,8 @@ describe("the token limit of a fork", () => {
   });
 });
 
-describe("a whole conversation, inherited and cut", () => {
-  it("keeps the call in flight at its end", async () => {
+describe("a long conversation, inherited and shortened", () => {
+  it("keeps the open call at its end", async () => {
     const source = inheritedHistory([
       ...turns(50, 3_000),
       user("u", "Fork yourself."),

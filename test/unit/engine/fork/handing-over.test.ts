@@ -23,26 +23,26 @@ function turns(count: number, output = "done"): Message[] {
 const inFlight = agent("a", { completed: undefined }, call("c", { status: "running" }, "asyncagents_task"));
 
 describe("the preamble of a fork", () => {
-  it("frames the history as background, and says nothing of cuts where there are none", async () => {
+  it("frames the history as background, and mentions no cuts if there are none", async () => {
     const preamble = forkPreamble(await cut(inheritedHistory(turns(2))), { sourceTitle: "Fix the\n build" });
     assert.match(preamble, /inherited from the conversation "Fix the build" are background/);
     assert.match(preamble, /Your task is the last prompt alone/);
     assert.doesNotMatch(preamble, /in progress|Not everything|\n/);
   });
 
-  it("warns of repeating the calls that were in flight", async () => {
+  it("warns against repeating calls in progress", async () => {
     const preamble = forkPreamble(await cut(inheritedHistory([...turns(1), user("u", "Fork."), inFlight])));
     assert.match(preamble, /in progress belongs to that conversation, .*do not repeat it/);
   });
 
-  it("says so of an empty conversation", async () => {
+  it("says that the conversation was empty", async () => {
     assert.match(
       forkPreamble(await cut(inheritedHistory([]))),
       /forked from another conversation, which was empty/,
     );
   });
 
-  it("lists what was removed and which results were shortened, the latest first", async () => {
+  it("lists what was removed and which results were shortened, latest first", async () => {
     const messages = [
       ...turns(2),
       agent("b", {}, call("x", {}, "bash"), call("y", {}, "bash"), call("z")),
@@ -73,7 +73,7 @@ describe("the preamble of a fork", () => {
     );
   });
 
-  it("is bounded, and sums up what it has no room for", async () => {
+  it("is limited in length, and counts what it has no room for", async () => {
     const long = turns(600, "r".repeat(2_000)).map(({ info, parts }) => ({
       info: { ...info, id: `${info.id} ` },
       parts: parts.map((part) =>
@@ -97,13 +97,13 @@ describe("the preamble of a fork", () => {
     assert.equal(shown + hidden, removed.length + shortened.length);
   });
 
-  it("tells of large files", async () => {
+  it("mentions large files", async () => {
     const large = file("image/png", `data:,${"A".repeat(ATTACHMENT_LENGTH)}`);
     assert.match(forkPreamble(await cut(inheritedHistory([user("u1", large)]))), /: 1 large file named only/);
   });
 });
 
-describe("the way in which a fork gets its history", () => {
+describe("the way a fork gets its history", () => {
   const auto: ForkOptions = { strategy: "auto", hasReplay: true };
 
   async function planOf(
@@ -114,11 +114,11 @@ describe("the way in which a fork gets its history", () => {
     return planFork(await cut(inheritedHistory(messages), maxTokens), { ...auto, ...options });
   }
 
-  it("is a replay wherever the server has one, as that is the quickest", async () => {
+  it("is a replay whenever the server supports one", async () => {
     for (const messages of [[], turns(1), turns(300)]) assert.equal((await planOf(messages)).kind, "replay");
   });
 
-  it("is, without a replay, a copy where nothing is cut, nothing is in flight, and it is short", async () => {
+  it("is, without replay, a copy if the conversation is short, complete and has no open call", async () => {
     const kindOf = async (messages: readonly Message[], maxTokens?: number) =>
       (await planOf(messages, { hasReplay: false }, maxTokens)).kind;
     assert.equal(await kindOf(turns(30)), "copy");
@@ -130,7 +130,7 @@ describe("the way in which a fork gets its history", () => {
     assert.equal(await kindOf([...turns(1), agent("r", {}, reasoning("Hm."), "So.")]), "text");
   });
 
-  it("is no copy of what a compaction made short, as the copy would be long", async () => {
+  it("is no copy of a compacted conversation, unless the user chose a copy", async () => {
     const compacted = [
       ...turns(100),
       user("k", mark("compaction")),
@@ -140,7 +140,7 @@ describe("the way in which a fork gets its history", () => {
     assert.equal((await planOf(compacted, { strategy: "fork" })).kind, "copy");
   });
 
-  it("is a replay of the recent messages, from a prompt on, with the older ones as text", async () => {
+  it("is a replay of the recent messages, starting with a prompt, with the older ones as text", async () => {
     const messages = turns(100);
     const plan = await planOf(messages);
     assert.ok(plan.kind === "replay");
@@ -161,12 +161,12 @@ describe("the way in which a fork gets its history", () => {
     assert.equal(plan.asText[0]?.info.id, "u");
   });
 
-  it("is a replay of messages alone where all are recent", async () => {
+  it("is a replay of messages only if all are recent", async () => {
     const plan = await planOf(turns(5), { strategy: "replay" });
     assert.deepEqual(plan.kind === "replay" && [plan.asText.length, plan.native.length], [0, 10]);
   });
 
-  it("is text where the server cannot replay, or is not to", async () => {
+  it("is text if the server cannot replay, or the strategy excludes it", async () => {
     for (const options of [
       { hasReplay: false, strategy: "auto" },
       { strategy: "fork" },
@@ -177,13 +177,13 @@ describe("the way in which a fork gets its history", () => {
     }
   });
 
-  it("is a copy of any length where a user wants the server's own", async () => {
+  it("is a copy of any length if the user chose the server's own", async () => {
     assert.equal((await planOf(turns(500), { strategy: "fork" }, 1_000_000)).kind, "copy");
   });
 });
 
 describe("the preview of a fork", () => {
-  it("tells numbers, and shows what the child will see", async () => {
+  it("gives counts, and shows what the child will see", async () => {
     const history = await cut(inheritedHistory(turns(100, "r".repeat(2_000))), 20_000);
     const plan = planFork(history, { strategy: "auto", hasReplay: true, maxEvents: 23 });
     const { text, tokensAfter, ...preview } = forkPreview(history, plan, { sourceTitle: "Source" });

@@ -10,7 +10,7 @@ import { agent, call, file, ids, inOrder, mark, reasoning, text, user, words } f
 const refused = { name: "Refusal", code: "invalid-argument" } satisfies Partial<Refusal>;
 
 describe("what a fork inherits", () => {
-  it("is nothing of an empty conversation", () => {
+  it("is empty for an empty conversation", () => {
     const history = inheritedHistory([]);
     assert.deepEqual(history, {
       messages: [],
@@ -35,7 +35,7 @@ describe("what a fork inherits", () => {
     assert.equal(sourceEvents, 4 + 12);
   });
 
-  it("is whole where the server's own copy shows a model the same", () => {
+  it("is complete if the server's own copy shows a model the same", () => {
     const marks = agent("a1", {}, mark("step-start"), reasoning(""), "Done.", mark("step-finish"));
     assert.ok(inheritedHistory(inOrder(user("u1", "Do it."), marks)).isWhole);
   });
@@ -45,7 +45,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(inheritedHistory([user("u1", notice)]).messages.map(words), ["Task x completed."]);
   });
 
-  it("keeps what an aborted turn did, and leaves out an answer that broke off in an error", () => {
+  it("keeps what an aborted turn did, and leaves out an answer that ended in an error", () => {
     const aborted = { name: "MessageAbortedError", message: "Aborted" };
     const failed = { name: "APIError", message: "Overloaded" };
     const { messages } = inheritedHistory([
@@ -58,7 +58,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(ids(messages), ["u1", "a1", "u2", "a3"]);
   });
 
-  it("closes a call in flight as in progress, and keeps what its message has so far", () => {
+  it("marks a call in flight as in progress, and keeps the rest of its message", () => {
     const source = [
       user("u1", "Go."),
       agent(
@@ -82,7 +82,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages[1]?.parts.slice(0, 2), source[1]?.parts.slice(0, 2));
   });
 
-  it("has the prompt of the fork in no call, as it comes last, and that call in progress", () => {
+  it("leaves the fork's own prompt out of its calls, and marks those as in progress", () => {
     const launching = call("c1", { status: "running", input: { prompt: "Fork me.", fork: true } });
     const others = [
       call("c2", { input: { prompt: "Another one." } }),
@@ -103,19 +103,19 @@ describe("what a fork inherits", () => {
     assert.ok(inheritedHistory(ended, {}, "Fork it.").isWhole);
   });
 
-  it("is not the whole of a conversation whose last message is being written", () => {
+  it("is not complete if the last message is still being written", () => {
     const { isWhole } = inheritedHistory([user("u1", "Go."), agent("a1", { completed: undefined }, "I")]);
     assert.ok(!isWhole);
   });
 
-  it("ends with the message that is asked for", () => {
+  it("ends with the requested message", () => {
     const source = [user("u1", "1"), agent("a1", {}, "2"), user("u2", "3")];
     assert.deepEqual(ids(inheritedHistory(source, { upToMessageID: "a1" }).messages), ["u1", "a1"]);
     assert.ok(!inheritedHistory(source, { upToMessageID: "a1" }).isWhole);
     assert.ok(inheritedHistory(source, { upToMessageID: "u2" }).isWhole);
   });
 
-  it("begins where a user chose, with the prompt of the chosen answer", () => {
+  it("begins with the chosen message, or the prompt of the chosen answer", () => {
     const source = [
       user("u1", "1"),
       agent("a1", {}, "2"),
@@ -131,7 +131,7 @@ describe("what a fork inherits", () => {
     assert.ok(!inheritedHistory(source, { fromMessageID: "u1" }).isWhole);
   });
 
-  it("refuses a range that is not there", () => {
+  it("refuses a range that doesn't exist", () => {
     const source = [user("u1", "1"), agent("a1", {}, "2")];
     assert.throws(() => inheritedHistory(source, { upToMessageID: "u9" }), refused);
     assert.throws(() => inheritedHistory(source, { fromMessageID: "u9" }), refused);
@@ -143,13 +143,13 @@ describe("what a fork inherits of files", () => {
   const image = "data:image/png;base64,iVBORw0KGgo=";
   const large = `data:image/png;base64,${"A".repeat(ATTACHMENT_LENGTH)}`;
 
-  it("are small images as they are", () => {
+  it("is small images unchanged", () => {
     const { messages, isWhole } = inheritedHistory([user("u1", "Look.", file("image/png", image, "a.png"))]);
     assert.equal(messages[0]?.parts[1]?.type, "file");
     assert.ok(isWhole);
   });
 
-  it("are of large ones name, type and size", () => {
+  it("is name, type and size of large ones", () => {
     const { messages, leftOutFiles, isWhole } = inheritedHistory([
       user("u1", "Look.", file("image/png", large, "shot\n1.png"), file("application/pdf", large)),
     ]);
@@ -161,7 +161,7 @@ describe("what a fork inherits of files", () => {
     assert.ok(!isWhole);
   });
 
-  it("are none of those whose content stands beside them as text", () => {
+  it("is nothing of files whose content is included as text", () => {
     const { messages } = inheritedHistory([
       user(
         "u1",
@@ -173,7 +173,7 @@ describe("what a fork inherits of files", () => {
     assert.deepEqual(messages.map(words), ["content of a.ts"]);
   });
 
-  it("stay many where there are many", () => {
+  it("is all of many small images", () => {
     const files = Array.from({ length: 200 }, (_, n) => file("image/png", image, `${n}.png`));
     assert.equal(inheritedHistory([user("u1", ...files)]).messages[0]?.parts.length, 200);
   });
@@ -201,7 +201,7 @@ describe("what a fork inherits of a compacted conversation", () => {
     assert.equal(sourceEvents, 16);
   });
 
-  it("is everything where the summary was not finished, failed, or is being written", () => {
+  it("is everything if the summary failed or is unfinished", () => {
     for (const facts of [
       { finish: undefined, completed: undefined },
       { finish: "error", error: { name: "ContextOverflowError", message: "Too large" } },
@@ -211,7 +211,7 @@ describe("what a fork inherits of a compacted conversation", () => {
     }
   });
 
-  it("has the messages that were kept beside the summary after it, and dated after it", () => {
+  it("has the messages that were kept with the summary after it, with later dates", () => {
     const { messages } = inheritedHistory(
       inOrder(
         user("u1", "old"),
@@ -232,7 +232,7 @@ describe("what a fork inherits of a compacted conversation", () => {
     );
   });
 
-  it("is the one before the last message that is asked for", () => {
+  it("is the last one before the requested end", () => {
     const source = [
       user("u1", "old"),
       user("k1", mark("compaction")),
@@ -245,7 +245,7 @@ describe("what a fork inherits of a compacted conversation", () => {
     assert.deepEqual(ids(inheritedHistory(source, { fromMessageID: "u1" }).messages), ids(source));
   });
 
-  it("is all of what the real server told of a compaction that failed", () => {
+  it("is everything after a failed compaction on the real server", () => {
     const [turn] = recordedTurns("errors").filter(({ events }) =>
       events.some((event) => event.type === "part-changed" && isCompaction(event.part)),
     );

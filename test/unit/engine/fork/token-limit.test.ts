@@ -79,7 +79,7 @@ describe("the token limit of a fork, with the real tokenizer", function () {
     ["text", false],
   ] as const) {
     for (const count of [4_000, 20_000])
-      it(`by ${way}: holds for all that is sent of ${count} messages, and is used`, async () => {
+      it(`by ${way}: applies to all that is sent of ${count} messages, and is used`, async () => {
         const { texts, messages } = await given(shortMessages(count), { hasReplay });
         const tokens = sum(texts);
         assert.ok(messages < count);
@@ -87,14 +87,14 @@ describe("the token limit of a fork, with the real tokenizer", function () {
         assert.ok(tokens > 90_000, `${tokens} tokens`);
       });
 
-    it(`by ${way}: holds for lines that are quoted as they look like labels`, async () => {
+    it(`by ${way}: applies to lines that are quoted because they look like labels`, async () => {
       const messages = Array.from({ length: 300 }, (_, at) => user(`u${at}`, "User: I\n".repeat(100)));
       const { texts } = await given(inOrder(...messages), { hasReplay });
       const tokens = sum(texts);
       assert.ok(tokens > 90_000 && tokens <= 100_000, `${tokens} tokens`);
     });
 
-    it(`by ${way}: holds for one message that exceeds it`, async () => {
+    it(`by ${way}: applies to one message that exceeds it`, async () => {
       const parts = Array.from({ length: 400 }, (_, at) => text(`Note ${at}: ${"lorem ipsum ".repeat(200)}`));
       const { texts } = await given([user("u", ...parts)], { hasReplay });
       const tokens = sum(texts);
@@ -102,7 +102,7 @@ describe("the token limit of a fork, with the real tokenizer", function () {
     });
 
     for (const maxTokens of [600, 2_000, 6_000])
-      it(`by ${way}: holds where it is ${maxTokens} only`, async () => {
+      it(`by ${way}: applies if it is only ${maxTokens}`, async () => {
         const { texts } = await given(shortMessages(500), { hasReplay, maxTokens });
         const tokens = sum(texts);
         assert.ok(tokens <= maxTokens, `${tokens} tokens`);

@@ -17,7 +17,7 @@ const placed = (path: string, after: FileContent, now = ""): PlacedChange => ({
 });
 const edit = (path: string, text: string): PlacedChange => placed(path, { kind: "text", text });
 
-describe("the changes that a user accepted", () => {
+describe("the changes that the user accepted", () => {
   let values: Map<string, unknown>;
   const open = (): AcceptedChanges =>
     new AcceptedChanges({
@@ -38,14 +38,14 @@ describe("the changes that a user accepted", () => {
     assert.ok(accepted.has("ses_1", edit("/b.txt", "two\n")));
   });
 
-  it("are told apart by what is in the file where the task's own text is not known", () => {
+  it("are distinguished by the file's content if the task's own text is unknown", () => {
     const accepted = open();
     accepted.add("ses_1", [placed("/a.bin", { kind: "binary" }, "one")]);
     assert.ok(accepted.has("ses_1", placed("/a.bin", { kind: "binary" }, "one")));
     assert.ok(!accepted.has("ses_1", placed("/a.bin", { kind: "binary" }, "two")));
   });
 
-  it("are kept of the newest 200 tasks", () => {
+  it("are kept for the newest 200 tasks", () => {
     const accepted = open();
     for (let n = 0; n < 201; n++) accepted.add(`ses_${n}`, [edit("/a.txt", "one\n")]);
     assert.ok(!accepted.has("ses_0", edit("/a.txt", "one\n")));

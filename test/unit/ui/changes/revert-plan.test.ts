@@ -38,13 +38,13 @@ function plan(of: FileChange, present: Present, isTaskAtWork = false): string | 
 }
 
 describe("the plan for reverting a file", () => {
-  it("gives the former text back where the file is as the task left it", () => {
+  it("restores the former text if the file is as the task left it", () => {
     assert.deepEqual(plan(edited, file("one\nTWO\nthree\n")), ["write", "one\ntwo\nthree\n"]);
     assert.deepEqual(plan(change(text("gone\n"), absent), gone), ["write", "gone\n"]);
     assert.equal(plan(change(absent, text("new\n")), file("new\n")), "delete");
   });
 
-  it("has nothing to do where the file is what it was", () => {
+  it("does nothing if the file is as before the task", () => {
     assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
     assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
     assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
@@ -52,7 +52,7 @@ describe("the plan for reverting a file", () => {
     assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
   });
 
-  it("keeps what others did since in other places, and refuses in the same", () => {
+  it("keeps later changes in other places, and refuses those in the same place", () => {
     assert.equal(plan(edited, file("one\nTWO and more\nthree\n")), "changed-since");
     assert.deepEqual(plan(change(text("1\n2\n3\n4\n"), text("one\n2\n3\n4\n")), file("one\n2\n3\nfour\n")), [
       "merge",
@@ -63,23 +63,23 @@ describe("the plan for reverting a file", () => {
     assert.equal(plan(change(text("gone\n"), absent), file("another one\n")), "changed-since");
   });
 
-  it("refuses while the task or somebody else works on it", () => {
+  it("refuses while the task or someone else is working on the file", () => {
     assert.equal(plan(edited, file("one\nTWO\nthree\n"), true), "at-work");
     assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\nTWO\nthree\n")), "worked-on");
   });
 
-  it("refuses what somebody else may have done", () => {
+  it("refuses changes that someone else may have made", () => {
     assert.equal(plan({ ...edited, isDoubtful: true }, file("one\nTWO\nthree\n")), "doubtful");
     assert.equal(plan({ ...edited, isMixed: true }, file("one\nTWO\nthree\n")), "mixed");
   });
 
-  it("refuses files that are open with unsaved changes, elsewhere, or no files", () => {
+  it("refuses files with unsaved changes, outside the workspace, or unreadable", () => {
     assert.equal(plan(edited, file("one\nTWO\nthree\n", true)), "unsaved");
     assert.equal(plan(edited, { kind: "outside" }), "outside");
     assert.equal(plan(edited, { kind: "unreadable" }), "unreadable");
   });
 
-  it("refuses contents that are not known to the last byte", () => {
+  it("refuses contents that are not known exactly", () => {
     const unknown: FileContent = { kind: "unknown" };
     const binary: FileContent = { kind: "binary" };
     const excerpt: FileContent = { kind: "excerpt", text: "x\n" };
@@ -91,7 +91,7 @@ describe("the plan for reverting a file", () => {
     assert.equal(plan(change(text("x\n"), text("caf\u{fffd}\n")), file(latin1)), "changed-since");
   });
 
-  it("never drops a line that somebody else wrote, whatever the texts", () => {
+  it("never drops a line that someone else wrote, whatever the texts", () => {
     const own = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 12 });
     const since = fc.array(fc.tuple(fc.nat(12), fc.boolean()), { minLength: 1, maxLength: 4 });
     const joined = (found: readonly string[]): string => found.map((line) => `${line}\n`).join("");

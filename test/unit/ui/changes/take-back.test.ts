@@ -7,19 +7,19 @@ const lines = fc
   .chain((found) => fc.boolean().map((ends) => found.join("\n") + (ends && found.length > 0 ? "\n" : "")));
 
 describe("taking a change back", () => {
-  it("gives the text of before where nobody changed it since", () => {
+  it("restores the former text if nobody changed it since", () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => assert.equal(takeBack(before, after, after), before)),
     );
   });
 
-  it("takes nothing back that the task did not do", () => {
+  it("removes nothing that the task did not add", () => {
     fc.assert(
       fc.property(lines, lines, (text, present) => assert.equal(takeBack(text, text, present), present)),
     );
   });
 
-  it("keeps each change that others made in other places, and refuses one in the same place", () => {
+  it("keeps others' changes in other places, and refuses those in the same place", () => {
     type By = "nobody" | "task" | "other" | "both";
     const places = fc.array(fc.constantFrom<By>("nobody", "task", "other", "both"), {
       minLength: 1,
@@ -41,18 +41,18 @@ describe("taking a change back", () => {
     );
   });
 
-  it("guesses no order of two insertions at one place", () => {
+  it("refuses two insertions in the same place", () => {
     assert.equal(takeBack("a\nb\n", "a\ntask's\nb\n", "a\ntask's\nother's\nb\n"), undefined);
   });
 
-  it("keeps line ends of any kind, and a last line without one", () => {
+  it("keeps line endings, and a last line without one", () => {
     assert.equal(
       takeBack("1\r\n2\r\n3\r\n4", "1\r\nTWO\r\n3\r\n4", "1\r\nTWO\r\n3\r\n4 more"),
       "1\r\n2\r\n3\r\n4 more",
     );
   });
 
-  it("refuses what differs too much to be compared in reasonable time", () => {
+  it("refuses texts that differ too much for a fast comparison", () => {
     const text = (word: string): string =>
       Array.from({ length: 6_000 }, (_, at) => `${word} ${at}\n`).join("");
     assert.equal(takeBack("a\n", text("task's"), text("other's")), undefined);
