@@ -11,14 +11,14 @@ import { join, resolve } from "node:path";
 import { readResults, type TestResult } from "./support/results.ts";
 import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
 
-// The specification's checker would send statistics of its use.
+// Keeps the specification's checker from sending usage statistics.
 process.env["OPENSPEC_TELEMETRY"] = "0";
 
-// On Windows the programs of npm and of the dependencies are scripts, which only a shell can start; no argument needs quoting.
+// On Windows, npm and the dependencies' programs are scripts, which need a shell; no argument needs quoting.
 const shell = process.platform === "win32";
 
 const results = "test-results";
-/** Two cores of which another program takes half need most of it. */
+/** Two cores that are half busy with another program need most of it. */
 const longestSuite = 60 * 60_000;
 
 interface Suite {
@@ -27,7 +27,7 @@ interface Suite {
   readonly timeout: number;
   /** Runs in an editor, with the built extension. */
   readonly editor?: boolean;
-  /** Drives the window of the VS Code from npm, which is for Linux x64 alone. */
+  /** Controls a window of the VS Code from npm, which supports only Linux x64. */
   readonly window?: boolean;
 }
 
@@ -37,10 +37,10 @@ interface Check {
   readonly isCheck: true;
 }
 
-/** What runs one after the other. */
+/** Suites that run one after the other. */
 type Lane = readonly (Suite | Check)[];
 
-/** One after the other, each of lanes that run beside each other: their tests wait as much as they work. */
+/** Groups of lanes; the lanes of a group run in parallel, because their tests wait as much as they work. */
 const stages: readonly (readonly Lane[])[] = [
   [
     [{ name: "unit", timeout: 10_000 }],
@@ -87,7 +87,7 @@ installEditor();
 const outcomes: Outcome[] = [build];
 for (const stage of stages) {
   const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
-  // Packaging builds anew, which must not happen under the tests beside.
+  // Packaging builds again, which must not happen during other tests.
   if (lanes.length > 1 && lanes.flat().some(isInEditor) && !process.env["TEST_VSIX"])
     outcomes.push(packageForTests());
   outcomes.push(...(await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)))).flat());
@@ -208,14 +208,14 @@ function mochaArguments({ name, timeout }: Suite): string[] {
   ];
 }
 
-/** Runs a program of npm's or of the dependencies, which npm put on PATH, and tells whether it succeeded. */
+/** Runs npm or a program of the dependencies, which npm puts on PATH, and returns whether it succeeded. */
 function run(program: string, args: readonly string[]): boolean {
   const { status, error } = spawnSync(program, args, { stdio: "inherit", shell, timeout: longestSuite });
   if (error) console.error(`${program}: ${error.message}`);
   return status === 0;
 }
 
-/** As {@link run}, beside others. */
+/** Like {@link run}, in parallel with others. */
 async function runBeside(
   program: string,
   args: readonly string[],

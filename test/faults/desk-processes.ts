@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What runs for a desk, by what it is. */
+/** A process that runs for a desk, and its kind. */
 export type Kind = "server" | "daemon" | "other";
 
 export interface DeskProcess {
@@ -8,7 +8,7 @@ export interface DeskProcess {
   readonly kind: Kind;
 }
 
-/** The processes whose home this is, zombies left out. Linux alone tells. */
+/** The processes with this home, without zombies; Linux only. */
 export function deskProcesses(home: string): readonly DeskProcess[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -31,7 +31,7 @@ function kindOf(command: string): Kind {
   return command.includes("\0serve\0") ? "server" : "other";
 }
 
-/** Empty where the process has just ended. */
+/** Empty if the process has just ended. */
 function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

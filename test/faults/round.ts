@@ -11,36 +11,36 @@ import { deskProcesses, killAll, type Kind } from "./desk-processes.ts";
 import { Random } from "./random.ts";
 import { WindowGone, WindowProcess } from "./window-process.ts";
 
-/** How long daemon, folders and servers outlive their users, in milliseconds; longer than the next daemon takes to be there. */
+/** How long daemon, folders and servers stay unused, in milliseconds; longer than the next daemon takes to start. */
 const GRACE_MS = 5_000;
 const READY_WITHIN_MS = 120_000;
-/** Longer than a start takes on a machine that is as busy as can be. */
+/** Longer than a start takes on the busiest machine. */
 const BLOCKED_MS = 60_000;
 const END_WITHIN_MS = 60_000;
 const LEAVE_WITHIN_MS = 30_000;
-/** The times of tasks are of another process than the time of a kill, and a server ends a moment after it. */
+/** Tolerance: tasks get their times from another process than kills, and a server ends a moment after its kill. */
 const SLACK_MS = 1_000;
 
 type Victim = Exclude<Kind, "other"> | "window";
 
-/** Who is killed, and how long after the strike before or after the beginning. */
+/** What is killed, and how long after the previous strike or the beginning. */
 interface Strike {
   readonly after: number;
   readonly victims: readonly Victim[];
-  /** How long it takes the user to open the window again, where it was killed. */
+  /** If a window is killed: the time until the user opens it again. */
   readonly reopenAfter: number;
 }
 
 interface PlannedTask {
   readonly name: string;
   readonly launchAfter: number;
-  /** When its model may answer, after the beginning; 0: at once. */
+  /** The time after the beginning when its model may answer; 0: at once. */
   readonly releaseAfter: number;
   readonly resumed: boolean;
 }
 
 interface Plan {
-  /** The first strike falls while everything starts. */
+  /** The first strike happens while everything starts. */
   readonly cold: boolean;
   readonly strikes: readonly Strike[];
   readonly tasks: readonly PlannedTask[];
@@ -54,11 +54,11 @@ export interface Outcome {
   readonly kills: number;
   readonly faults: readonly { readonly fault: Fault; readonly detail: string }[];
   readonly ms: number;
-  /** Where its logs are. */
+  /** The folder with its logs. */
   readonly stateFolder: string;
 }
 
-/** What the user asked for and was told of. */
+/** What the user requested and saw. */
 interface Asked {
   id?: string;
   /** Whether a resume was answered. */
@@ -95,7 +95,7 @@ function planOf(random: Random): Plan {
   return { cold: random.chance(0.4), strikes, tasks };
 }
 
-/** One user's day: work is begun, things are killed, and in the end everything must have come right. */
+/** One user's day: tasks are launched, processes are killed, and everything must be right in the end. */
 class Round {
   private desk!: DaemonDesk;
   private window!: WindowProcess;
@@ -145,7 +145,7 @@ class Round {
     ]);
   }
 
-  /** The folder's session, once everything runs. */
+  /** The folder's session, once everything is running. */
   private async ready(): Promise<string> {
     return until(
       "a connected window",
@@ -169,7 +169,7 @@ class Round {
       await delay(reopenAfter);
       this.window = new WindowProcess(this.desk.place);
     }
-    // As a user does who wants to see the tasks; where a strike hits again, it is asked for once more in the end.
+    // Like a user who wants to see the tasks; if another strike interrupts this, it is repeated at the end.
     this.window.call("connect").catch(() => undefined);
   }
 
@@ -191,7 +191,7 @@ class Round {
       asked.id = launched.id;
       if (resumed) await this.resume(name, launched.id, asked);
     } catch {
-      // It was told to the user; whether the task is there is seen in the end.
+      // The user saw the error; the end of the round checks whether the task exists.
     }
     await released;
   }
@@ -244,7 +244,7 @@ class Round {
     }
     const wasKilled = this.serverDeaths.some((at) => at > startedAt - SLACK_MS && at < endedAt + SLACK_MS);
     if (wasKilled && ["Interrupted", "PromptLost"].includes(error?.name ?? "")) return;
-    // Whoever asked was told that it may not have been done.
+    // The caller was informed that it may not have been done.
     const isUnsure = asked?.id === undefined || asked.resumed === false;
     if (isUnsure && ["NeverStarted", "PromptLost"].includes(error?.name ?? "")) return;
     if (isSettled(task))

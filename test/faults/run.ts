@@ -13,7 +13,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     parallel: { type: "string", default: "1" },
-    /** Where the logs of each round are kept. */
+    /** The folder for the logs of each round. */
     keep: { type: "string" },
   },
 });

@@ -1,4 +1,4 @@
-/** A window in a process of its own, so that it can be killed as an extension host is. Serves `WindowProcess`. */
+/** A window in a separate process, so that it can be killed like an extension host. Serves `WindowProcess`. */
 import { messageOf } from "../../src/engine/errors.ts";
 import type { FolderCalls } from "../../src/rpc/contract.ts";
 import { DaemonDesk, type DaemonWindow, type DeskPlace } from "../support/daemon.ts";
@@ -37,5 +37,5 @@ const leave = (): void => {
   process.exit();
 };
 process.on("disconnect", leave);
-// Whoever started it may be gone by now.
+// The parent process may have ended by now.
 if (!process.connected) leave();

@@ -73,7 +73,7 @@ describe("the agent tools of the editor's own agents", () => {
   });
 
   it("cannot be called while the setting turns them off", async () => {
-    // The list of tools holds those of every manifest; which of them its agents see, the editor decides by `when`.
+    // The list contains the tools of every manifest; `when` decides which of them agents see.
     const list = async (): Promise<string> =>
       textOf(await vscode.lm.invokeTool("asyncagents_list", { input: {}, toolInvocationToken: undefined }));
     await setEnabled(false);
@@ -91,7 +91,7 @@ describe("an agent tool of the editor", () => {
   let context: EditorToolContext;
   let launches: number;
   let connects: number;
-  /** How connecting goes, where it is not what the engine does. */
+  /** Replaces the engine's own connecting, if set. */
   let connecting: Promise<void> | undefined;
   const logged: string[] = [];
   const logger: Logger = { ...strictLogger, error: (message) => void logged.push(message) };
@@ -131,7 +131,7 @@ describe("an agent tool of the editor", () => {
     input: object,
     token = new vscode.CancellationTokenSource().token,
   ): Promise<vscode.LanguageModelToolResult> =>
-    // The editor hands a copy of the input to each of the two.
+    // The editor passes a copy of the input to each of the two methods.
     prepared.invoke({ input: { ...input }, toolInvocationToken: undefined }, token);
   const invoke = async (
     name: ToolName,

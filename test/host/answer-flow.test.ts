@@ -21,7 +21,7 @@ function memento(): vscode.Memento {
   } as vscode.Memento;
 }
 
-/** A box into which the test writes. */
+/** An input box that the test writes into. */
 class WritableBox {
   private readonly changed = new vscode.EventEmitter<string>();
   private readonly accepted = new vscode.EventEmitter<void>();
@@ -97,7 +97,7 @@ describe("a half-written answer", () => {
   });
 });
 
-/** A list of which the first row is taken as soon as there is one. */
+/** A list whose first row is selected as soon as there is one. */
 class TakingList {
   private readonly accepted = new vscode.EventEmitter<void>();
   private readonly hidden = new vscode.EventEmitter<void>();
@@ -128,7 +128,7 @@ describe("a prompt that is being sent", () => {
   let take: () => void;
   let refuse: (error: Error) => void;
 
-  /** What asking for a prompt needs, of which only the server's answers are made up. */
+  /** What asking for a prompt needs; only the server's answers are fake. */
   const context = (): CommandContext => {
     const onItsWay = (): Promise<Task> =>
       new Promise((resolve, reject) => {

@@ -78,7 +78,7 @@ describe("commands and API in the extension host", () => {
     const subscription = api.tasks.onDidChange(({ after }) => after && changed.push(after));
     const { id } = await finished(await launch({ prompt: script([{ text: "x" }]) }));
     subscription.dispose();
-    // Tasks of earlier tests may still change: their notices are on their way.
+    // Tasks of earlier tests may still change, because their notices are still being sent.
     const statuses = changed.filter((task) => task.id === id).map(({ status }) => status);
     assert.equal(statuses[0], "running");
     assert.ok(statuses.includes("completed"));
@@ -107,7 +107,7 @@ describe("commands and API in the extension host", () => {
       /Argument "fork" doesn't exist/,
     );
     await assert.rejects(api.tasks.cancel("zzzzzz"), /Task zzzzzz doesn't exist/);
-    // Of a key binding it is shown, and nothing is asked.
+    // A key binding gets a message, and no question.
     assert.equal(await vscode.commands.executeCommand("asyncagents.launch", { prmpt: "x" }), undefined);
     assert.equal(api.tasks.list().length, count);
   });

@@ -48,7 +48,7 @@ describe("changes in the extension host", () => {
   }
 
   before(() => {
-    // Of the providers the newest is asked first, so before the extension's own.
+    // The newest provider is asked first, so before the extension's own.
     provider = vscode.workspace.registerTextDocumentContentProvider(CHANGE_SCHEME, {
       provideTextDocumentContent: (uri) => {
         const side = sideOf(uri);

@@ -23,7 +23,7 @@ describe("launching on the editor's content from code", () => {
   let api: AsyncAgentsApi;
   const launchOn: AsyncAgentsApi["tasks"]["launchOn"] = (...args) => api.tasks.launchOn(...args);
 
-  /** What the model was told with the prompt of a task. */
+  /** What the model received with the prompt of a task. */
   async function told({ id }: Task): Promise<string> {
     const request = await until(
       "the request to the model",
@@ -51,7 +51,7 @@ describe("launching on the editor's content from code", () => {
   });
 
   afterEach(async () => {
-    // What is not saved would be asked about.
+    // Otherwise the editor would ask about unsaved text.
     await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   });
@@ -128,7 +128,7 @@ describe("launching on the editor's content from code", () => {
     );
     writeFileSync(at("huge.png").fsPath, Buffer.alloc(11 * MEGABYTE));
     await assert.rejects(launchOn("file", prompt, at("huge.png")), /larger than 10 MB/);
-    // What is neither is not opened: a pipe that nobody writes to would be waited for.
+    // Anything else is not opened, because a pipe without a writer would block.
     if (process.platform !== "win32")
       await assert.rejects(
         launchOn("file", prompt, vscode.Uri.file("/dev/null")),

@@ -61,7 +61,7 @@ describe("the tree of several folders", () => {
     return { engine, tasks };
   }
 
-  /** The rows at the top as the editor has them, each with what is below it. */
+  /** The top-level rows as the editor has them, each with its children. */
   const rows = (): Record<string, string[]> =>
     Object.fromEntries(tree.getChildren().map((node) => [label(node), tree.getChildren(node).map(label)]));
 
@@ -159,7 +159,7 @@ describe("a remote window", () => {
     assert.equal(extension.extensionKind, vscode.ExtensionKind.Workspace);
     assert.equal(folder.uri.scheme, "file");
     assert.ok(existsSync(folder.uri.fsPath) && existsSync(extension.extensionUri.fsPath));
-    // The window of the tests is remote itself where it is VS Code's server that a browser shows.
+    // The tests' own window is remote if a browser shows VS Code's server.
     if (vscode.env.uiKind === vscode.UIKind.Web) assert.notEqual(vscode.env.remoteName, undefined);
   });
 });

@@ -35,7 +35,7 @@ describe("the fork settings in a real editor", () => {
     for (const name of ["maxToolResultChars", "maxTokens", "strategy"] as const) await set(name, undefined);
   });
 
-  /** What the model of a fork of the source gets. */
+  /** What the model of a fork of the source receives. */
   async function forked(): Promise<Received> {
     const task = await finished(await api.tasks.fork(source.id, script([{ text: "Done." }], "Carry on. ")));
     const { messages } = await model.waitForRequest(

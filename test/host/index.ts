@@ -21,14 +21,14 @@ export async function run(): Promise<void> {
   if (failures > 0) throw new Error(`${failures} failed`);
 }
 
-/** Every test begins without a quick input and without unsaved text, whatever the one before it left. */
+/** Every test begins without a quick input and without unsaved text, whatever the previous test left. */
 async function tidy(): Promise<void> {
   await vscode.commands.executeCommand("workbench.action.closeQuickOpen");
   for (const { input, isDirty } of vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs)) {
     if (!isDirty || !(input instanceof vscode.TabInputText)) continue;
     await vscode.window.showTextDocument(input.uri);
     await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
-    // Until it is gone, a new untitled document can get its name, and then its text.
+    // Until it is closed, a new untitled document can get its name, and then its text.
     const uri = input.uri.toString();
     await until("the closed document to be gone", () =>
       vscode.workspace.textDocuments.every((each) => each.uri.toString() !== uri),

@@ -23,7 +23,7 @@ describe("a batch of which some tasks are refused", () => {
     update: async () => undefined,
   };
 
-  /** What a launch needs, of which only the server's answers are made up. */
+  /** What a launch needs; only the server's answers are fake. */
   const context = (): CommandContext => {
     const folder = {
       connector: { ensureConnected: async () => undefined },

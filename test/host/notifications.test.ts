@@ -53,7 +53,7 @@ describe("notifications of ended tasks", () => {
     vscode.window.showErrorMessage = showErrorMessage;
   });
 
-  /** Resolves when the end is gathered. */
+  /** Resolves when the end waits for others to be reported with it. */
   async function interrupt(id: string): Promise<void> {
     const before = { id, description: id, status: "running", launchedBy: "person" } as Task;
     const after: Task = { ...before, status: "error", endedAt: clock.now(), error: INTERRUPTED };

@@ -29,7 +29,7 @@ const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite:
 const HIDDEN = /[\p{Cc}\p{Bidi_Control}]/u;
 const LINK = "[Fix it](command:workbench.action.quit)";
 
-/** `txt.exe` where a text is written from left to right, and a bell. */
+/** Contains a right-to-left override, which reverses the name's end, and a bell character. */
 const TURNED = "Tidy \u202eexe.txt\u0007";
 const PLAIN = "Tidy exe.txt";
 

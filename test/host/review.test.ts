@@ -134,7 +134,7 @@ describe("reviewing changes in the extension host", () => {
     const run = (...args: readonly unknown[]) =>
       vscode.commands.executeCommand("asyncagents-test.fail", ...args);
     try {
-      // As the editor calls it: with what it shows, and the group that this is in.
+      // As the editor calls it: with the shown resource and its editor group.
       assert.equal(await run(vscode.Uri.file(at("known.txt")), { groupId: 0 }), undefined);
       assert.deepEqual(told, ["There is no task zzz."]);
       assert.equal(await run("zzz"), undefined);
@@ -188,7 +188,7 @@ describe("reviewing changes in the extension host", () => {
       ],
     );
     assert.match(refused[1]?.message ?? "", /^review\/late.txt: changed since/);
-    // What was accepted is none of what is left.
+    // Accepted changes are not among the remaining ones.
     assert.equal(readFileSync(at("keep.txt"), "utf8"), "kept\n");
     assert.deepEqual(await changes.accept(id), [at("known.txt"), at("late.txt")]);
     assert.deepEqual(await changes.accept(id), []);

@@ -35,7 +35,7 @@ try {
   await model.stop();
 }
 
-/** One bundle for the start in the extension host, one of all test files. */
+/** One bundle for the start in the extension host, and one with all test files. */
 async function bundle(): Promise<void> {
   const directory = join(repository, "test", "host");
   const files = readdirSync(directory).filter((file) => file.endsWith(".test.ts"));

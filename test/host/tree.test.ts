@@ -17,7 +17,7 @@ import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { until } from "../support/wait.ts";
 
-/** What the editor keeps for a folder. */
+/** What the editor stores for a folder. */
 class MemoryMemento implements vscode.Memento {
   private readonly values = new Map<string, unknown>();
   keys = (): readonly string[] => [...this.values.keys()];
@@ -41,7 +41,7 @@ describe("the tree", () => {
   let memento: MemoryMemento;
   let tree: TaskTree;
   let parent: string;
-  /** What the editor was told to draw anew: labels, or "root". */
+  /** What the editor was told to redraw: labels, or "root". */
   let drawn: string[];
   let made: number;
 
@@ -68,7 +68,7 @@ describe("the tree", () => {
     engine.dispose();
   });
 
-  /** A task of its own batch that runs, or what the facts say; each is newer than the one before. */
+  /** A running task in its own batch, unless the facts say otherwise; each is newer than the previous one. */
   async function add(description: string, facts: Partial<TaskRecordDraft> = {}): Promise<string> {
     const at = 1_000_000 + ++made * 1_000;
     const task: TaskRecordDraft = {
@@ -96,7 +96,7 @@ describe("the tree", () => {
 
   const ended = { status: "completed", endedAt: 2_000_000, finalMessageID: "msg_final" } as const;
 
-  /** A session below another one that OpenCode's own tool made. */
+  /** A child session as created by OpenCode's own tool. */
   async function addSubagent(title: string, parentID: string): Promise<string> {
     const { id } = await server.createSession({ title, parentID, agent: "explore" });
     return id;
@@ -110,20 +110,20 @@ describe("the tree", () => {
   const words = (id: string): string => String(item(tree.node(id)).description);
   const menu = (node: Node): string => item(node).contextValue ?? "";
 
-  /** All rows as the editor shows them with everything open; deeper ones further in. */
+  /** All rows as the editor shows them when all are expanded, indented by depth. */
   function rows(node?: Node, indent = ""): string[] {
     return tree
       .getChildren(node)
       .flatMap((child) => [`${indent}${label(child)}`, ...rows(child, `${indent}  `)]);
   }
 
-  /** What is drawn anew because of this. */
+  /** The rows that are redrawn because of this. */
   async function drawnBy(act: () => unknown): Promise<readonly string[]> {
     const marker = await add("Marker");
     rows();
     drawn.splice(0);
     await act();
-    // The marker has something below it at once; that rows came, went or moved is told of last.
+    // The marker gets a child at once; changes of the tree's structure are reported last.
     await add("Below the marker", { parentSessionID: marker });
     await until("the marker", () => drawn.filter((each) => each === "Marker").length > 1);
     return [...new Set(drawn)].filter((each) => each !== "Marker");
@@ -316,7 +316,7 @@ describe("the tree", () => {
     rows();
     const below = await addSubagent("Below", above);
     await until("the row", () => rows().includes("  Below"));
-    // As the editor does by itself.
+    // As the editor does on its own.
     tree.setOpen(tree.node(above), false);
     assert.deepEqual(told, []);
     const begin = async (messageID: string): Promise<void> => {

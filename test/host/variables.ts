@@ -2,7 +2,7 @@
 export const hostVariables = {
   /** The bundle of all test files. */
   tests: "TEST_BUNDLE",
-  /** Where the results go. */
+  /** The folder for the results. */
   results: "TEST_RESULTS",
   /** Part of the titles to run; empty for all. */
   grep: "TEST_GREP",

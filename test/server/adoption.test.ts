@@ -32,7 +32,7 @@ describe("adopting subagents that others launched", () => {
       body: JSON.stringify(body),
     });
 
-  /** What calls OpenCode's own tool, for an agent that answers with these steps. */
+  /** A step that calls OpenCode's own tool, for a subagent that answers with these steps. */
   const delegate = (...steps: readonly ScriptStep[]): ScriptStep => {
     const args = {
       description: "Look",
@@ -45,7 +45,7 @@ describe("adopting subagents that others launched", () => {
   const ask = (id: string, agent: string, ...steps: readonly ScriptStep[]): Promise<Response> =>
     post(`/session/${id}/prompt_async`, { agent, parts: [{ type: "text", text: script(steps) }] });
 
-  /** A session below another one, as the terminal makes one. */
+  /** A child session, as the terminal creates one. */
   async function createBelow(parentID = parent): Promise<string> {
     const answer = await post("/session", { parentID, title: "By hand", agent: "general" });
     const { id } = (await answer.json()) as { id: string };
@@ -94,7 +94,7 @@ describe("adopting subagents that others launched", () => {
     assert.match(notice.state === "skipped" ? notice.reason : "", /OpenCode's task tool/);
     await rest(parent, id);
     assert.deepEqual(await notices(server, parent), []);
-    // From then on nobody else waits for it.
+    // From now on no call waits for it.
     const resumed = await window.engine.resume(id, script([{ text: "more" }]));
     assert.deepEqual([resumed.status, resumed.resumeCount], ["resumed", 1]);
     assert.equal((await ended(window, id)).status, "completed");

@@ -25,7 +25,7 @@ import {
 const PATIENCE = 50_000;
 const LIMITS = { maxToolResultChars: 1_500, maxTokens: 100_000 };
 
-/** What an agent sends along to fork itself. */
+/** The arguments with which an agent forks itself. */
 const forkArgs = (prompt: string) => ({ prompt, description: "Child", agent: "general", fork: true });
 /** Has the agent fork itself with a prompt that was never said before. */
 const FORK_AT_LENGTH = "Fork yourself, and say at length what to do.";
@@ -38,7 +38,7 @@ describe("An agent that forks itself", () => {
   let window: AgentWindow;
   let parent: string;
   let fork: ForkSettings;
-  /** What the engine gets in the place of calls to the server. */
+  /** Replaces calls of the engine to the server. */
   let instead: Partial<EngineServer> = {};
   let called: string[] = [];
 
@@ -150,7 +150,7 @@ describe("An agent that forks itself", () => {
       );
       const results = callsIn(heard).map(({ result }) => result ?? "");
       assert.equal(results[index], IN_PROGRESS);
-      // The other call may have come back when the conversation is read.
+      // The other call may have returned by the time the conversation is read.
       assert.match(results[1 - index] ?? "", new RegExp(`^${IN_PROGRESS}$|^Launched task`));
     }
     for (const call of calls) await ended(window, taskWith(call).id);
@@ -221,7 +221,7 @@ describe("An agent that forks itself", () => {
   for (const [strategy, way] of [
     ["auto", "writeHistory"],
     ["replay", "writeHistory"],
-    // As text, which is a prompt.
+    // As text, which is sent as a prompt.
     ["fork", undefined],
   ] as const)
     it(`strategy ${strategy} does not use OpenCode's own copy, because the call is still open`, async () => {

@@ -41,7 +41,7 @@ describe("The plugin inside OpenCode", () => {
     proxy.listen(0, "127.0.0.1");
     await once(proxy, "listening");
     server = await startAgentServer({
-      // By a name that goes past the proxy.
+      // By a host name that bypasses the proxy.
       model: { url: model.url.replace("127.0.0.1", "localhost") },
       env: { HTTP_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, NO_PROXY: "localhost" },
       plugin: { patienceMs: 300 },

@@ -31,7 +31,7 @@ import {
 } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 
-/** Work for a task: what it is about, and how its model goes about it; by default it answers once released. */
+/** A task to launch: its description, and the steps of its model; by default it answers once released. */
 interface Work {
   readonly description: string;
   readonly steps?: readonly ScriptStep[];
@@ -43,7 +43,7 @@ describe("The tools as an agent uses them", () => {
   let server: AgentServer;
   let window: AgentWindow;
   let parent: string;
-  /** Stands before the tools of the window. */
+  /** Called before the window's tools. */
   let handle: CallHandler;
   const settings: { maxDepth?: EngineSettings["maxDepth"] } = {};
   /** The tasks for whose pending notices the engine has read the parent's conversation: what follows decides whether they are sent. */
@@ -133,7 +133,7 @@ describe("The tools as an agent uses them", () => {
     return window.engine.find(id, sessionID).id;
   }
 
-  /** Has the parent's agent launch tasks in one message; gives their IDs. */
+  /** Has the parent's agent launch tasks in one message; returns their IDs. */
   async function launch<const All extends readonly (Work | string)[]>(
     ...all: All
   ): Promise<{ [Index in keyof All]: string }> {
@@ -159,13 +159,13 @@ describe("The tools as an agent uses them", () => {
     return ended(window, id);
   }
 
-  /** The same, and waits until the parent was told and has answered. */
+  /** Like {@link finish}, and waits until the parent was notified and has answered. */
   async function finishAndTell(id: string): Promise<void> {
     await finish(id);
     await told(id);
   }
 
-  /** What the model that made a call got as its result. */
+  /** The result that the model received for its call. */
   function heard({ callID }: MadeCall, sessionID = parent): string {
     const result = asked(sessionID)
       .at(-1)
@@ -173,7 +173,7 @@ describe("The tools as an agent uses them", () => {
     return result ? messageText(result) : assert.fail(`The model got no result of ${callID}`);
   }
 
-  /** Has the parent's agent make these calls in one message; gives what its model got. */
+  /** Has the parent's agent make these calls in one message; returns the results that its model received. */
   async function hearAll(...calls: Parameters<typeof callTools>[2]): Promise<readonly string[]> {
     return (await callTools(server, parent, calls)).map((call) => heard(call));
   }
@@ -187,7 +187,7 @@ describe("The tools as an agent uses them", () => {
     args: { task_id: id, block: true, ...more },
   });
 
-  /** Has the parent's agent wait for tasks; resolves when its calls are with the window. */
+  /** Has the parent's agent wait for tasks; resolves when its calls have reached the window. */
   async function startWaiting(...ids: readonly string[]): Promise<ScriptedTurn> {
     const before = window.calls.length;
     const turn = await startTurn(server, parent, [
@@ -214,13 +214,13 @@ describe("The tools as an agent uses them", () => {
       });
   }
 
-  /** Waits until the engine has looked whether the parent is to be told now. */
+  /** Waits until the engine has checked whether to notify the parent now. */
   async function considered(id: string): Promise<void> {
     await until("a look at the parent", () => get(id).notice.state === "pending" && considering.has(id));
     await setImmediate();
   }
 
-  /** Waits until it is settled that the parent gets no notice, and sees to it that it got none. */
+  /** Waits until the engine has decided to send no notice, and asserts that none was sent. */
   async function spared(...ids: readonly string[]): Promise<void> {
     for (const id of ids) await until("no need of a notice", () => get(id).notice.state === "skipped");
     assert.deepEqual(await notices(server, parent), []);
@@ -470,7 +470,7 @@ Result of Work.`),
         const received = window.calls.filter(({ tool }) => tool === "asyncagents_output");
         return received.length === timeouts.length && received;
       });
-      // What a call has waited until it is with the window counts.
+      // The time until a call reaches the window counts as waiting.
       const rests = calls
         .map(({ waitedMs = 0, input }) => ({ waitedMs, timeout: (input as { timeout?: unknown }).timeout }))
         .filter(({ timeout }) => timeout !== -1 && timeout !== "soon")
@@ -570,7 +570,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
         second?.hidden ?? "",
         /^Task \w+ \(agent general\) completed\.\n\nResult:\n<from-task-\w+>\nThe third, in full\.\n<\/from-task-/,
       );
-      // The call, its answer, and the answer to the notice; the notice may have come before the second.
+      // The call, its answer, and the answer to the notice, which may have arrived before the second.
       assert.ok(asked().length <= before + 3);
       assert.match(
         asked().at(-1)?.messages.map(messageText).join("\n") ?? "",
@@ -985,8 +985,8 @@ function contents(request: ModelRequest | undefined): readonly string[] {
   return typeof content === "string" ? [content] : content.map(({ text = "" }) => text);
 }
 
-/** The whole of a text in which an ellipsis stands for anything on that line. */
-/** A result as it stands in a notice. */
+/** Matches a whole text in which an ellipsis stands for anything on its line. */
+/** A result as framed in a notice. */
 function framed(taskID: string, result: string): string {
   const mark = `from-task-${shortID(taskID)}`;
   return `<${mark}>

@@ -27,7 +27,7 @@ describe("limits on a real server", () => {
       cost: { input: 1, output: 1 },
       limit: { context: 10_000_000, output: 10_000 },
     });
-    // OpenCode lets a child session have no subagents of its own unless told.
+    // By default OpenCode allows a child session no subagents of its own.
     // A task here has a subagent.
     server = await start.server({ model, config: { provider, subagent_depth: 2 } });
   });
@@ -61,7 +61,7 @@ describe("limits on a real server", () => {
     const last = await model.waitForRequest(
       ({ sessionID, step }) => sessionID === id && step.gate === "dear",
     );
-    // The cost of a step is told when it ends, while the turn goes on.
+    // The cost of a step is reported when the step ends, while the turn continues.
     await until("the warning", () => warnings.length === 1);
     assert.equal(warnings[0]?.nearLimit?.used.toFixed(2), "0.80");
     assert.equal(window.engine.get(id)?.status, "running");

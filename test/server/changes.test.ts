@@ -37,7 +37,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
       writeFileSync(at("big.txt"), BIG);
       if (isGit) {
         execFileSync("git", ["init", "--quiet"], { cwd: folder });
-        // Of files that Git does not know, the server takes only those below 2 MB into its snapshots.
+        // The server's snapshots include untracked files only below 2 MB.
         execFileSync("git", ["add", "."], { cwd: folder });
       }
       model = await startScriptedModel();
@@ -69,7 +69,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
       ],
     });
 
-    /** Hands a turn over; `ended` resolves when it is done. */
+    /** Starts a turn; `ended` resolves when it has ended. */
     function begin(id: string, ...steps: ScriptStep[]): { ended: Promise<unknown> } {
       const body = { agent: "build", parts: [{ type: "text", text: script(steps) }] };
       const ended = opencode
@@ -83,7 +83,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
     }
     const turn = async (id: string, ...steps: ScriptStep[]): Promise<unknown> => begin(id, ...steps).ended;
 
-    /** What each file was and became, by its name, once the server has summed up that many files. */
+    /** The content of each file before and after, by name, once the server reports that many files. */
     async function changes(
       id: string,
       files: number,
@@ -164,7 +164,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
           one,
           bash("echo mine > one.txt; until [ -e two.txt ] && [ -e both.txt ]; do sleep 0.05; done"),
           { text: "Waiting.", gate: "person", tools: [{ name: "glob", args: { pattern: "*" } }] },
-          // Once the server has summed this step up, it has summed up the one before it.
+          // Once the server reports this step, it has reported the previous one.
           write("last.txt", "mine\n"),
           { text: "Done." },
         );
@@ -317,7 +317,7 @@ for (const place of ["a Git repository", "a folder without Git"] as const)
       assert.deepEqual(await changes(id, 2), written);
       await server.abort(id);
       await ended;
-      // A snapshot is taken after the cancel, but no difference is made of it.
+      // A snapshot is taken after the cancel, but no diff.
       const cancelled = isGit ? { ...written, "step2-command.txt": [unknown, unknown] } : written;
       assert.deepEqual(await changes(id, Object.keys(cancelled).length), cancelled);
     });

@@ -64,7 +64,7 @@ describe("two agents in one folder", () => {
     });
   }
 
-  /** What the model of a session was told by its tools. */
+  /** The tool results that a session's model received. */
   const results = (id: string): readonly string[] =>
     (model.requests.findLast(({ sessionID, title }) => sessionID === id && !title)?.messages ?? [])
       .filter(({ role }) => role === "tool")

@@ -24,7 +24,7 @@ describe("connecting to a server whose answers fail", () => {
     model = await start.model();
     server = await start.server({ model });
   });
-  /** The task has ended, and nobody has told its parent. */
+  /** Lets a task end without its parent being notified. */
   async function endUnseen(parent: string): Promise<void> {
     const window = await openWindow(server);
     const { id } = await window.engine.launch({

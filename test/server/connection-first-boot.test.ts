@@ -16,14 +16,14 @@ import { until } from "../support/wait.ts";
 import { FakeClock } from "../unit/opencode/fake-clock.ts";
 import { Desk, failureOf } from "./desk.ts";
 
-/** How long a server that prepares its plugins is kept from it: longer than its event stream may take to open. */
+/** How long the plugins' preparation is held up: longer than the event stream may take to open. */
 const LONG_MS = 12_000;
 
-/** A package registry that keeps all who ask waiting until it is released, and then has no package. */
+/** A package registry that holds all requests until it is released, and then has no package. */
 class HeldRegistry {
   private readonly held: ServerResponse[] = [];
   private isReleased = false;
-  /** When it was asked first, in milliseconds since 1970. */
+  /** The time of the first request, in milliseconds since 1970. */
   askedAt: number | undefined;
 
   private constructor(private readonly server: Server) {

@@ -149,7 +149,7 @@ describe("Connection to a server that the extension starts", function () {
       const stranger = await takePort(Number(new URL(url).port));
       strangers.push(stranger);
       await Promise.all(broken);
-      // Whatever the window is asked to do meanwhile, and whoever joins.
+      // Meanwhile there are calls, connects and a new window.
       const calls = windows.map((window) => window.server.sessions().catch(() => undefined));
       for (const window of windows) void window.connect().catch(() => undefined);
       const newcomer = desk.connection();
@@ -214,7 +214,7 @@ describe("Connection to a server that the extension starts", function () {
     assert.equal(await after.adopt(), true);
     assert.equal((await after.server.session(id))?.title, "goes on");
     assert.deepEqual(desk.state(), state);
-    // It is followed as one that this daemon has started.
+    // The daemon monitors it like one that it started itself.
     process.kill(state?.pid ?? 0, "SIGKILL");
     await until(
       "the server's restart",
@@ -251,7 +251,7 @@ describe("Connection to a server that the extension starts", function () {
     assert.ok(await isEnded(follower));
   });
 
-  /** A server that takes no hint, and what it started, after the end of their daemon. */
+  /** A server that ignores requests to end, and a process that it started, both left behind by their daemon. */
   async function leaveStubborn(): Promise<{ left: ServerState; follower: number }> {
     const file = join(tempDir(), "follower");
     desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "stubborn", FAKE_FOLLOWER: file } });
@@ -262,7 +262,7 @@ describe("Connection to a server that the extension starts", function () {
     return { left, follower: Number(readFileSync(file, "utf8")) };
   }
 
-  /** A process that nobody reaps has ended too. */
+  /** Also true for a zombie process. */
   async function isEnded(pid: number): Promise<boolean> {
     return (await startOf(pid)) === undefined;
   }
@@ -407,7 +407,7 @@ describe("Connection to a server that the extension starts", function () {
   });
 });
 
-/** What a daemon that is gone left: its server's place and ID are others' now. */
+/** The state file of a dead daemon: its server's address and process ID now belong to others. */
 function stale({ url }: Stranger, pid = 0): ServerState {
   return { url, password: "secret", pid, processStart: "another", version: "1.18.33" };
 }

@@ -60,7 +60,7 @@ describe("Connection to a server that is already running", function () {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
   const http = (listener: RequestListener) => listening(createHttpServer(listener));
-  /** Where nobody listens any more. */
+  /** An address where nothing listens anymore. */
   async function deserted(): Promise<string> {
     const url = await http(() => {});
     servers.pop()?.close();
@@ -163,7 +163,7 @@ describe("Connection to a server that is already running", function () {
 
   it("refuses any address other than loopback, without connecting to it", async () => {
     assert.equal((await failureOf(connectionTo("http://10.0.0.1:4096").connect())).code, "bad-url");
-    // An address that leads here, so that it shows whether somebody comes.
+    // An address that leads here, so that the test sees any connection.
     let visits = 0;
     const url = await listening(createServer(() => visits++));
     const connection = connectionTo(url.replace("127.0.0.1", "0.0.0.0"), "secret");

@@ -85,7 +85,7 @@ describe("one daemon for windows on three folders", function () {
     );
     const stopping = closed.desk.stop();
     await closed.desk.status();
-    // As the plugin does in the server, which found that the daemon is another one.
+    // As the plugin in the server does when it finds a new daemon.
     await reopenFolder(closed.desk.stateFolder, closed.desk.directory, { whatWasUsed: true });
     await stopping;
     const { folders: known } = await closed.desk.status();

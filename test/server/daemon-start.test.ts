@@ -57,7 +57,7 @@ describe("Daemons that start at the same time", function () {
   }
 });
 
-/** The exit code, or that it listens. */
+/** The exit code, or the message that it listens. */
 function outcomeOf(daemon: ChildProcess): Promise<number | string | null> {
   return new Promise((resolve) => {
     daemon.once("exit", resolve);

@@ -87,7 +87,7 @@ describe("the daemon in trouble", function () {
       const window = await open(folder);
       const { calls } = window.folder;
       const before = await calls.launch(input({ text: "Never.", gate: "never" }));
-      // A prompt that had not arrived would be handed over again, and its turn would wait at the gate.
+      // Otherwise the prompt would be sent again, and its turn would wait at the gate.
       await model.waitForRequest(({ sessionID }) => sessionID === before.id);
       const clear = obstruct(folder);
       if (!clear) return this.skip();
@@ -97,7 +97,7 @@ describe("the daemon in trouble", function () {
       };
       const { failure } = window.folder;
 
-      // It can be started again, and nobody could be told of it.
+      // The server can be started again, but its state file can't be written.
       process.kill(desk.server()?.pid ?? 0, "SIGKILL");
       const serverFailure = await until("the server's failure", failure, 40_000);
       assert.match(english(serverFailure.message), /OpenCode didn't start: (ENOSPC|EPERM|EACCES|EROFS)/);
@@ -128,7 +128,7 @@ describe("the daemon in trouble", function () {
     });
 });
 
-/** A file system of its own, which can be filled; undefined: this user may not mount any. */
+/** A separate file system, which can be filled; undefined if this user may not mount one. */
 function mountSmall(): string | undefined {
   if (process.platform !== "linux") return undefined;
   const folder = tempDir("small");
@@ -136,7 +136,7 @@ function mountSmall(): string | undefined {
   return status === 0 ? folder : undefined;
 }
 
-/** Fills the disk to the last byte, and again whenever something is removed; gives how to make room. */
+/** Fills the disk to the last byte, and again whenever something is removed; returns a function that frees it. */
 function fill(folder: string): () => void {
   const file = join(folder, "filler");
   const fillUp = (): void => {
@@ -155,7 +155,7 @@ function fill(folder: string): () => void {
   };
 }
 
-/** No name in it can be added or removed; undefined: this system cannot do that. */
+/** Prevents files from being added or removed; undefined if this system can't do that. */
 function freeze(folder: string): (() => void) | undefined {
   const set = (flag: string): boolean => spawnSync("chattr", [flag, folder]).status === 0;
   return set("+i") ? () => void set("-i") : undefined;

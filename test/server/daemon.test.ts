@@ -20,7 +20,7 @@ import {
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
-/** Half a second where the machine does nothing else. */
+/** It takes half a second on an idle machine. */
 const BACK_WITHIN_MS = 5_000;
 
 describe("the daemon", function () {
@@ -61,7 +61,7 @@ describe("the daemon", function () {
     return task;
   }
 
-  /** Waits until the parent was told of so many ends, and all of them are settled in this window. */
+  /** Waits until the parent got this many notices, and this window shows all of them as delivered. */
   async function told(count: number, window: DaemonWindow): Promise<void> {
     await until(`${count} notices`, async () => (await notices(desk, parent)).length === count, 30_000);
     await until("the delivery", () =>

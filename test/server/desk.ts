@@ -25,9 +25,9 @@ export const realClock: Clock = {
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** What the folders of one user share: a folder for state, a home, an executable, and the servers of a daemon. */
+/** What one user's folders share: a state folder, a home, an executable, and a daemon's servers. */
 export class Desk {
-  /** The folder of those that name none. */
+  /** The default folder of its connections. */
   readonly directory = tempDir("work");
   readonly stateFolder = tempDir("state");
   private readonly connections: OpenCodeConnection[] = [];
@@ -48,18 +48,18 @@ export class Desk {
     return new Desk(binary, env, graceMs);
   }
 
-  /** Those of the daemon that runs now. */
+  /** The servers of the current daemon. */
   get servers(): OwnServers {
     return this.current;
   }
 
-  /** The daemon hands over to the next one. */
+  /** Replaces the daemon with the next one. */
   async nextDaemon(): Promise<void> {
     await this.leave();
     this.current = this.createServers();
   }
 
-  /** One more connection, as each folder of the daemon has one. */
+  /** Creates a connection, like each folder of the daemon has. */
   connection(
     settings: Partial<ServerSettings> = {},
     options: Partial<ConnectionOptions> = {},
@@ -79,13 +79,13 @@ export class Desk {
     return connection;
   }
 
-  /** What tells of the server; undefined if nothing does. */
+  /** The description of the server; undefined if there is none. */
   state(): { url: string; password: string; pid: number } | undefined {
     const [key] = serverKeys(this.files());
     return key && JSON.parse(readFileSync(join(this.stateFolder, `server-${key}.json`), "utf8"));
   }
 
-  /** Where the server of its folder is described. */
+  /** The path of the description of its folder's server. */
   statePath(): string {
     return serverFiles(this.stateFolder, keyOf({ executable: this.binary, env: this.env })).state;
   }
@@ -94,7 +94,7 @@ export class Desk {
     return readdirSync(this.stateFolder);
   }
 
-  /** Leaves all servers, and waits until nothing runs any more. */
+  /** Leaves all servers, and waits until no process is left. */
   async close(): Promise<void> {
     for (const connection of this.connections) connection.finish();
     await this.nextDaemon();
@@ -124,5 +124,5 @@ export async function failureOf(promise: Promise<unknown>): Promise<ConnectionFa
   throw new Error("It did not fail.");
 }
 
-/** A program that looks like `opencode serve`, for what the real one does too slowly or never. */
+/** A program that acts like `opencode serve`, for what the real one does too slowly or never. */
 export const fakeServer = join(dirname(import.meta.filename), "fake-server.mjs");

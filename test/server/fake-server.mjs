@@ -21,7 +21,7 @@ createServer((request, response) => {
   if (request.headers.authorization !== `Basic ${password}`) return response.writeHead(401).end();
   if (request.url.startsWith("/global/event")) {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    // Once it counts as started, and whoever waits for it was told.
+    // Once it counts as started, and its waiting callers know.
     if (mode === "crashes") setTimeout(() => process.exit(7), 20);
     return response.write(`data: {"payload":{"type":"server.connected","properties":{}}}\n\n`);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { runRound, type Outcome } from "../faults/round.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
 
-/** Rounds in which, together, everything is killed that can be, cold and warm. `npm run faults` runs many more. */
+/** Together, these rounds kill everything that can be killed, cold and warm. `npm run faults` runs many more. */
 const SEEDS = [2005, 2007, 2009, 2011, 2013, 2017];
 const AT_ONCE = 3;
 

@@ -27,7 +27,7 @@ describe("Forks", () => {
 
   after(() => forks?.stop());
 
-  /** A copy without a link is below its parent by its record alone. */
+  /** A copy without a link belongs to its parent only by its record. */
   function use(way: Way | "unlinked copy"): void {
     forks.use(way === "unlinked copy" ? "copy" : way);
     if (way === "unlinked copy") forks.hasReplay = false;
@@ -36,7 +36,7 @@ describe("Forks", () => {
   const callsIn = (heard: readonly Heard[]) => heard.flatMap((one) => ("callID" in one ? [one] : []));
   const saidIn = (heard: readonly Heard[]) =>
     heard.flatMap((one) => ("speaker" in one ? [`${one.speaker}: ${one.text}`] : []));
-  /** As the rough counter of the window counts. */
+  /** Counts like the window's rough counter. */
   const tokensOf = (heard: readonly Heard[]): number =>
     heard.reduce(
       (sum, one) =>
@@ -44,14 +44,14 @@ describe("Forks", () => {
       0,
     );
 
-  /** Lets nothing through until released. */
+  /** Blocks until released. */
   function gate(): { readonly passed: Promise<void>; release(): void } {
     let release!: () => void;
     const passed = new Promise<void>((resolve) => (release = resolve));
     return { passed, release };
   }
 
-  /** Holds the reading of a conversation, with which the cutting begins; its newest message can be read. */
+  /** Holds the reading of a conversation, which is the first step of a fork; the newest message can be read. */
   function holdReading(source = forks.parent) {
     const { passed, release } = gate();
     let isReached = false;
@@ -65,7 +65,7 @@ describe("Forks", () => {
     return { reached: () => until("the reading to begin", () => isReached), release };
   }
 
-  /** Writes the first half of a conversation, and then does not. */
+  /** Writes the first half of a conversation, and then fails. */
   function breakWriting(error: () => Promise<never>): void {
     forks.instead.writeHistory = async (id, messages) => {
       await forks.real.writeHistory(id, messages.slice(0, Math.ceil(messages.length / 2)));
@@ -865,7 +865,7 @@ describe("Forks", () => {
         assert.equal(isWriting, moment === "written");
         assert.deepEqual(starts, [false]);
         assert.equal(await forks.engine.prompt(id), carryOn());
-        // Whatever was still to come would have come before this is over.
+        // Anything pending would have happened before this task ends.
         await forks.ended(await forks.launch({ fork: undefined }));
         assert.equal(forks.engine.get(id)?.status, "cancelled");
         assert.deepEqual(forks.requestsOf({ id }), []);

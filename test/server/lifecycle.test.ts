@@ -34,7 +34,7 @@ describe("a task's life", () => {
   setUp(async (start) => {
     model = await start.model();
     server = await start.server({ model });
-    // Nothing here is found by polling: how a turn ends is told by events.
+    // Polling finds nothing here: events report how a turn ends.
     window = await start.engine(server, { pollInterval: 3_600_000 });
   });
 
@@ -310,7 +310,7 @@ describe("a task's life", () => {
     assert.ok(!changes.slice(changes.indexOf("completed")).includes("running"));
     await until("the record of the delivery", () => window.engine.get(task.id)?.notice.state === "delivered");
     assert.equal((await notices(server, parent)).length, 1);
-    // Informed, not asked: the model was not called for the parent.
+    // The parent was only informed: its model was not called.
     assert.ok(!model.requests.some(({ sessionID, title }) => sessionID === parent && !title));
   });
 

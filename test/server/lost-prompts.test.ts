@@ -10,7 +10,7 @@ import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
 const ROUNDS = 3;
-/** A cold server takes up to so many milliseconds to store what it took. */
+/** The longest time in milliseconds that a cold server takes to store an accepted prompt. */
 const STORING_MS = 1_500;
 
 interface StoredPrompt {

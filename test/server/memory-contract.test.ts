@@ -10,10 +10,10 @@ import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 
-/** A server, and what the contract needs beside the port to hold it to account. */
+/** A server, and what the tests need besides its interface. */
 interface Subject {
   readonly server: AgentServer;
-  /** The text of a prompt whose turn stays at work until {@link finish}; it answers "Done.". */
+  /** The text of a prompt whose turn runs until {@link finish}; it answers "Done.". */
   prompt(gate: string): string;
   finish(sessionID: string, gate: string): void;
   /** Each step of a turn waits for a `finish` of its own. */
@@ -88,7 +88,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
     });
     after(() => subject?.close());
 
-    /** Message IDs are the whole server's: one that another session has does nothing here. */
+    /** Message IDs are unique per server: one that exists in another session has no effect here. */
     const envelope = () => ({ messageID: `msg_contract${++made}`, agent: "build" });
     const busy = (id: string) =>
       until("the turn to begin", async () => (await server.statuses()).get(id)?.type === "busy");
@@ -107,7 +107,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.ok(session.task.kind === "task");
       return session.task.record;
     };
-    /** A session whose turn works until the function given is called. */
+    /** A session whose turn runs until `finish` is called. */
     const working = async (): Promise<{ id: string; messageID: string; finish: () => void }> => {
       const id = await newSession();
       const gate = `contract-${++made}`;

@@ -98,7 +98,7 @@ describe("notices to the parent", () => {
     const asked = (): number =>
       model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length;
     const before = asked();
-    // One that the agent plan may launch.
+    // The agent plan may launch this one.
     const id = await launch(window, { text: "The result." }, "agent", "explore");
     await ended(window, id);
     const answer = await model.waitForRequest(
@@ -302,7 +302,7 @@ describe("notices to the parent", () => {
     for (const launchedBy of ["person", "agent"] as const) {
       it(`if a window is killed ${moment} any call between idle and delivery, the next window notifies once (task launched by ${launchedBy})`, async function () {
         this.timeout(120_000);
-        // The calls of an undisturbed end, one death before or after each of them, and one more.
+        // One round per call of an undisturbed end, with a death before or after it, and one more without.
         for (let call = 0, last = false; !last; call++) {
           parent = await createSession(server);
           let death: (Death & object) | undefined;

@@ -12,7 +12,7 @@ describe("output of a task", () => {
   let server: OpenCodeServer;
   let window: EngineWindow;
   let parent: string;
-  /** The delays of the timers that were set, in milliseconds, and those that still run. */
+  /** The delays in milliseconds of all timers that were set, and the timers that are still pending. */
   const delays: number[] = [];
   const timers = new Set<object>();
   const clock: Clock = {

@@ -81,7 +81,7 @@ describe("A task has at most the permissions of the agent that launched it", () 
 
   const denied = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" });
 
-  /** A file that is not there, in the folder that the agents work in. */
+  /** A file that doesn't exist, in the folder that the agents work in. */
   const newFile = (): string => join(server.directory, `written-${++files}.txt`);
 
   const writing = (filePath: string): ToolCalls => [{ name: "write", args: { filePath, content: "x" } }];
@@ -138,7 +138,7 @@ describe("A task has at most the permissions of the agent that launched it", () 
     const input = { prompt: does(tools), agent, parentSessionID: parent };
     const { id } = await window.engine.launch({ ...input, launchedBy: "person" });
     const task = await ended(window, id);
-    // One that comes with the next prompt becomes the newest message, and OpenCode takes the turn's agent from that.
+    // Otherwise a notice that arrives with the next prompt is the newest message, and determines the turn's agent.
     await noticed(id);
     return task;
   };
@@ -165,7 +165,7 @@ describe("A task has at most the permissions of the agent that launched it", () 
   const reply = (request: Request, answer: "once" | "reject"): Promise<unknown> =>
     post(`/permission/${request.id}/reply`, { reply: answer });
 
-  /** The IDs of the sessions there are. */
+  /** The IDs of all sessions. */
   const sessions = async (): Promise<readonly string[]> =>
     ((await read("/session?limit=1000")) as readonly { id: string }[]).map(({ id }) => id).sort();
 

@@ -57,7 +57,7 @@ describe("files that are sent with a prompt", () => {
     });
   const userMessage = (messages: readonly ModelMessage[]): ModelMessage | undefined =>
     messages.findLast(({ role }) => role === "user");
-  /** What the model was told with the prompt of a task. */
+  /** What the model received with the prompt of a task. */
   async function told(taskID: string): Promise<string> {
     const { messages } = await model.waitForRequest(({ sessionID, title }) => sessionID === taskID && !title);
     return messageText(userMessage(messages));

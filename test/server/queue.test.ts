@@ -14,7 +14,7 @@ describe("queue, batches and descendants", () => {
 
   const openEngine = setUp(async (start) => {
     model = await start.model();
-    // OpenCode lets a child session have no subagents of its own unless told.
+    // By default OpenCode allows a child session no subagents of its own.
     // A task here has a subagent.
     server = await start.server({ model, config: { ...modelConfig(model), subagent_depth: 2 } });
   });
@@ -102,7 +102,7 @@ describe("queue, batches and descendants", () => {
     assert.equal(first.batchID, second.batchID);
     assert.equal(first.batchID, third.batchID);
     assert.equal(new Set([first, byPerson, another].map(({ batchID }) => batchID)).size, 3);
-    // Their parent, which has no more to say in this test, is not told of what it cancels itself.
+    // Cancelled as the agent, so that the parent gets no notice, for which it has no answer in this test.
     const cancelled = await window.engine.cancelBatch(first.batchID, parent, "agent");
     assert.deepEqual(
       cancelled.map(({ id }) => id),

@@ -132,7 +132,7 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.equal(await next.engine.lastAnswer(id), "Answered.");
   });
 
-  /** A task whose prompt never got to the server. */
+  /** A cancelled task whose prompt never reached the server. */
   async function cancelledEarly(): Promise<Task> {
     const aborts: Promise<void>[] = [];
     const deaf = await openWindow(

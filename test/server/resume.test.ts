@@ -69,7 +69,7 @@ describe("resuming and waiting", () => {
     const resumed = await window.engine.resume(id, script([{ text: "Again." }]));
     assert.equal(resumed.resumeCount, 1);
     await ended(window, id);
-    // The end before may still be told of while the resume begins.
+    // Changes of the previous end may still arrive while the resume begins.
     assert.deepEqual(seen.slice(seen.indexOf("resumed")), ["resumed", "completed"]);
     assert.equal((await window.engine.resume(id, script([{ text: "Once more." }]))).resumeCount, 2);
     await ended(window, id);
@@ -86,7 +86,7 @@ describe("resuming and waiting", () => {
   for (const moment of ["before", "after"] as const)
     it(`[CNT-1] [LST-1] if a window is killed ${moment} any call of a resume, the count increases by one only if the prompt arrived`, async function () {
       this.timeout(120_000);
-      // The calls of an undisturbed resume, one death before or after each of them, and one more.
+      // One round per call of an undisturbed resume, with a death before or after it, and one more without.
       for (let call = 0, isOver = false; !isOver; call++) {
         let death: (Death & object) | undefined;
         const first = await openWindow(server, {}, { between: (real) => (death = mortal(real)) });

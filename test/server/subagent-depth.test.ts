@@ -16,7 +16,7 @@ import {
 import { messageText, script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { Desk, silentLogger } from "./desk.ts";
 
-/** What a window and a caller need of a server. */
+/** What a window and a test need from a server. */
 type Joinable = Pick<OpenCodeServer, "url" | "password" | "directory" | "env" | "fetch">;
 
 describe("Subagents of tasks", function () {
@@ -42,7 +42,7 @@ describe("Subagents of tasks", function () {
     await model?.stop();
   });
 
-  /** What the model sees of OpenCode's own `task` tool after the agent of a task called it. */
+  /** The result of OpenCode's own `task` tool that a task's model receives. */
   async function delegate(on: Joinable, onRefused?: (refused: RefusedSubagent) => void): Promise<string> {
     const window = await openWindow(on);
     windows.push(window);

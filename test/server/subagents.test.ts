@@ -16,7 +16,7 @@ describe("subagents that others launched", () => {
   setUp(async (start) => {
     model = await start.model();
     const permission = { bash: { "*": "allow", "echo asked": "ask" }, glob: "ask" };
-    // OpenCode lets a child session have no subagents of its own unless told.
+    // By default OpenCode allows a child session no subagents of its own.
     server = await start.server({ model, config: { ...modelConfig(model), permission, subagent_depth: 3 } });
     window = await start.engine(server);
   });
@@ -25,7 +25,7 @@ describe("subagents that others launched", () => {
     parent = await createSession(server);
   });
 
-  /** What calls OpenCode's own tool, for an agent that answers with these steps. */
+  /** A step that calls OpenCode's own tool, for a subagent that answers with these steps. */
   const delegate = (...steps: readonly ScriptStep[]): ScriptStep => {
     const args = {
       description: "Look",
@@ -158,7 +158,7 @@ describe("subagents that others launched", () => {
     await window.engine.stopSubagent(id);
     await toBe(id, "cancelled");
     assert.deepEqual(window.engine.openRequests(), []);
-    // The server itself keeps it for good.
+    // The server itself keeps the request forever.
     const later = await openWindow(server);
     assert.deepEqual(later.engine.openRequests(), []);
     later.dispose();

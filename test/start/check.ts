@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 
-/** The part of what the extension exports that this check uses. */
+/** The part of the extension's API that this check uses. */
 interface Exports {
   ready(): Promise<void>;
   readonly tasks: {
@@ -12,7 +12,7 @@ interface Exports {
   readonly server: { stop(): Promise<void> };
 }
 
-/** Runs one task as a user would start it, in the extension host. Rejects where that does not work. */
+/** Runs one task in the extension host, as a user would start it. Rejects if that fails. */
 export async function run(): Promise<void> {
   const extension = vscode.extensions.getExtension<Exports>("async-agents.opencode-async-agents");
   assert.ok(extension, "VS Code did not load the extension");

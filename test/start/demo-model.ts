@@ -1,9 +1,9 @@
 import { lastUserText, type ModelMessage, type ScriptStep } from "../support/scripted-model.ts";
 
-/** Milliseconds between two words: slow enough to be seen, fast enough not to bore. */
+/** Milliseconds between two words: slow enough to be visible, fast enough not to bore. */
 const gap = 30;
 
-/** The answers of the demo's model: it reads a file, then reports; another time it just says a few words. */
+/** The answers of the demo's model: for a first prompt it reads a file and reports, otherwise it says a few words. */
 export function demoAnswer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
   const asked = messages.findLastIndex((message) => message.role === "user");
   const looked = messages.slice(asked).some((message) => message.role === "tool");
@@ -17,7 +17,7 @@ export function demoAnswer({ messages }: { readonly messages: readonly ModelMess
   };
 }
 
-/** What OpenCode must know to use the demo's model. */
+/** OpenCode's configuration for the demo's model. */
 export function demoConfig(baseURL: string): Record<string, unknown> {
   return {
     model: "demo/demo",

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** Variables in which the usual providers' keys are. */
+/** The variables with the usual providers' keys. */
 const keyVariables = [
   "ANTHROPIC",
   "OPENAI",

@@ -19,14 +19,14 @@ import { startVsCodeServer, writeSettings, type Settings } from "../vscode/host.
 import { demoAnswer, demoConfig } from "./demo-model.ts";
 import { hasProvider } from "./provider.ts";
 
-/** What the window opens, and what it runs in. */
+/** The folder that the window opens, and its environment. */
 interface Stage {
   readonly folder: string;
   readonly settings: Settings;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A VS Code that runs. */
+/** A running VS Code. */
 interface Window {
   readonly ended: Promise<unknown>;
   stop(): Promise<void>;
@@ -77,11 +77,11 @@ async function open(): Promise<void> {
   await Promise.race([window.ended, interrupted]);
   await window.stop();
   await endOpenCode(stage);
-  // The demo's model would go on listening.
+  // Otherwise the demo's model would keep listening.
   process.exit(0);
 }
 
-/** Ends the daemon and the server that it started, which else outlive the window for a while. */
+/** Ends the daemon and the server that it started, which would otherwise outlive the window for a while. */
 async function endOpenCode({ env }: Stage): Promise<void> {
   await endBackground(env["HOME"] ?? homedir(), { ...process.env, ...env });
 }
@@ -130,7 +130,7 @@ async function openInBrowser({ folder, settings, env }: Stage): Promise<Window> 
   return server;
 }
 
-/** A program that the user has installed: not what npm puts on PATH while it runs a script. */
+/** A program that the user installed, as opposed to those that npm puts on PATH while it runs a script. */
 function installed(program: string): string | undefined {
   const names = process.platform === "win32" ? [`${program}.cmd`, `${program}.exe`] : [program];
   const directories = (process.env["PATH"] ?? "")

@@ -19,7 +19,7 @@ import { takePictures, systemTheme } from "../ui/support/pictures.ts";
 import { until } from "../support/wait.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
-/** What the view says when it has no tasks to show, for each cause; and that the remedy is there. */
+/** What the view shows when it has no tasks, for each cause, with the button for the remedy. */
 describe("what the empty view shows", () => {
   let model: ScriptedModel;
   let workbench: Workbench | undefined;
@@ -46,7 +46,7 @@ describe("what the empty view shows", () => {
     return workbench;
   }
 
-  /** Waits until the view says this, and takes a picture. */
+  /** Waits until the view shows this, and takes a picture. */
   async function says(text: string | RegExp, picture: string, ...buttons: readonly string[]): Promise<void> {
     assert.ok(workbench);
     const welcome = workbench.page.locator(".welcome-view", { hasText: text });
@@ -96,7 +96,7 @@ describe("what the empty view shows", () => {
   });
 
   it("an address other than loopback is never contacted", async () => {
-    // One that leads here all the same, so that it shows whether somebody comes.
+    // An address that leads here anyway, so that the test sees any connection.
     const stranger = await startStranger();
     try {
       const url = stranger.url.replace("127.0.0.1", "0.0.0.0");
@@ -198,7 +198,7 @@ describe("what the empty view shows", () => {
     await opened.page
       .locator(".welcome-view", { hasText: "No background tasks" })
       .waitFor({ timeout: 60_000 });
-    // The first starts left their logs, and starts before the trust would have, too.
+    // The first starts left their logs; so would starts before the trust.
     const names = logs(home).map((log) => basename(log).replace(/-.+/, ""));
     assert.deepEqual(names.sort(), ["daemon.log", "server"]);
     for (const log of logs(home)) assert.ok(statSync(log).birthtimeMs >= trustedAt);
@@ -221,7 +221,7 @@ describe("what the empty view shows", () => {
   });
 });
 
-/** The machine's own OpenCode must not be found. */
+/** Prevents the machine's own OpenCode from being found. */
 function pathWithoutOpenCode(): string {
   return (process.env["PATH"] ?? "")
     .split(":")
@@ -229,7 +229,7 @@ function pathWithoutOpenCode(): string {
     .join(":");
 }
 
-/** The daemon and the OpenCode servers that run in this home, by what they were started with. */
+/** The command lines of the daemon and the OpenCode servers that run in this home. */
 function backgroundProcesses(home: string): string[] {
   const read = (pid: string, file: string): string => {
     try {
@@ -244,7 +244,7 @@ function backgroundProcesses(home: string): string[] {
     .filter((command) => /daemon\.cjs| serve /.test(command));
 }
 
-/** What the daemon and the servers write. */
+/** The log files of the daemon and the servers. */
 function logs(home: string): string[] {
   const folder = defaultStateFolder({ platform: "linux", env: hermeticEnv(home), home });
   if (!existsSync(folder)) return [];

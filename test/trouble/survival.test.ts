@@ -93,7 +93,7 @@ describe("what a running task survives", () => {
   });
 });
 
-/** The processes that work in this home, by ID. */
+/** The IDs of the processes that run in this home. */
 function processesOf(home: string): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -105,7 +105,7 @@ function openCodeProcesses(home: string): readonly number[] {
   return processesOf(home).filter((pid) => /opencode\0serve\0/.test(read(`/proc/${pid}/cmdline`)));
 }
 
-/** Empty where the process has just ended. */
+/** Empty if the process has just ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

@@ -14,7 +14,7 @@ import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-/** What the model says to each prompt. */
+/** The model's answer to each prompt. */
 const ANSWERS: Readonly<Record<string, ScriptStep>> = {
   "Search them": { text: "Three places call **load**: `src/a.ts`, `src/b.ts` and `src/c.ts`." },
   "Mend them": { text: "All three are mended." },
@@ -68,20 +68,20 @@ describe("adopting subagents that others launched, in a real editor", () => {
       body: JSON.stringify(body),
     });
 
-  /** A session below the parent, as the terminal makes one. */
+  /** A child session of the parent, as the terminal creates one. */
   async function createBelow(title: string): Promise<string> {
     const made = await post("/session", { parentID: parent, title, agent: "general" });
     return ((await made.json()) as { id: string }).id;
   }
 
-  /** Resolves when the turn has ended where the agent waits for nobody. */
+  /** Sends a prompt; resolves when the turn has ended, or for the agent `build` when the prompt is accepted. */
   const ask = (id: string, agent: string, text: string): Promise<Response> =>
     post(`/session/${id}/${agent === "build" ? "prompt_async" : "message"}`, {
       agent,
       parts: [{ type: "text", text }],
     });
 
-  /** The row that a screen reader calls so. */
+  /** The row with this name for screen readers. */
   const row = (name: string): Locator => workbench.row(name);
   const inPanel = (role: "button" | "textbox" | "heading", name?: string): Locator =>
     workbench.webviewFrame().getByRole(role, { ...(name !== undefined && { name, exact: true }) });
@@ -171,7 +171,7 @@ describe("adopting subagents that others launched, in a real editor", () => {
   it("a failed subagent is adopted from its panel, and can be retried", async () => {
     await show("Count the files");
     const foot = workbench.webviewFrame().getByRole("contentinfo");
-    // This window did not see how it ended.
+    // This window doesn't know how it ended.
     await foot.getByRole("button", { name: "Adopt and Resume" }).waitFor();
     await inPanel("button", "Adopt").click();
     await row("Count the files, failed, general").waitFor();

@@ -45,7 +45,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     await question.waitFor({ state: "detached" });
   }
 
-  /** The message that says what was done; it is put away, so that the next one is not mistaken for it. */
+  /** Waits for this message and clears it, so that the next one is not mistaken for it. */
   async function isTold(text: string): Promise<void> {
     const message = workbench.notification(text);
     await message.waitFor();

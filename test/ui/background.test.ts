@@ -232,14 +232,14 @@ function stateOf(home: string, folder: string): DaemonState {
   return new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
 }
 
-/** As a user does: the page is gone, and with it its extension host. */
+/** Like a user: closes the page, and with it its extension host. */
 async function closeWindow({ page, server }: Workbench): Promise<void> {
   const isOver = (): boolean => server.extensionHosts().length === 0;
   await page.goto("about:blank");
   try {
     await until("the end of the extension host", isOver, 10_000);
   } catch {
-    // The last word of a page can be lost; then the server keeps the extension host, as after a failure of the network.
+    // The page's last message can get lost; then the server keeps the extension host, as after a network failure.
     server.killExtensionHosts();
     await until("the end of the extension host", isOver, 10_000);
   }

@@ -42,7 +42,7 @@ describe("changes and terminals in a real editor", () => {
   let model: ScriptedModel;
   let workbench: Workbench;
 
-  /** What the model does for the prompts below, step by step. */
+  /** The model's steps for the prompts below. */
   function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
     const prompt = lastUserText(messages);
     const taken = messages.filter(({ role }) => role === "assistant").length;
@@ -102,11 +102,11 @@ describe("changes and terminals in a real editor", () => {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
         "git.enabled": false,
-        // Drawn as text, not on a canvas.
+        // Rendered as text, not on a canvas.
         "terminal.integrated.gpuAcceleration": "off",
       },
     });
-    // Of what works meanwhile it would not be known who changed a file.
+    // With concurrent tasks it would be uncertain who changed a file.
     await launch(LONG);
     await ended(LONG);
     for (const prompt of [ONE_FILE, NOTHING]) await launch(prompt);
@@ -133,16 +133,16 @@ describe("changes and terminals in a real editor", () => {
   const multiDiff = (): Locator => workbench.page.locator(".multiDiffEditor");
   const terminal = (): Locator => workbench.page.locator(".terminal-wrapper.active .xterm");
 
-  /** What the active terminal shows, by its rows. */
+  /** The rows of the active terminal. */
   const terminalText = async (): Promise<string> =>
     (await terminal().locator(".xterm-rows").allInnerTexts()).join("\n");
 
-  /** Waits for what the task answered, which OpenCode's interface shows once it has loaded. */
+  /** Waits for the task's answer, which OpenCode's interface shows once it has loaded. */
   async function showsConversation(): Promise<void> {
     await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
   }
 
-  /** The processes by which the workbench's terminals joined the server. */
+  /** The processes of `opencode attach` in the workbench's terminals. */
   const attached = (): readonly { args: readonly string[]; env: readonly string[] }[] =>
     readdirSync("/proc")
       .filter((pid) => /^\d+$/.test(pid))
@@ -243,7 +243,7 @@ describe("changes and terminals in a real editor", () => {
   it("shows a terminal that is readable in high contrast", async () => {
     await showsConversation();
     await takeHighContrastPicture(workbench, "terminal", async () => {
-      // OpenCode draws lines of its own beside the texts.
+      // OpenCode draws lines beside the texts.
       const faint = await faintTexts(terminal().locator(".xterm-rows"), 4.5);
       assert.deepEqual(
         faint.filter((text) => /\p{L}/u.test(text)),

@@ -86,7 +86,7 @@ describe("two tasks that change the same file, in a real editor", () => {
     await workbench.screenshot("collision-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
 
-    // Those too that are hidden by now.
+    // Includes those that are hidden by now.
     await workbench.runCommand("Notifications: Show Notifications");
     await told.waitFor();
     assert.equal(await workbench.notification("both changed").count(), 1);

@@ -66,7 +66,7 @@ describe("launching from the editor, the explorer and source control", () => {
     });
   });
 
-  /** A row of the list that is open, by what a screen reader says of it. */
+  /** A row of the open list, by its name for screen readers. */
   const option = (name: string): Locator => workbench.quickInput.widget.getByRole("option", { name });
   const button = (name: string): Locator => workbench.quickInput.widget.getByRole("button", { name });
   const typed = (): Promise<string> => workbench.quickInput.widget.locator("input").first().inputValue();
@@ -75,11 +75,11 @@ describe("launching from the editor, the explorer and source control", () => {
 
   const keys = (...pressed: readonly string[]): Promise<void> => workbench.press(...pressed);
 
-  /** What the model was told with the prompt that begins so, once the view shows the task. */
+  /** What the model received with the prompt that begins like this, once the view shows the task. */
   async function told(prompt: string): Promise<string> {
     const { messages } = await model.waitForRequest(
       ({ title, messages }) => !title && lastUserText(messages).startsWith(prompt),
-      // The first one comes when the server has found its feet.
+      // The first request takes longer, because the server has just started.
       60_000,
     );
     await workbench.treeItem(prompt.replace(/\W$/, "")).first().waitFor();
@@ -176,7 +176,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.page.locator(".marker-widget").waitFor();
       await keys("Escape");
       const fix = workbench.page.locator(".action-widget", { hasText: "Launch Agent on This Problem…" });
-      // The editor takes the key only once what showed the problem is closed.
+      // The editor accepts the key only once the problem's widget is closed.
       await until("the quick fix", async () => {
         await keys("Control+Period");
         return fix.waitFor({ timeout: 3_000 }).then(
@@ -199,7 +199,7 @@ describe("launching from the editor, the explorer and source control", () => {
     const row = (name: string): Locator =>
       workbench.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
 
-    // A launch shows its task.
+    // A launch switches to the view of the tasks.
     beforeEach(() => workbench.runCommand("View: Show Explorer"));
     after(() => workbench.openView());
 
@@ -288,7 +288,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.quickInput.shows(TEMPLATES);
     }
 
-    /** Narrows the list down: it shows a few rows at a time. */
+    /** Filters the list, which shows only a few rows at a time. */
     async function find(text: string): Promise<void> {
       await workbench.quickInput.type(text);
       await option(text).waitFor();
@@ -363,7 +363,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.quickInput.shows(TEMPLATES);
       await find("Speed");
       await option("Speed").click();
-      // What was only put into the box makes room for the next.
+      // A text that was only inserted is replaced with the next one.
       await until("the template", async () => (await typed()) === "Make it faster.");
       await button("Templates and Recent Prompts").click();
       await workbench.quickInput.shows(TEMPLATES);

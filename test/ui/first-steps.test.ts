@@ -21,11 +21,11 @@ That halves the time of the slowest suite.
 const PROMPT = "Find out why parsing is slow.";
 const FOLLOW_UP = "Now do what you propose.";
 const WINDOW = { width: 1440, height: 800 };
-/** The parts of it that the walkthrough shows are in `media/walkthrough`. */
+/** Parts of it are shown by the walkthrough, in `media/walkthrough`. */
 const QUICK_INPUT = { x: 412, y: 0, width: 618, height: 284 };
 const HANDED_OUT = ["Speed up the parser", "Cover it with tests", "Bring the README up to date"];
 
-/** What the model answers: an agent that is to share its work hands it out with the tools. */
+/** The model's answers: an agent that should share its work launches tasks with the tools. */
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
   const prompt = lastUserText(messages);
   if (prompt.includes(PROMPT)) return { text: ANSWER };
@@ -39,7 +39,7 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
   return { tools: HANDED_OUT.map(launch) };
 }
 
-/** From the empty view of a machine without OpenCode to agents that launch agents, by nothing but what is offered there. */
+/** From the empty view on a machine without OpenCode to agents that launch agents, using only what is offered there. */
 describe("the first steps in a real editor", () => {
   let model: ScriptedModel;
   let workbench: Workbench;
@@ -48,14 +48,14 @@ describe("the first steps in a real editor", () => {
     model = await start.model({ fallback: answer });
     workbench = await start.window({
       env: { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() },
-      // Where there is room, the walkthrough shows its pictures.
+      // The walkthrough shows its pictures only if there is room.
       viewport: WINDOW,
       settings: {
-        // Then what a terminal shows is in the page.
+        // Terminals are then rendered as text in the page.
         "terminal.integrated.gpuAcceleration": "off",
-        // What is told would lie over the pictures.
+        // Notifications would cover parts of the pictures.
         "asyncagents.notifyUser": "never",
-        // The agents of tasks are to have the tools.
+        // Gives the agents of tasks the tools.
         "asyncagents.maxDepth": 2,
       },
       shows: ({ page }) =>
@@ -186,7 +186,7 @@ describe("the first steps in a real editor", () => {
   });
 });
 
-/** The machine's own OpenCode must not be found. */
+/** Prevents the machine's own OpenCode from being found. */
 function pathWithoutOpenCode(): string {
   return (process.env["PATH"] ?? "")
     .split(":")

@@ -49,7 +49,7 @@ describe("a workspace of several folders in a real editor", () => {
   const label = async (name: string): Promise<string> => (await row(name).getAttribute("aria-label")) ?? "";
   const says = (name: string, words: RegExp): Promise<unknown> =>
     until(`${name} to say ${words}`, async () => words.test(await label(name)), 60_000);
-  /** The servers that run for folders, as far as they are described. */
+  /** The number of servers that are described in the state folder. */
   const servers = (): number =>
     readdirSync(join(home, ".local", "state", "opencode-async-agents"), { recursive: true }).filter(
       (file) => String(file).endsWith(".json") && String(file).includes("server"),
@@ -97,7 +97,7 @@ describe("a workspace of several folders in a real editor", () => {
     await until(
       "the task to end",
       async () => /completed/.test((await task.getAttribute("aria-label")) ?? ""),
-      // The first one comes when the server has found its feet.
+      // The first request takes longer, because the server has just started.
       60_000,
     );
     await takePictures(workbench, "folders-both-at-work");
@@ -182,7 +182,7 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.treeItem("Watch the bundle").waitFor({ state: "detached" });
     await takePictures(workbench, "folders-removed");
     await notification.getByRole("button", { name: "Add the Folder Again" }).click();
-    // What it is doing is told with its next step.
+    // Its activity is shown with its next step.
     await workbench.treeItem("Watch the bundle").waitFor({ timeout: 30_000 });
     await says("web", /1 running/);
   });

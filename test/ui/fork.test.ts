@@ -66,7 +66,7 @@ describe("forking in a real editor", () => {
     await seed(server, TITLE, conversation());
     workbench = await start.window({
       server,
-      // What is told would lie over the pictures, and lengthen the conversation that is forked.
+      // Notifications would cover parts of the pictures, and notices would lengthen the forked conversation.
       settings: {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
@@ -79,9 +79,9 @@ describe("forking in a real editor", () => {
     return sessions.length;
   };
 
-  /** A row of the list that is open, by what a screen reader says of it: its label, then what is beside and below it. */
+  /** A row of the open list, by its name for screen readers: label, description, detail. */
   const option = (name: string): Locator => workbench.quickInput.widget.getByRole("option", { name });
-  /** The row of the review that launches, once it shows these numbers. */
+  /** The row of the review that launches, with these numbers. */
   const launch = (numbers: string): Locator => option(`Launch, ${numbers}`);
 
   async function askToFork(): Promise<void> {
@@ -91,14 +91,14 @@ describe("forking in a real editor", () => {
     await workbench.quickInput.shows("Enter a prompt.");
   }
 
-  /** To the review of a fork of the active session. */
+  /** Goes to the review of a fork of the active session. */
   async function reviewFork(prompt: string): Promise<void> {
     await askToFork();
     await workbench.quickInput.enter(prompt);
     await launch(ALL_KEPT).waitFor();
   }
 
-  /** A task's row once it is marked as forked, and badged so. */
+  /** A task's row, once it is marked as forked and has the badge. */
   async function forkedRow(prompt: string, badge = "F"): Promise<Locator> {
     const row = workbench.treeItem(prompt).filter({ hasText: "(forked)" });
     await row.waitFor();
@@ -107,7 +107,7 @@ describe("forking in a real editor", () => {
     return row;
   }
 
-  /** What the model of the task with this prompt got, texts of users and agents. */
+  /** The users' and agents' texts that the model of the task with this prompt received. */
   async function received(prompt: string): Promise<readonly string[]> {
     const isOurs = ({ title, messages }: ModelRequest): boolean =>
       !title && lastUserText(messages).endsWith(prompt);
@@ -190,7 +190,7 @@ describe("forking in a real editor", () => {
     await quickInput.accept();
     await launch(ALL_KEPT).waitFor();
     await quickInput.cancel();
-    // By the time of the next review, a launch would have made its session.
+    // By the time of the next review, a launch would have created its session.
     await reviewFork("Write down");
     await quickInput.cancel();
     assert.equal(await sessionCount(), before);

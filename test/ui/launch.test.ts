@@ -31,7 +31,7 @@ describe("launching in a real editor", () => {
     server = await start.server({ model, directory: folder });
     workbench = await start.window({
       server,
-      // What is told would lie over the pictures.
+      // Notifications would cover parts of the pictures.
       settings: {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
@@ -44,7 +44,7 @@ describe("launching in a real editor", () => {
     return sessions.length;
   };
 
-  /** A row of the list that is open, by what a screen reader says of it. */
+  /** A row of the open list, by its name for screen readers. */
   const option = (name: string): Locator => workbench.quickInput.widget.getByRole("option", { name });
   const button = (name: string): Locator => workbench.quickInput.widget.getByRole("button", { name });
   const typed = (): Promise<string> => workbench.quickInput.widget.locator("input").first().inputValue();
@@ -53,7 +53,7 @@ describe("launching in a real editor", () => {
   const keys = (...pressed: readonly string[]): Promise<void> => workbench.press(...pressed);
   const inBox = (...pressed: readonly string[]): Promise<void> => workbench.quickInput.press(...pressed);
 
-  /** To the step that asks for the prompt of a task for this agent, by its row and a click. */
+  /** Goes to the prompt step for this agent, by a click on its row. */
   async function askForPrompt(agent = "general"): Promise<void> {
     await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.shows(AGENT);
@@ -61,13 +61,13 @@ describe("launching in a real editor", () => {
     await workbench.quickInput.shows(PROMPT);
   }
 
-  /** What the model got for the task whose prompt begins so. */
+  /** The model's request for the task whose prompt begins like this. */
   function request(prompt: string): Promise<ModelRequest> {
     return model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).startsWith(prompt));
   }
 
   /** The document in which a prompt is written, once one can write. */
-  /** Of a prompt for a new task; it is there once the window knows the editor as one, and so what Ctrl+Enter is to do in it. */
+  /** For launch prompts only; it appears once the window knows that the editor is a prompt editor. */
   const optionsButton = (): Locator =>
     workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]');
 

@@ -31,7 +31,7 @@ before(async () => {
 > Measured on two cores; see [the guide](https://example.org/guide).
 `;
 
-/** What the model answers to the prompts below. */
+/** The model's answers to the prompts below. */
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
   const prompt = lastUserText(messages);
   if (prompt.includes("Count the files"))
@@ -79,7 +79,7 @@ describe("the main job in a real editor", () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     await item.waitFor();
     await item.filter({ hasText: "general" }).waitFor();
-    // It comes once the command has run.
+    // The request arrives once the command has run.
     await model.waitForRequest(({ step }) => step.gate === "finish", 30_000);
     await item.filter({ hasText: "thinking" }).waitFor();
     assert.match((await item.getAttribute("aria-label")) ?? "", /running, general, thinking/);

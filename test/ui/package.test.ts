@@ -53,7 +53,7 @@ describe("the packaged extension", () => {
       for (const file of readdirSync(folder).filter((each) => /licen[cs]e|notice|copying/i.test(each)))
         assert.ok(notice.includes(readFileSync(join(folder, file), "utf8").trim()), `${name}: ${file}`);
     }
-    // Were the bundles' contents not found, none would be missing.
+    // If the bundles' contents were not found, no notice would be missing.
     for (const name of ["markdown-it", "entities", "dompurify", "zod", "js-tiktoken", "@opencode-ai/sdk"])
       assert.ok(names.includes(name), name);
   });

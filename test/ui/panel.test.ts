@@ -77,7 +77,7 @@ const HOSTILE = `<h1>Not a heading</h1><script>window.pwned = 1</script>
 - שלום עולם
 `;
 
-/** Ten thousand lines in colours, one of them very long. */
+/** Ten thousand colored lines, one of them very long. */
 const NOISE = String.raw`for i in $(seq 1 10000); do printf '\033[3%dmline %d\033[0m \033]8;;http://evil.test\007x\n' $((i % 8)) $i; done; head -c 9000 /dev/zero | tr '\0' w`;
 
 const options = (...labels: readonly string[]) =>
@@ -92,7 +92,7 @@ const QUESTIONS = [
   },
 ];
 
-/** What the model says to each prompt, step by step. */
+/** The model's steps for each prompt. */
 const SCRIPTS: Readonly<Record<string, readonly ScriptStep[]>> = {
   "Raise the timeout": [
     {
@@ -151,7 +151,7 @@ const SCRIPTS: Readonly<Record<string, readonly ScriptStep[]>> = {
   "And then": [{ text: "Carried on." }],
 };
 
-/** These are at work before the window opens, all at once. */
+/** These are all running before the window opens. */
 const SEEDED = [
   "Raise the timeout",
   "Publish the branch",
@@ -179,7 +179,7 @@ describe("the output panel in a real editor", () => {
   let workbench: Workbench;
   let frame: FrameLocator;
   const requested: string[] = [];
-  /** What keeps users out, by picture. */
+  /** Accessibility barriers, by picture. */
   const found: string[] = [];
 
   setUp(async (start) => {
@@ -192,7 +192,7 @@ describe("the output panel in a real editor", () => {
     symlinkSync(secret, join(folder, "src", "link.ts"));
     execFileSync("git", ["init", "--quiet"], { cwd: folder });
     const permission = { edit: "ask", bash: { "*": "allow", "git push *": "ask" } };
-    // OpenCode lets a child session have no subagents of its own unless told.
+    // By default OpenCode allows a child session no subagents of its own.
     const config = { permission, subagent_depth: 3 };
     server = await start.server({ model, directory: folder, config });
     const parentSessionID = await createSession(server, "Make the tests pass");
@@ -203,7 +203,7 @@ describe("the output panel in a real editor", () => {
         description: prompt,
         prompt,
         agent: "build",
-        // Their ends are not told, which would have the parent's agent do the same once more.
+        // Their ends are not notified, because the parent's agent would then do the same once more.
         launchedBy: "person" as const,
       })),
     );
@@ -242,7 +242,7 @@ describe("the output panel in a real editor", () => {
   const ended = (status: string): Promise<void> =>
     frame.locator(".status", { hasText: status }).waitFor({ timeout: 20_000 });
 
-  /** A picture, and unless told otherwise what keeps users out of what it shows. */
+  /** Takes a picture, and by default records the accessibility barriers of the page. */
   async function look(name: string, { theme = "dark", axe = true } = {}): Promise<void> {
     await workbench.page.mouse.move(0, 0);
     await workbench.screenshot(`panel-${name}-${theme}`);
@@ -334,7 +334,7 @@ describe("the output panel in a real editor", () => {
   });
 
   it("shows a subagent's request in the task's panel, and lets the user answer it there", async () => {
-    // Others that wait for a user may take all places.
+    // Otherwise tasks that wait for the user may take all slots.
     await workbench.changeSettings({ "asyncagents.maxConcurrentTasks": 0 });
     const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
     await launch("Look into it with help", asking);

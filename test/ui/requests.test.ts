@@ -48,7 +48,7 @@ describe("agents' requests in a real editor", () => {
   });
 
   afterEach(async function () {
-    // One that ends by itself at that moment refuses.
+    // A task that ends by itself at that moment refuses the cancel.
     await Promise.allSettled(launcher.engine.active().map(({ id }) => launcher.engine.cancel(id)));
   });
 
@@ -67,14 +67,14 @@ describe("agents' requests in a real editor", () => {
       batchID,
     });
 
-  /** A row of the list that is open, by what a screen reader says of it. */
+  /** A row of the open list, by its name for screen readers. */
   const option = (name: string | RegExp): Locator =>
     workbench.quickInput.widget.getByRole("option", { name });
   const button = (notification: string | RegExp, name: string): Locator =>
     workbench.notification(notification).getByRole("button", { name, exact: true });
   const statusBar = (): Locator => workbench.page.locator('.statusbar-item[id$="asyncagents.status"]');
 
-  /** What the tools gave the model of this task, once it is asked to go on. */
+  /** The tool results in the next request to this task's model. */
   async function toolResults(task: Task): Promise<readonly string[]> {
     const isNext = ({ sessionID, messages }: ModelRequest): boolean =>
       sessionID === task.id && messages.at(-1)?.role === "tool";
@@ -384,7 +384,7 @@ describe("agents' requests in a real editor", () => {
   it("the status bar says that the connection is lost while an agent is running", async () => {
     await launch("Go on", [{ text: "x", gate: "lost" }]);
     await statusBar().filter({ hasText: "1" }).waitFor();
-    // A turn that had not begun would begin on the next server.
+    // A turn that had not begun would begin on the restarted server.
     await model.waitForRequest(({ step }) => step.gate === "lost");
     await server.kill();
     const label = "Async Agents: the connection to OpenCode was lost, 1 agent running";

@@ -47,7 +47,7 @@ describe("reviewing what a task changed, in a real editor", () => {
     { name: "edit", args: { filePath: at(name), oldString, newString } },
   ];
 
-  /** What the model does for the prompts above, step by step. */
+  /** The model's steps for the prompts above. */
   function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
     const taken = messages.filter(({ role }) => role === "assistant").length;
     const prompt = lastUserText(messages);
@@ -94,7 +94,7 @@ describe("reviewing what a task changed, in a real editor", () => {
         "window.dialogStyle": "custom",
       },
     });
-    // Of what works meanwhile it would not be known who changed a file.
+    // With concurrent tasks it would be uncertain who changed a file.
     for (const prompt of [TASK, LEADER]) {
       await launch(prompt);
       await ended(prompt);
@@ -151,13 +151,13 @@ describe("reviewing what a task changed, in a real editor", () => {
     assert.equal(content("src/parser.js"), lines("TWO"));
   });
 
-  /** Opens the diff of a file that a task changed, and keeps its tab. */
+  /** Opens the diff of a file that a task changed, and pins its tab. */
   async function pin(name: string, task: string): Promise<Locator> {
-    // A row that is drawn anew while its menu is used, as after the end of a task, is lost to the editor.
+    // The editor loses a row that is redrawn while its menu is used, as after the end of a task.
     await workbench.runCommand("Async Agents: Show Changes");
     await workbench.quickInput.choose(task);
     const tab = workbench.tab(`${name} (Changes: ${task})`);
-    // The row clicked first can be one of the list before.
+    // The row that is clicked first may belong to the previous list.
     await until(`the diff of ${name}`, async () => {
       await workbench.clickRow(row(name));
       return tab.waitFor({ timeout: 2_000 }).then(
@@ -273,7 +273,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("reverts a file by keyboard", async () => {
     await workbench.clickRow(row("old.js"));
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
-    // The keys are for a diff under review, as this button is.
+    // The keys work only for a diff under review, like this button.
     await titleAction("Revert Change").waitFor();
     await workbench.pressAfterCtrlK("a", "u");
     await row("old.js").waitFor({ state: "detached" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-/** Each of these leaves the window as a test that stops halfway would; the one after it begins all the same. */
+/** Every other test leaves the window like a test that stops halfway; the next one must still start tidy. */
 describe("after a test that left the window in disorder", () => {
   let workbench: Workbench;
 
@@ -26,7 +26,7 @@ describe("after a test that left the window in disorder", () => {
     assert.ok(!(await quickInput.widget.isVisible()));
     assert.equal(await page.locator(".monaco-workbench.vs-dark").count(), 1);
     assert.deepEqual(page.viewportSize(), { width: 1280, height: 800 });
-    // The keyboard is heard, and whatever had the focus gets none of it.
+    // Keys reach the quick input, and not what had the focus before.
     await workbench.press("F1");
     await quickInput.write("File: New");
     await quickInput.cancel();

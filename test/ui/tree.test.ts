@@ -24,7 +24,7 @@ const LONG =
   "what could be done about each of the causes";
 const RIGHT_TO_LEFT = "מצא את כל הקוראים של parse() ותקן אותם";
 
-/** What the model does for the prompts below. */
+/** The model's steps for the prompts below. */
 function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
   const prompt = lastUserText(messages);
   if (title) return { text: "A title" };
@@ -54,14 +54,14 @@ describe("the tree in a real editor", () => {
       directory: folder,
       config: { permission: { bash: "ask" }, subagent_depth: 2 },
     });
-    // The one made last is the active one.
+    // The session created last is the active one.
     const [thousand, thirty, few] = [
       await createSession(server, THOUSAND),
       await createSession(server, THIRTY),
       await createSession(server, FEW),
     ];
     await Promise.all([seedFew(server, few), seedThirty(server, thirty)]);
-    // They take their time, and the window opens meanwhile.
+    // Seeding takes long, so the window opens in the meantime.
     thousandSeeded = seedThousand(server, thousand);
     workbench = await start.window({
       server,
@@ -74,12 +74,12 @@ describe("the tree in a real editor", () => {
     });
   });
 
-  /** The row that a screen reader calls so. */
+  /** The row with this name for screen readers. */
   const row = (name: string): Locator => workbench.row(name);
   const spoken = async (locator: Locator): Promise<string> =>
     (await locator.getAttribute("aria-label")) ?? "";
   const depth = (locator: Locator): Promise<string | null> => locator.getAttribute("aria-level");
-  /** What a screen reader says of the visible rows, from the top. */
+  /** The names of the visible rows for screen readers, from the top. */
   const all = (): Promise<readonly string[]> =>
     workbench.treeItems.evaluateAll((rows) => rows.map((each) => each.getAttribute("aria-label") ?? ""));
   const message = (text: string | RegExp): Locator =>

@@ -21,7 +21,7 @@ describe("the source", () => {
   });
 
   it("has no circular imports, including types", () => {
-    // What is loaded later may need what loads it.
+    // Dynamic imports may be circular.
     const imports = new Map([...files].map(([name, text]) => [name, importsOf(name, text)]));
     assert.ok([...imports.values()].flat().length > files.size);
     for (let left = imports; left.size > 0;) {
@@ -32,7 +32,7 @@ describe("the source", () => {
   });
 });
 
-/** The files of the source that this one imports at its start. */
+/** The source files that this one imports statically. */
 function importsOf(name: string, text: string): readonly string[] {
   return [...text.matchAll(/^(?:import|export)\b[^;]*? from "(\.[^"]+)";$/gm)].map(([, path = ""]) =>
     relative(source, join(source, dirname(name), path)),

@@ -30,7 +30,7 @@ describe("the translations", () => {
 
 const NOTHING = { missing: [], surplus: [] };
 
-/** What is the same in every language: `{0}`, `$(icon)`, `(link)` of `[words](link)`, and what stands in back quotes. */
+/** What is the same in every language: `{0}`, `$(icon)`, the link of `[words](link)`, and text in back quotes. */
 function parts(text: string): readonly string[] {
   return [...text.matchAll(/\{\d+\}|\$\([\w~-]+\)|\]\([^)]+\)|`[^`]+`/g)].map(([part]) => part).sort();
 }

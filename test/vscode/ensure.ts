@@ -10,9 +10,9 @@ const vscode = join(here, "node_modules", "code-server", "lib", "vscode");
 /** Holds the fingerprint of what was installed; written last. */
 const stamp = join(here, "node_modules", ".prepared");
 
-/** A VS Code server and what it takes to run and show it. */
+/** A VS Code server and what is needed to run and show it. */
 export interface VsCodeFromNpm {
-  /** The Node that the server's native modules were built for. */
+  /** The Node.js that the server's native modules were built for. */
   readonly node: string;
   readonly serverMain: string;
   readonly chromium: string;
@@ -40,7 +40,7 @@ export function ensureVsCode(): VsCodeFromNpm {
   };
 }
 
-/** The path of a Chromium or Chrome; `CHROMIUM` names it where it has an unusual one. */
+/** The path of a Chromium or Chrome; `CHROMIUM` can name an unusual one. */
 export function ensureChromium(): string {
   const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
   const find = (): string | undefined => names.map(onPath).find((path) => path !== undefined);
@@ -84,7 +84,7 @@ function install(): void {
   );
   // Without the first the extension host dies at start, without the second there are no logs and no Output panel.
   timed("native modules", () => npm(vscode, "rebuild", "@vscode/native-watchdog", "@vscode/spdlog"));
-  // Links that its install script would make; a terminal in the editor wants them.
+  // Links that its install script would create; the editor's terminals need them.
   link("code-linux.sh", join(vscode, "bin", "remote-cli", "code-server"));
   link("browser-linux.sh", join(vscode, "bin", "helpers", "browser.sh"));
   const size = execFileSync("du", ["-sm", join(here, "node_modules")], { encoding: "utf8" }).split("\t")[0];
@@ -92,14 +92,14 @@ function install(): void {
 }
 
 function npm(cwd: string, ...args: string[]): void {
-  // What npm tells the scripts it runs about itself and their package would mislead an npm in another package.
+  // The variables that npm sets for its scripts would mislead an npm in another package.
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^npm_(package|lifecycle|command|execpath|config_(local_prefix|prefix|nodedir))/.test(name),
   );
   const env = {
     ...Object.fromEntries(inherited),
     PATH: `${join(nodeDirectory, "bin")}${delimiter}${process.env["PATH"] ?? ""}`,
-    // The headers that belong to that Node, so that none are downloaded.
+    // The headers of that Node.js, so that none are downloaded.
     npm_config_nodedir: nodeDirectory,
     JOBS: "max",
   };
@@ -134,7 +134,7 @@ function onPath(program: string): string | undefined {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not there.
+      // It doesn't exist.
     }
   }
   return undefined;

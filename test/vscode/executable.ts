@@ -13,7 +13,7 @@ import { format } from "node:util";
 import { tempDir } from "../support/temp.ts";
 import { openBrowser, startVsCodeServer, writeSettings } from "./host.ts";
 
-/** Chatter of the workbench's own that says nothing about the tests. */
+/** Messages of the workbench that are irrelevant to the tests. */
 const noise =
   /^(\[reconnection-grace|Resolv|Creating a socket|Ignoring fetching|Updating additional|\[AgentHost|\[AccountPolicy|Creation of workbench|Timed out waiting for authentication)|ServiceWorker for scope/;
 

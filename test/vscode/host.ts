@@ -7,7 +7,7 @@ import { spawnGroup, type ProcessGroup } from "../support/process.ts";
 import { until } from "../support/wait.ts";
 import { ensureChromium, ensureVsCode } from "./ensure.ts";
 
-/** User settings that keep the editor quiet and the same at each start. */
+/** User settings that keep the editor quiet and make each start the same. */
 const quietSettings = {
   "workbench.startupEditor": "none",
   "workbench.welcomePage.walkthroughs.openOnInstall": false,
@@ -15,7 +15,7 @@ const quietSettings = {
   "workbench.enableExperiments": false,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.editor.useModal": "off",
-  // So that text put into an editor stays as it is.
+  // Keeps text that is inserted into an editor unchanged.
   "editor.autoClosingBrackets": "never",
   "telemetry.telemetryLevel": "off",
   "extensions.autoUpdate": false,
@@ -34,15 +34,15 @@ const quietSettings = {
 export type Settings = Readonly<Record<string, unknown>>;
 
 export interface VsCodeOptions {
-  /** Settings, state and logs; as the desktop's `--user-data-dir`. */
+  /** Settings, state and logs, like the desktop's `--user-data-dir`. */
   readonly userDirectory: string;
   readonly extensionsDirectory: string;
   readonly settings?: Settings;
-  /** Added to the environment of the server, and so of its extension hosts. */
+  /** Added to the environment of the server and its extension hosts. */
   readonly env?: NodeJS.ProcessEnv;
-  /** How long the extension host of a window is kept that is gone without a word, in seconds; by default hours. */
+  /** How long the extension host of a window that disappeared is kept, in seconds; by default hours. */
   readonly reconnectionGrace?: number | undefined;
-  /** Off (the default), every folder is trusted; on, none is until a user says so. */
+  /** If false (the default), every folder is trusted; if true, none is until the user trusts it. */
   readonly workspaceTrust?: boolean;
   /**
    * Takes `WorkbenchAddress.extensionTestsPath` into account; without it that is ignored, and nothing says so. With it
@@ -51,16 +51,16 @@ export interface VsCodeOptions {
   readonly extensionTests?: boolean;
 }
 
-/** A VS Code server: extension hosts run in it, a browser shows its workbench. */
+/** A VS Code server: it runs extension hosts, and a browser shows its workbench. */
 export interface VsCodeServer {
   readonly port: number;
   /** Resolves when the server has ended. */
   readonly ended: Promise<void>;
   /** The address of a workbench. */
   address(workbench: WorkbenchAddress): string;
-  /** The processes of its extension hosts now. */
+  /** The current processes of its extension hosts. */
   extensionHosts(): number[];
-  /** Ends the extension hosts as a crash would. */
+  /** Ends the extension hosts like a crash. */
   killExtensionHosts(): void;
   stop(): Promise<void>;
 }
@@ -104,7 +104,7 @@ export async function startVsCodeServer(options: VsCodeOptions): Promise<VsCodeS
   const { node, serverMain } = ensureVsCode();
   if (options.settings) writeSettings(options.userDirectory, options.settings);
   mkdirSync(options.extensionsDirectory, { recursive: true });
-  // Whoever reaches the port without it gets nothing.
+  // Without it, nothing is served on the port.
   const token = randomBytes(18).toString("hex");
   const args = [
     serverMain,
@@ -124,7 +124,7 @@ export async function startVsCodeServer(options: VsCodeOptions): Promise<VsCodeS
     ...options.env,
     EXTENSIONS_GALLERY: '{"serviceUrl":""}',
   };
-  // Left over from an editor's terminal, they would lead the server to that editor.
+  // Inherited from an editor's terminal, they would connect the server to that editor.
   delete env["VSCODE_IPC_HOOK_CLI"];
   delete env["PORT"];
   const group = await spawnGroup(node, args, { env });
@@ -152,7 +152,7 @@ export async function openBrowser(viewport = { width: 1280, height: 800 }): Prom
   const browser = await chromium.launch({
     executablePath: ensureChromium(),
     args: [
-      // A container offers Chromium's sandbox no user namespaces; the only pages are our own.
+      // In a container, Chromium's sandbox has no user namespaces; the only pages are our own.
       "--no-sandbox",
       ...["--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"],
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
@@ -217,7 +217,7 @@ function address(
   return `http://127.0.0.1:${port}/?${query}`;
 }
 
-/** All descendants of the server that run an extension host, by what the kernel tells of them. */
+/** All descendants of the server that run an extension host, according to the kernel. */
 function extensionHosts(server: number): number[] {
   const parents = new Map<number, number>();
   for (const entry of readdirSync("/proc")) {

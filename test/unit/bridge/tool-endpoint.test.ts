@@ -379,7 +379,7 @@ describe("The endpoint of the agents' tools", () => {
   });
 
   describe("while a call is waiting", () => {
-    /** A call that is answered when told to. */
+    /** A call that is answered on demand. */
     async function waiting(options?: Partial<ToolEndpointOptions>) {
       const gone: AbortSignal[] = [];
       const finish: ((given: ToolResult) => void)[] = [];
@@ -597,7 +597,7 @@ function authorizedBy({ token }: EndpointEntry): Sent {
   return { headers: { authorization: `Bearer ${token}` } };
 }
 
-/** Sends a good call but for what is given, and reads the whole answer. */
+/** Sends a valid call with these changes, and reads the whole answer. */
 async function send(entry: EndpointEntry, sent: Sent = {}): Promise<Answer> {
   const { client, answered } = start(entry, {
     ...sent,
@@ -628,13 +628,13 @@ function start(
   const client = request({ host: "127.0.0.1", port: entry.port, method, path, headers: given });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     client.once("response", resolve);
-    // After the answer, an error of the half that still sends says nothing.
+    // Once the answer has arrived, an error while still sending is irrelevant.
     client.on("error", reject);
   });
   return { client, answered };
 }
 
-/** The head of a good call, as it goes over the wire. */
+/** The head of a valid call, as sent over the network. */
 function head({ port, token }: EndpointEntry, version = "HTTP/1.1"): string {
   return [
     `POST ${TOOL_CALL_PATH} ${version}`,
@@ -650,7 +650,7 @@ function replyIn(answer: Answer): ToolReply {
   return JSON.parse(answer.body) as ToolReply;
 }
 
-/** How many ports this process listens on. */
+/** The number of ports that this process listens on. */
 function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap").length;
 }

@@ -168,7 +168,7 @@ describe("a window's tools, served to OpenCode", () => {
     assert.equal((await call("asyncagents_cancel", parent, { task_id: tasks[0] })).type, "result");
     const task = engine.get(tasks[0] ?? "");
     assert.equal(task?.status, "cancelled");
-    // A parent that cancelled a task itself is not told of it.
+    // A parent that cancelled a task itself gets no notice.
     assert.equal(task.notice.state, "skipped");
   });
 

@@ -16,7 +16,7 @@ describe("connecting many folders", () => {
   beforeEach(() => (made = []));
   afterEach(() => made.forEach(({ connecting }) => connecting.dispose()));
 
-  /** A folder whose server starts when the test says so. */
+  /** A folder whose server starts on demand. */
   class FakeFolder {
     private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
     state: ConnectionState = { kind: "disconnected" };
@@ -61,7 +61,7 @@ describe("connecting many folders", () => {
     }
   }
 
-  /** Connects them all; gives what becomes of each. */
+  /** Connects them all; returns a function for the outcome of each. */
   const connectAll = (): ((at: number) => Promise<void>) => {
     const all = made.map(({ connecting }) => connecting.connect());
     for (const one of all) one.catch(() => undefined);

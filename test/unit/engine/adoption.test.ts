@@ -29,7 +29,7 @@ describe("Adoption", () => {
   const ask = (id: string, text = "Look."): Promise<void> =>
     server.prompt(id, { messageID: `msg_adopted${++made}`, agent: "general", parts: [{ text }] });
 
-  /** One at work, known to the window. */
+  /** A running subagent that the window knows. */
   async function working(): Promise<string> {
     const id = await session("Look (@general subagent)", parent);
     await ask(id);
@@ -130,7 +130,7 @@ describe("Adoption", () => {
 
   it("finds the end of a turn that ended while the record was written", async () => {
     const id = await working();
-    // The calls before it: statuses, messages.
+    // The calls before this one: statuses, messages.
     window.link.fail("late", 2);
     const adopting = adopt(id);
     await until("the reading before it", () => server.journal.at(-1)?.call === "messages");

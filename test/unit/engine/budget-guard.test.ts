@@ -58,7 +58,7 @@ describe("the budget guard", () => {
     return task.id;
   }
 
-  /** The server tells what a session has cost by now. */
+  /** The server reports what a session has cost so far. */
   async function spend(id: string, cost: number, output = 0): Promise<void> {
     const session = server.known().find((one) => one.id === id);
     assert.ok(session);

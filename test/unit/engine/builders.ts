@@ -3,7 +3,7 @@ import type { TaskRecord } from "../../../src/engine/task.ts";
 
 export const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
-/** A running task's record, with the facts that a test is about. */
+/** A running task's record with these facts. */
 export function record(facts: Partial<TaskRecord> = {}): TaskRecord {
   return {
     id: "ses_task",

@@ -45,7 +45,7 @@ describe("A machine clock that is changed while tasks are running", () => {
 
       assert.ok(!window.engine.get(second)?.queued);
       clock.sleep(-jump);
-      // Its end is told by nobody; polling finds it.
+      // No event reports its end; polling finds it.
       server.finish(second, "Done too.");
       await clock.advance(20 * POLL_MS);
       assert.equal(window.engine.get(second)?.status, "completed");

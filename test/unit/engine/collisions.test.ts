@@ -35,7 +35,7 @@ describe("Collisions", () => {
     for (const sessionID of ["ses_a", "ses_b", "ses_below_a", "ses_user"]) tell(sessionID, undefined);
   });
 
-  /** As the server tells of a tool call. */
+  /** Reports a tool call like the server. */
   function tell(sessionID: string, files: FileUse | undefined, id = `prt_${calls++}`): void {
     collisions.accept({
       type: "part-changed",
@@ -129,7 +129,7 @@ describe("Collisions", () => {
   };
   const change = (id: string, record: Partial<TaskRecord>): void =>
     void Object.assign(entry(id), { record: { ...entry(id).record, ...record } });
-  /** By whom else the files of a task were changed, which files, and whether that is news. */
+  /** Who else changed a task's files, which files, and whether the collision is new. */
   const marks = (id: string) =>
     entry(id).collisions?.map(({ description, paths, isFirst }) => [description, paths, isFirst]);
 

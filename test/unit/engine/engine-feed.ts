@@ -2,7 +2,7 @@ import type { TaskEngine } from "../../../src/engine/engine.ts";
 import type { FolderChange, FolderSnapshot, MirroredSession } from "../../../src/engine/folder-changes.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
 
-/** What an engine tells a window, as it comes out of a socket. */
+/** What an engine sends a window, as it comes out of a socket. */
 export class EngineFeed {
   private pending: FolderChange[] = [];
   private toldTombstones: number;
@@ -34,7 +34,7 @@ export class EngineFeed {
     });
   }
 
-  /** What came since it was asked last. */
+  /** The changes since the last call. */
   changes(): readonly FolderChange[] {
     const tombstones = this.tombstones().slice(this.toldTombstones);
     this.toldTombstones += tombstones.length;

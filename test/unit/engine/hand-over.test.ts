@@ -12,7 +12,7 @@ describe("A prompt that was sent", () => {
   let server: MemoryServer;
   let window: MemoryWindow;
   let parent: string;
-  /** What the server does with the prompt of a task; `store` is what it does otherwise. */
+  /** What the server does with the prompt of a task; `store` is its usual behavior. */
   let take: (prompt: Prompt, store: () => Promise<void>, sessionID: string) => Promise<void>;
 
   beforeEach(async () => {
@@ -34,7 +34,7 @@ describe("A prompt that was sent", () => {
     (await window.engine.launch({ prompt: "Work.", files, parentSessionID: parent, launchedBy: "person" }))
       .id;
 
-  /** Lets time pass while the stream lives. */
+  /** Lets time pass with a live stream. */
   async function pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       server.emit({ type: "heartbeat" });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { POLL_MS } from "../../support/memory-window.ts";
 import { histories, World, type History } from "./lifecycle-world.ts";
 
-/** The shortest histories that once went wrong. */
+/** The shortest histories that once revealed a bug. */
 const LESSONS: Readonly<Record<string, History>> = {
   "a launch whose answer is lost is not left running for nobody": {
     limit: 0,
@@ -60,7 +60,7 @@ const LESSONS: Readonly<Record<string, History>> = {
     steps: [
       { do: "launch", by: "agent" },
       { do: "disconnect" },
-      // Of the calls at a connect the last one asks who is at work.
+      // The last call of a connect reads which sessions are running.
       { do: "fault", fault: "answer-late", after: 3 },
       { do: "connect" },
       { do: "move", of: 0, move: "go on" },
@@ -73,7 +73,7 @@ const LESSONS: Readonly<Record<string, History>> = {
 };
 
 describe("the lifecycle, with events in any order", function () {
-  // Hundreds of histories are lived through, however busy the machine is.
+  // Hundreds of histories are run, even on a busy machine.
   this.timeout(30_000);
 
   for (const [lesson, history] of Object.entries(LESSONS)) it(lesson, () => live(history));

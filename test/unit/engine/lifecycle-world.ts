@@ -11,7 +11,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 
-/** What the table of the lifecycle allows; a resume that is refused leads back to `completed` as well. */
+/** What the lifecycle table allows; a resume that is refused also leads back to `completed`. */
 const ALLOWED: ReadonlySet<string> = new Set([
   "running → completed",
   "running → error",
@@ -35,11 +35,11 @@ const MOVES = [
 ] as const;
 const FAULTS = ["refused", "answer-lost", "late", "answer-late"] as const satisfies readonly Fault[];
 
-/** One thing that happens. `of` chooses among what there is, by its number modulo how many there are. */
+/** One step. `of` selects a task by its index, modulo the number of tasks. */
 type Step =
   | { readonly do: "launch"; readonly by: "agent" | "person" }
   | { readonly do: "resume" | "cancel" | "clear" | "retry" | "wait"; readonly of: number }
-  /** The server works on. */
+  /** The server continues. */
   | { readonly do: "move"; readonly of: number; readonly move: (typeof MOVES)[number] }
   | { readonly do: "deliver"; readonly count: number }
   | { readonly do: "drop" | "double" | "swap" | "release" }
@@ -79,12 +79,12 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: upsets },
 );
 export interface History {
-  /** How many tasks may work at once; 0: any number. */
+  /** The number of tasks that may run at once; 0: any number. */
   readonly limit: number;
   readonly steps: readonly Step[];
 }
 
-/** Most that can happen happens to a task, so there is one from the start. */
+/** Most steps concern a task, so there is one from the start. */
 export const histories: fc.Arbitrary<History> = fc.record({
   limit: fc.constantFrom(0, 1, 2),
   steps: fc
@@ -103,7 +103,7 @@ export class World {
   readonly clock = new ManualClock();
   private readonly server = new MemoryServer({ now: () => this.clock.now(), stepwise: true });
   private readonly wrong: string[] = [];
-  /** Turns that were seen to end, as task and prompt. */
+  /** The turns whose end was observed, by task and prompt. */
   private readonly ended = new Set<string>();
   private window: MemoryWindow;
   private windows = 0;
@@ -112,7 +112,7 @@ export class World {
 
   constructor(
     private readonly limit: number,
-    /** Is given each window as it opens. */
+    /** Called with each window as it opens. */
     private readonly onDidOpen: (window: MemoryWindow) => void = () => undefined,
   ) {
     this.window = this.openWindow();
@@ -187,12 +187,12 @@ export class World {
     await settled();
   }
 
-  /** Nothing goes wrong any more, and every turn gets to its end. */
+  /** Ends all faults, and lets every turn end. */
   async calmDown(): Promise<void> {
     this.window.link.heal();
     await settled();
     this.window.link.deliver();
-    // A task whose creation was told to nobody is found at the next connect.
+    // The next connect finds a task whose creation no event reported.
     const isUnknown = ({ id }: TaskRecord): boolean => !this.window.engine.get(id);
     if (this.records().some(isUnknown)) this.disconnect();
     if (!this.isConnected) await this.connect();
@@ -214,7 +214,7 @@ export class World {
     assert.deepEqual(this.wrong, []);
   }
 
-  /** What the server has of a task against what the engine has, and what its parent was told. */
+  /** Compares a task on the server with the engine's, and checks the parent's notices. */
   private compare(record: TaskRecord, task: TaskRecord | undefined): void {
     const { id, status } = record;
     if (task?.status !== status) this.wrong.push(`${id} is ${task?.status} here and ${status} on the server`);
@@ -224,7 +224,7 @@ export class World {
     if (told !== ends) this.wrong.push(`${id} ended ${ends} times and was told ${told} times`);
   }
 
-  /** How many messages were sent that tell of each task. */
+  /** The number of notices that were sent for each task. */
   private told(): ReadonlyMap<string, number> {
     const taskOf = new Map(
       this.server.stored(this.parent).flatMap((message) => {
@@ -257,7 +257,7 @@ export class World {
     if (before && !ALLOWED.has(change)) this.wrong.push(`${after.id}: ${change}`);
     if (isActive(after)) return;
     const turn = turnOf(this.server.stored(after.id), after.promptMessageID);
-    // Undone: the server never took this prompt.
+    // It was undone: the server never accepted this prompt.
     if (before?.status === "resumed" && after.status === "completed" && !turn.isThere) return;
     this.ended.add(`${after.id} ${after.promptMessageID}`);
     if (after.status === "completed" && !turn.isAnswered)
@@ -294,7 +294,7 @@ export class World {
     if (task) this.run(command(task.id));
   }
 
-  /** A command may take longer than the step, and may fail in the two ways it is allowed to. */
+  /** A command may take longer than the step, and may fail in the two permitted ways. */
   private run(command: Promise<unknown>): void {
     command.catch((error: unknown) => this.expectFailure(error));
   }
@@ -303,7 +303,7 @@ export class World {
     if (!(error instanceof Refusal || error instanceof ServerFailure)) this.wrong.push(String(error));
   }
 
-  /** A server takes milliseconds to begin what it took. */
+  /** A server takes milliseconds to begin an accepted prompt. */
   private beginAll(): void {
     for (const [id, stage] of this.server.running())
       if (stage === "taken" && this.server.has(id)) this.server.begin(id);
@@ -343,7 +343,7 @@ export class World {
   }
 }
 
-/** Whether the prompt is there, and was answered to the end. */
+/** Whether the prompt exists and has a complete answer. */
 function turnOf(messages: readonly Message[], promptMessageID: string) {
   const prompt = messages.findIndex(({ info }) => info.id === promptMessageID);
   const last = messages.slice(prompt + 1).findLast(({ info }) => info.role === "assistant")?.info;
@@ -358,7 +358,7 @@ function turnOf(messages: readonly Message[], promptMessageID: string) {
   };
 }
 
-/** The task that a message tells of. */
+/** The task that a notice is about. */
 function noticeOf({ parts }: Message): string | undefined {
   for (const part of parts) {
     const taskID = part.type === "text" ? part.metadata?.[NOTICE_MARK] : undefined;

@@ -11,9 +11,9 @@ function prompt(id: string): UserMessageInfo {
 }
 
 describe("Conversations followed live", () => {
-  /** What the server would answer now. */
+  /** The messages that the server would return now. */
   let stored: Message[];
-  /** Answers under way, each as it was when it was asked for. */
+  /** Pending answers, each with the messages at the time of the request. */
   let answers: (() => void)[];
   let transcripts: LiveTranscripts;
 
@@ -28,7 +28,7 @@ describe("Conversations followed live", () => {
     transcripts = new LiveTranscripts({ messages } as unknown as AgentServer, { warn } as unknown as Logger);
   });
 
-  /** Lets the oldest read that is under way end. */
+  /** Completes the oldest pending read. */
   async function answer(): Promise<void> {
     await settled();
     (answers.shift() ?? assert.fail("nothing is being read"))();

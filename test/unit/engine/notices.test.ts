@@ -22,7 +22,7 @@ describe("notices", () => {
   });
 
   it("a fresh ID has the server's form", () => {
-    // What the real server gave at this time, its counter apart: msg_2008a9575001…
+    // What the real server returned at this time, except for its counter: msg_2008a9575001…
     assert.match(
       freshID("msg", 1_795_305_411_957, () => 0.999),
       /^msg_2008a9575000z{14}$/,

@@ -7,7 +7,7 @@ type Rules = readonly PermissionRule[];
 const STRENGTH = ["deny", "ask", "allow"];
 const RUNS = { numRuns: 1_000, seed: 20_261_122 };
 
-/** What OpenCode 1.18 does with rules: it makes regular expressions of them, and the last one that matches counts. */
+/** How OpenCode 1.18 evaluates rules: it converts them to regular expressions, and the last match counts. */
 function decide(rules: Rules, permission: string, text: string): string {
   return (
     rules.findLast((rule) => matches(rule.permission, permission) && matches(rule.pattern, text))?.action ??
@@ -52,7 +52,7 @@ const allow = (permission: string, pattern = "*"): PermissionRule => ({
 const ask = (permission: string, pattern = "*"): PermissionRule => ({ permission, pattern, action: "ask" });
 const deny = (permission: string, pattern = "*"): PermissionRule => ({ permission, pattern, action: "deny" });
 
-/** What every agent of OpenCode begins with. */
+/** The default rules of every agent in OpenCode. */
 const DEFAULTS: Rules = [
   allow("*"),
   ask("doom_loop"),

@@ -3,7 +3,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
 
-/** Between two heartbeats of the server. */
+/** The time between two heartbeats of the server. */
 const HEARTBEAT_MS = 10_000;
 
 describe("Polling", () => {
@@ -28,7 +28,7 @@ describe("Polling", () => {
 
   const asked = (call: string): number => server.journal.filter((entry) => entry.call === call).length;
 
-  /** Lets time pass while the stream lives. */
+  /** Lets time pass with a live stream. */
   async function pass(ms: number): Promise<void> {
     for (let rest = ms; rest > 0; rest -= HEARTBEAT_MS) {
       server.emit({ type: "heartbeat" });

@@ -13,7 +13,7 @@ import { EngineFeed, throughSocket } from "./engine-feed.ts";
 import { histories, World, type History } from "./lifecycle-world.ts";
 
 describe("what a window knows of tasks, from the changes that an engine sends", function () {
-  // Hundreds of histories are lived through, however busy the machine is.
+  // Hundreds of histories are run, even on a busy machine.
   this.timeout(60_000);
 
   it("is what the engine knows, after every step of any history", async () => {
@@ -90,7 +90,7 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
   });
 });
 
-/** Lives through a history, and compares after each step what is known, and what was told so far. */
+/** Runs a history, and compares after each step the known state and the reported changes. */
 async function follow({ limit, steps }: History, told: "changes" | "resets"): Promise<void> {
   let engine!: TaskEngine;
   let feed!: EngineFeed;
@@ -125,7 +125,7 @@ async function follow({ limit, steps }: History, told: "changes" | "resets"): Pr
   compare();
 }
 
-/** What listeners are told, one line each. */
+/** The events that listeners receive, one line each. */
 function eventsOf(model: ReadModel): readonly string[] {
   const seen: string[] = [];
   model.onDidChange(({ id, before, after }) => seen.push(`task ${id} ${before?.status} → ${after?.status}`));
@@ -153,7 +153,7 @@ type Known = Pick<
   sessions(): readonly Omit<Session, "task">[];
 };
 
-/** All that can be asked, answered; as it comes out of a socket. */
+/** The results of all queries, as they would come out of a socket. */
 function answers(known: Known): unknown {
   const sessions = known.sessions().map(({ id }) => id);
   const tasks = sessions.flatMap((id) => known.get(id) ?? []);
@@ -183,7 +183,7 @@ function answers(known: Known): unknown {
   });
 }
 
-/** The answer, or how it was refused. */
+/** The result, or the refusal. */
 function answer(ask: () => unknown): unknown {
   try {
     return ask();
@@ -193,7 +193,7 @@ function answer(ask: () => unknown): unknown {
   }
 }
 
-/** The order of what is told in none. */
+/** Sorts tasks that have no defined order. */
 function sorted<T>(tasks: readonly T[]): readonly T[] {
   const id = (task: T): string => (task as { readonly id: string }).id;
   return [...tasks].sort((a, b) => (id(a) < id(b) ? -1 : 1));

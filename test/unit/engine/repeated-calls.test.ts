@@ -20,7 +20,7 @@ describe("Repeated calls of agents", () => {
 
   afterEach(() => window.kill());
 
-  /** A window as it is after a reload: it knows what the server knows. */
+  /** A window like after a reload: it knows what the server knows. */
   async function open(): Promise<MemoryWindow> {
     const opened = memoryWindow(server, clock);
     server.onEvent(() => opened.link.deliver());
@@ -42,7 +42,7 @@ describe("Repeated calls of agents", () => {
     return id;
   }
 
-  /** Of a resume, the session and what it and the calling agent are allowed are read, and the record is written before. */
+  /** A resume's calls before the prompt read the session and the permissions of both agents, and write the record. */
   const dieBeforeThePrompt = (): void => window.link.fail("late", 6);
 
   const prompts = (id: string): readonly (string | undefined)[] =>
@@ -58,7 +58,7 @@ describe("Repeated calls of agents", () => {
   });
 
   it("send the prompt of a task whose window was killed before it did", async () => {
-    // The calls before it: what the parent is allowed (agents, its rules, its agent), its newest message, the session.
+    // The calls before this one: agents, the parent's rules, its agent and its newest message, the session.
     window.link.fail("late", 5);
     void launch("msg/call").catch(() => undefined);
     await settled();
@@ -111,7 +111,7 @@ describe("Repeated calls of agents", () => {
       parentSessionID: parent,
       launchedBy: "person",
     });
-    // The parent works, so what a user's task has to tell waits.
+    // The parent is running, so the notice of a user's task waits.
     await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });
     server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
     await settled();

@@ -30,10 +30,10 @@ const ENDS: Readonly<Record<string, TaskStatus>> = {
   "errors: unknown tool 1": "completed",
   "errors: bad args 1": "completed",
   "errors: reasoning 1": "completed",
-  // Cut off at the model's limit: an answer all the same.
+  // Cut off at the model's limit, which still is an answer.
   "errors: length 1": "completed",
   "errors: todo 1": "completed",
-  // A question that was answered, and one that was turned down.
+  // A question that was answered, and one that was rejected.
   "requests: perm parent 1": "completed",
   "requests: perm parent 2": "error",
   // Permissions: once, rejected with a message, rejected without one, always, and by that.
@@ -50,14 +50,14 @@ const ENDS: Readonly<Record<string, TaskStatus>> = {
 
 const PARENT = "ses_parent";
 
-/** How the events of a turn, by their numbers, reach the engine. */
+/** The order in which the events of a turn, by number, reach the engine. */
 interface Delivery {
   readonly order: readonly number[];
   /** The connection is lost before the delivery of this event, and comes back after the last. */
   readonly lostAt?: number;
 }
 
-/** Whether what the engine reads is as old as the event it was just told, or newer than all of them. */
+/** Whether the engine reads the state at its latest event, or the state after all events. */
 type Reading = "as told" | "ahead";
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
@@ -148,7 +148,7 @@ async function replay(turn: RecordedTurn, { order, lostAt }: Delivery, reading: 
   return { changes, told, sent: sent.length, log };
 }
 
-/** The session that the turn ran in as a task's, its prompt about to arrive. */
+/** Turns the session of the turn into a task's, just before its prompt arrives. */
 function prepare(server: MemoryServer, { sessionID, prompt, events, before }: RecordedTurn): void {
   const facts = { title: "", directory: "/workspace", created: 0, updated: 0, cost: 0 };
   const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
@@ -165,7 +165,7 @@ function prepare(server: MemoryServer, { sessionID, prompt, events, before }: Re
   server.put({ ...base, ...told?.session, id: sessionID }, { [RECORD_KEY]: encodeRecord(task) });
 }
 
-/** What a server tells of a session includes its record, which the recorded ones had none of. */
+/** Adds the record to a session event, because the recorded ones had none. */
 async function withRecord(event: ServerEvent, server: MemoryServer): Promise<ServerEvent> {
   if (event.type !== "session-changed") return event;
   const { task } = (await server.session(event.session.id)) ?? event.session;

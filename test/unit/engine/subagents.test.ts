@@ -40,7 +40,7 @@ describe("Subagents that others launched", () => {
   const ask = (id: string): Promise<void> =>
     server.prompt(id, { messageID: `msg_subagent${++made}`, agent: "general", parts: [{ text: "Look." }] });
 
-  /** One at work, known to the window. */
+  /** A running subagent that the window knows. */
   async function working(of = parent): Promise<string> {
     const id = await session("Look", of);
     await ask(id);
@@ -97,7 +97,7 @@ describe("Subagents that others launched", () => {
     server.put({ ...stored(archived), archived: clock.now() }, undefined);
     assert.deepEqual(ids(window.engine.children(parent)), [task]);
     for (const id of [parent, unreadable, archived]) assert.equal(window.engine.child(id), undefined);
-    // Nothing is listed below a session that was archived.
+    // An archived session has no listed children.
     await session("Below", archived);
     assert.deepEqual(window.engine.children(archived), []);
   });
@@ -271,7 +271,7 @@ describe("Subagents that others launched", () => {
 
   it("that end while the window reads the statuses are not reported as running", async () => {
     const id = await working();
-    // The calls before it: sessions, permissions and questions.
+    // The calls before this one: sessions, permissions and questions.
     window.link.fail("answer-late", 2);
     const connecting = connect();
     await settled();
@@ -359,7 +359,7 @@ describe("Subagents that others launched", () => {
       assert.deepEqual(open(), []);
       assert.deepEqual(window.engine.pendingRequests(id), []);
       assert.ok(changes > 0);
-      // The server itself keeps it for good.
+      // The server itself keeps the request forever.
       assert.equal((await server.pendingRequests()).length, 1);
       await connect();
       assert.deepEqual(open(), []);

@@ -12,7 +12,7 @@ const EVENTS: Readonly<Record<TaskEvent["type"], TaskEvent>> = {
   resume: { type: "resume", at: 9_000, promptMessageID: "msg_next" },
 };
 
-/** The table of the specification, written down a second time on purpose. */
+/** The table of the specification, repeated here on purpose. */
 const ALLOWED: readonly (readonly [TaskStatus, TaskEvent["type"], TaskStatus])[] = [
   ["running", "turn-completed", "completed"],
   ["running", "turn-failed", "error"],

@@ -43,7 +43,7 @@ describe("What a command changed", () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
     await settled();
-    // The record, and whether it was stored all the same.
+    // Writing the record, and reading whether it was stored anyway.
     window.link.fail("refused", 0);
     window.link.fail("refused", 1);
     await assert.rejects(window.engine.clear(id), /could not be reached/);
@@ -64,7 +64,7 @@ describe("What a command changed", () => {
   it("is everything but a subtask that could not be stopped, and the error of the cancel says so", async () => {
     const above = await launch(parent);
     const below = await launch(above);
-    // The abort, the conversation, the record and who is at work; then the abort below.
+    // The calls before: abort, conversation, record and statuses; then the abort of the subtask.
     window.link.fail("refused", 4);
     await assert.rejects(window.engine.cancel(above, "agent"), {
       message: `Stopped task ${above.slice(-6)}, but not all of its subtasks: The server could not be reached for POST /session/${below}/abort.`,
@@ -85,7 +85,7 @@ describe("What a command changed", () => {
   });
 
   it("is everything if a launch loses only the answer to the creation of its session: the task is running", async () => {
-    // The agents and the parent's newest message come before it.
+    // The calls before this one: agents, the parent's newest message.
     window.link.fail("answer-lost", 2);
     const id = await launch(parent, "person");
     assert.deepEqual(listed(), [id]);
@@ -95,7 +95,7 @@ describe("What a command changed", () => {
   it("is nothing if a launch cannot learn whether its session was created: the session is removed later, and nobody is notified", async () => {
     const before = server.known().length;
     window.link.fail("answer-lost", 2);
-    // Whether it was created, and its removal.
+    // Reading whether it was created, and its removal.
     for (const call of [3, 4, 5]) window.link.fail("refused", call);
     await assert.rejects(launch(parent, "person"), /could not be reached for POST \/session/);
     await settled();

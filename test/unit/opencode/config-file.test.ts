@@ -160,7 +160,7 @@ describe("the files of OpenCode's configuration", () => {
   });
 
   it("a file that cannot be written is left alone, without leftovers", async function () {
-    // To the superuser everything is writable.
+    // The superuser can write everything.
     if (process.platform === "win32" || process.getuid?.() === 0) this.skip();
     const path = write(join(directory, "opencode.json"), "{}");
     chmodSync(path, 0o444);

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../src/engine/ports.ts";
 
-/** Time that passes only when told to. */
+/** Time that passes only on demand. */
 export class FakeClock implements Clock {
   private time = 1_000_000;
   private readonly timers = new Set<{ readonly at: number; readonly callback: () => void }>();

@@ -4,7 +4,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ServerAccess } from "../../../src/opencode/access.ts";
 
-/** A server whose event stream says and keeps silent as told: reality does so too rarely to wait for. */
+/** A server whose event stream sends and pauses on demand, for what happens too rarely in reality. */
 export class FakeEvents {
   readonly connections: ServerResponse[] = [];
   answering = true;
@@ -26,7 +26,7 @@ export class FakeEvents {
     const { port } = this.server.address() as AddressInfo;
     return { url: `http://127.0.0.1:${port}`, username: "opencode" };
   }
-  /** Without a directory it is an event of the server itself. */
+  /** Without a directory, the event is of the server itself. */
   send(response: ServerResponse | undefined, payload: { type: string }, directory?: string) {
     response?.write(`data: ${JSON.stringify({ directory, payload })}\n\n`);
   }

@@ -9,7 +9,7 @@ import { loadFolder } from "../../../src/opencode/folder-loading.ts";
 import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
 
-/** A server that answers for its folder when told to. */
+/** A server that answers for its folder on demand. */
 class FakeServer {
   readonly questions: { readonly url: string; readonly response: ServerResponse }[] = [];
   private constructor(private readonly server: Server) {

@@ -64,7 +64,7 @@ describe("Start lock", () => {
     assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.equal(readFileSync(path, "utf8"), left);
     await taking?.release();
-    // Another one crashed while it was at it.
+    // Another process crashed during the takeover.
     writeFileSync(`${path}.left`, left);
     for (let attempt = 1; attempt <= 2; attempt++) assert.equal(await StartLock.tryAcquire(path), undefined);
     assert.ok(await StartLock.tryAcquire(path));

@@ -151,7 +151,7 @@ describe("the plugin's entry in a configuration", () => {
         assert.equal(add(added), added);
         const removed = remove(added);
         assert.deepEqual(comments(removed), comments(text));
-        // A list without entries of others goes as a whole.
+        // A list without other entries is removed completely.
         const isEmptyList = Array.isArray(before.plugin) && before.plugin.length === 0;
         if (isEmptyList) assert.deepEqual({ plugin: [], ...valueOf(removed) }, before);
         else assert.deepEqual(valueOf(removed), before);

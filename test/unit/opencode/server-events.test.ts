@@ -5,7 +5,7 @@ import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeEvents } from "./fake-events.ts";
 
-/** Notes what it learns: `open`, the types of events, and why it ended. */
+/** Records what it receives: `open`, the types of events, and why it ended. */
 function follower() {
   const told: string[] = [];
   return {

@@ -17,7 +17,7 @@ describe("Beginning to write a file", () => {
   });
   afterEach(() => listener?.close());
 
-  /** An endpoint that says this to whoever connects. */
+  /** An endpoint that sends this to each client. */
   async function serve(text: string): Promise<void> {
     listener = createServer((socket) => socket.on("error", () => undefined).write(text));
     await once(listener.listen(0, "127.0.0.1"), "listening");

@@ -30,7 +30,7 @@ const withoutTime = ({ waitedMs: _, ...rest }: ToolCall): ToolCall => rest;
 
 type Answer = (response: ServerResponse) => void;
 
-/** Says the same whenever it is asked. */
+/** Gives the same answer to each request. */
 interface StubEndpoint {
   readonly port: number;
   readonly calls: ToolCall[];
@@ -66,7 +66,7 @@ describe("Forwarding a call to an endpoint", () => {
     });
   }
 
-  /** A patience that no test lives to see the end of. */
+  /** A time limit that no test reaches. */
   const patient = { patience: { untakenMs: 60_000, takenMs: 60_000 } };
 
   async function listen(server: Server): Promise<number> {
@@ -114,7 +114,7 @@ describe("Forwarding a call to an endpoint", () => {
   const pending: Answer = (response) => response.writeHead(200).flushHeaders();
   const breaking: Answer = (response) => void response.writeHead(200).write("\n", () => response.destroy());
 
-  /** Says it only after so long. */
+  /** Delays the answer by this time. */
   const after =
     (ms: number, answer: Answer): Answer =>
     (response) =>

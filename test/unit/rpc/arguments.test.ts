@@ -4,7 +4,7 @@ import { folderSettings, openFolder, parse, parseCall } from "../../../src/rpc/a
 import { isRepeatable, methodNames, putSignal, takeSignal } from "../../../src/rpc/methods.ts";
 import { folder, settings } from "./fake-host.ts";
 
-/** As the arguments arrive. */
+/** The arguments as they arrive. */
 const sent = (args: readonly unknown[]): unknown => JSON.parse(JSON.stringify(args));
 
 function refuses(method: string, args: readonly unknown[], message: RegExp): void {
@@ -118,6 +118,6 @@ describe("A call whose daemon is gone", () => {
   });
 });
 
-/** As it was written down. Stays as it is, whatever settings are added: they have to be read without. */
+/** As an earlier version wrote it. Must not change when settings are added: these must have defaults. */
 const HANDED_OVER =
   '{"directory":"/work","settings":{"engine":{"pollInterval":5000,"stallWarning":120000,"defaultAgent":"general","maxConcurrentTasks":5,"maxDepth":1,"fork":{"maxToolResultChars":1500,"maxTokens":100000,"strategy":"auto"},"notifyParent":true,"budget":{"taskCost":null}},"server":{"startTimeoutMs":120000},"agentTools":true,"keepWorkingMs":43200000,"watched":false},"env":{"PATH":"/usr/bin"}}';

@@ -51,7 +51,7 @@ describe("A window's connection to the daemon", () => {
     return server;
   }
 
-  /** Whose program is this one; by default there is none. */
+  /** A client that starts this program as its daemon; by default the program doesn't exist. */
   function client(script = "/no/program", version = "1.2.0", env: NodeJS.ProcessEnv = process.env) {
     const { execPath } = process;
     const options = { stateFolder, execPath, script, env, version, clock, logger: silentLogger };
@@ -79,7 +79,7 @@ describe("A window's connection to the daemon", () => {
     return path;
   }
 
-  /** What a folder tells, in short. */
+  /** A short form of the changes that a folder reports. */
   function follow(opened: FolderClient) {
     const changes: FolderChange[] = [];
     opened.onDidChange((more) => changes.push(...more));
@@ -196,7 +196,7 @@ describe("A window's connection to the daemon", () => {
     await clock.advance(0);
     await until("the folder to be open again", () => told().length === 3);
     assert.deepEqual(told(), ["reset undefined", "reconnecting", "reset ses_3"]);
-    // The server of the folder ran on.
+    // The folder's server kept running.
     await until("it to be joined", () => joined === 1);
     assert.deepEqual(states, ["connected", "connecting", "connected"]);
   });
@@ -224,7 +224,7 @@ describe("A window's connection to the daemon", () => {
       assert.equal(error.reason, "unreachable");
       assert.match(error.message, /Check the task before you try again/);
     }
-    // Made without a connection, a call waits for it.
+    // A call without a connection waits for one.
     const waiting = calls.retry("ses_2");
     await serve(
       new FakeHost(
@@ -347,7 +347,7 @@ describe("A window's connection to the daemon", () => {
       const service = new FakeService({ lastAnswer: async () => "newer" });
       isReplaced = serve(new FakeHost(service), "1.10.0");
     };
-    // The daemon of this test is in this process; a program that finds it there ends so.
+    // This test's daemon is in this process; a program that finds it exits with this code.
     const { calls } = client(script(`process.exit(${EXIT_ALREADY_SERVED})`), "1.10.0").client.open(folder());
     assert.equal(await calls.lastAnswer("ses_1"), "newer");
     await isReplaced;
@@ -375,7 +375,7 @@ describe("A window's connection to the daemon", () => {
     const { calls } = client(script(`process.exit(${EXIT_ALREADY_SERVED})`)).client.open(folder());
     assert.deepEqual(await whileTimePasses(calls.models()), []);
     await isReplaced;
-    // Once it was found, and once more by the window that may start another one.
+    // Once when it was found, and once more before another one is started.
     assert.deepEqual(asked, ["hello", "hello", "handOver"]);
   });
 
@@ -521,7 +521,7 @@ describe("A window's connection to the daemon", () => {
       let isBack = false;
       void restarted.then(() => (isBack = true));
       await until("the daemon to be back", async () => {
-        // Not as fast as time goes, or it would have taken too long to start.
+        // More slowly than real time, because otherwise the start would exceed its time limit.
         await clock.advance(5);
         return isBack;
       });

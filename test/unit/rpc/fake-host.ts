@@ -46,7 +46,7 @@ export function folder(directory = "/work"): OpenFolder {
   return { directory, settings, env: { PATH: "/bin" } };
 }
 
-/** A folder that does what a test gives it to do. Changes are told when they are flushed. */
+/** A folder whose behavior a test provides. Changes are sent when they are flushed. */
 export class FakeService implements FolderService {
   private readonly changes = new Emitter<readonly FolderChange[]>(fail);
   private pending: FolderChange[] = [];
@@ -60,7 +60,7 @@ export class FakeService implements FolderService {
     this.calls = calls as FolderCalls;
   }
 
-  /** The latest session, as the simplest of all changes. */
+  /** Changes the latest session, which is the simplest change. */
   change(id: string): void {
     this.latest.id = id;
     this.pending.push({ type: "latest-session", id });
@@ -115,7 +115,7 @@ export class FakeTranscript implements Transcript {
   }
 }
 
-/** Serves every folder by the same service. */
+/** Serves every folder with the same service. */
 export class FakeHost implements FolderHost {
   private readonly log = new Emitter<LogLine>(fail);
   readonly onDidLog = this.log.event;
@@ -126,7 +126,7 @@ export class FakeHost implements FolderHost {
   readonly stopped: string[] = [];
   handedOver = 0;
   onHandOver: () => void = () => undefined;
-  /** Until it resolves, folders are being opened. */
+  /** Opening a folder waits for this. */
   gate: Promise<void> = Promise.resolve();
 
   constructor(readonly service = new FakeService()) {}

@@ -1,4 +1,4 @@
-/** Texts as they stand in conversations, each some thousand characters long; none repeats the same line over and over. */
+/** Texts as in conversations, each some thousand characters long, without repeated lines. */
 
 const subjects = [
   "The server",
@@ -95,7 +95,7 @@ export const ordinary = {
   minified,
 };
 
-/** Letters that repeat in no way, the same ones each time. */
+/** Pseudorandom letters, the same ones each time. */
 export function letters(length: number, seed = 1): string {
   let state = seed;
   const units = times(length, () => {
@@ -105,7 +105,7 @@ export function letters(length: number, seed = 1): string {
   return units.map((unit) => String.fromCharCode(unit)).join("");
 }
 
-/** What bytes that repeat in no way look like in base64. */
+/** Pseudorandom bytes in base64. */
 export function base64(length: number): string {
   return Buffer.from(letters(length), "latin1").toString("base64").slice(0, length);
 }

@@ -73,7 +73,7 @@ describe("counting tokens in a thread", function () {
     let directory: string;
     let script: string;
 
-    /** It counts a character as a token, notes its requests in a file, and knows two special texts. */
+    /** Counts each character as a token, records its requests in a file, and reacts to two special texts. */
     const worker = `
       const { appendFileSync, existsSync } = require("node:fs");
       const { join } = require("node:path");

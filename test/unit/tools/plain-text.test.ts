@@ -38,7 +38,7 @@ describe("text of unknown origin", () => {
         const cell = tableCell(text, 20);
         assert.doesNotMatch(cell, /[\p{Cc}\p{Cs}\u2028\u2029]/u);
         assert.equal(cell, cell.trim());
-        // What is left without escaped characters holds nothing that Markdown could take up.
+        // Apart from escaped characters, the cell contains nothing with a meaning in Markdown.
         assert.doesNotMatch(cell.replace(/\\[^\p{L}\p{N}\s]/gu, ""), /[\\|`*<>[\]~#]/);
         assert.ok([...oneLine(text, 20)].length <= 20);
       }),

@@ -10,7 +10,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 
-/** A tool's name without what all have in common. */
+/** A tool's name without the common prefix. */
 type Name = "task" | "output" | "cancel" | "list" | "clear";
 
 const WRITES: readonly string[] = [
@@ -34,12 +34,12 @@ interface Facts {
   readonly by?: Caller;
 }
 
-/** One window with the tools, on a server in memory, and a session whose agent calls them. */
+/** A window with the tools, on an in-memory server, and a session whose agent calls them. */
 export class ToolWindow {
   readonly clock = new ManualClock();
   readonly server: MemoryServer;
   readonly window: MemoryWindow;
-  /** What the tools were given of the engine's commands; tests may replace them. */
+  /** The engine's commands that the tools use; tests may replace them. */
   commands: TaskCommands;
   parent = "";
 
@@ -86,7 +86,7 @@ export class ToolWindow {
     return (await this.call(tool, input, caller)).text;
   }
 
-  /** The call is answered with one clear sentence, and changes nothing. */
+  /** Asserts that the call is refused with one sentence, and changes nothing. */
   async refuses(
     tool: Name,
     input: unknown,
@@ -106,7 +106,7 @@ export class ToolWindow {
     assert.equal(this.writes, before, "nothing was changed");
   }
 
-  /** How many calls have changed something on the server. */
+  /** The number of calls that have changed something on the server. */
   get writes(): number {
     return this.server.journal.filter(({ call }) => WRITES.includes(call)).length;
   }
@@ -122,7 +122,7 @@ export class ToolWindow {
     return this.engine.launch({ prompt, description, batchID, parentSessionID: parent, launchedBy: by });
   }
 
-  /** Launches a task that ends with this answer after so many milliseconds. */
+  /** Launches a task that ends with this answer after this many milliseconds. */
   async launchDone(answer = "42", ms = 12_000, facts: Facts = {}): Promise<Task> {
     const { id } = await this.launch(facts);
     await this.clock.advance(ms);

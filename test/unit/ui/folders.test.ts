@@ -11,7 +11,7 @@ import { MemoryWorkspace } from "../../support/folders.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { until } from "../../support/wait.ts";
 
-/** A folder with its own server, and how many running tasks. */
+/** A folder with its own server and running tasks. */
 class MemoryFolder {
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
@@ -140,7 +140,7 @@ describe("the folders of a workspace", () => {
     subscription.dispose();
     await add("c");
     assert.deepEqual(log, ["+a", "+b", "-a", "-b"]);
-    // What works on a folder ends after all who follow it have left.
+    // A folder is disposed after all its followers.
     assert.deepEqual(
       workspace.journal.filter((entry) => entry.startsWith("dispose")),
       ["dispose a"],

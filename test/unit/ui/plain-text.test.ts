@@ -10,7 +10,7 @@ describe("text from agents and users", () => {
 
   it("has in a title no hidden or bidirectional characters, and is on one line", () => {
     assert.equal(title(" a\u202eb\u2066\n\u0007c\ufeff"), "ab c");
-    // Families and Persian words are joined, or kept apart, by characters that cannot be seen.
+    // Family emoji and Persian words contain invisible joiners and non-joiners.
     for (const text of ["👨‍👩‍👧", "می‌خواهم", "שלום"]) assert.equal(title(text), text);
   });
 

@@ -7,7 +7,7 @@ describe("a wizard", () => {
   let taken: string[];
   let places: Place[];
 
-  /** A step that gives one answer after the other. */
+  /** A step that returns these answers one after the other. */
   function step(
     name: string,
     answers: readonly Answering[],

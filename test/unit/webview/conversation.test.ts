@@ -34,7 +34,7 @@ describe("Conversation", () => {
     });
   });
 
-  /** What is shown, after a check that the observer was told the same. */
+  /** The shown rows, after asserting that the observer received the same. */
   function shown(): string[] {
     assert.deepEqual(mirror, conversation.rows);
     return conversation.rows.map((row) => row.text || row.item.entry.id);

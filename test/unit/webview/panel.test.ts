@@ -23,7 +23,7 @@ const PARAGRAPHS = Array.from(
   (_, index) => `Paragraph ${index}. ${"Some words. ".repeat(40)}`,
 ).join("\n\n");
 
-/** The page and the host side together, in a browser instead of the editor. */
+/** Tests the page and the host side together, in a browser instead of the editor. */
 describe("the output panel", function () {
   this.timeout(30_000);
   let browser: Browser;
@@ -585,7 +585,7 @@ describe("the output panel", function () {
     const answer = "Use this:\n\n```ts\nconst a = `1`;\n```\n";
     await open(new FakeTranscript().user("Go").assistant().text(answer));
     await panel.page.locator(".tok-kwd", { hasText: "const" }).waitFor();
-    // Pages over plain HTTP, as here, have none.
+    // Pages over plain HTTP, as here, have no clipboard.
     await panel.page.evaluate(
       "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text } } })",
     );
@@ -709,7 +709,7 @@ describe("the output panel", function () {
     const seen = await firstSeen(panel);
     await panel.close();
     await open(transcript, { state: kept });
-    // Heights have fractions of a pixel, scroll positions have not.
+    // Heights have fractions of a pixel, scroll positions don't.
     await until("the same place", async () => {
       const now = await firstSeen(panel);
       return now.text === seen.text && Math.abs(now.top - seen.top) <= 2;
@@ -733,7 +733,7 @@ describe("the output panel", function () {
     load(transcript);
     await until("the page to be about to ask", () => panel.page.evaluate<boolean>("'ask' in window"));
     assert.ok(await panel.page.locator(".earlier").isVisible());
-    // The page asks by its oldest message before it hears that this one is gone.
+    // The page requests messages before its oldest one, before it learns that this one was removed.
     const oldest = pageOf(transcript.messages, { ownSince: 0, promptMessageID: undefined }, 60_000)
       ?.entries[0];
     const asking = panel.page.evaluate("ask()");
@@ -754,7 +754,7 @@ describe("the output panel", function () {
   });
 });
 
-/** The first words in view, and where they are. */
+/** The first visible words, and their position. */
 function firstSeen(panel: PanelPage): Promise<{ readonly text: string; readonly top: number }> {
   return panel.page.locator(".scroller").evaluate((scroller) => {
     const { top } = scroller.getBoundingClientRect();
@@ -768,7 +768,7 @@ function firstSeen(panel: PanelPage): Promise<{ readonly text: string; readonly 
   });
 }
 
-/** The state that the page keeps, once it no longer changes. */
+/** The state that the page stores, once it no longer changes. */
 async function settledState(panel: PanelPage): Promise<unknown> {
   let last = "";
   let state: unknown;

@@ -13,7 +13,7 @@ import type { TokenCounter } from "../../../../src/engine/token-counter.ts";
 import { utf8Length } from "../../../../src/engine/utf8.ts";
 import { NO_TOKENS } from "../builders.ts";
 
-/** What a test says of a part; the place is that of its message. */
+/** The facts of a part; its IDs are those of its message. */
 type Unplaced<T> = T extends unknown ? Omit<T, "sessionID" | "messageID"> : never;
 export type PartDraft = Unplaced<Part>;
 
@@ -95,7 +95,7 @@ function placed(messageID: string, parts: readonly (PartDraft | string)[]): Part
   }));
 }
 
-/** The messages in their order, a second apart. */
+/** The messages in this order, a second apart. */
 export function inOrder(...messages: readonly Message[]): readonly Message[] {
   return messages.map(({ info, parts }, index) => ({
     info: { ...info, created: 1_000 * (index + 1) },
@@ -125,7 +125,7 @@ export function resultIn(part: Part | undefined): string {
       : "";
 }
 
-/** Takes every UTF-8 byte for a token, and notes what it was asked. */
+/** Counts every UTF-8 byte as a token, and records its calls. */
 export class ByteCounter implements TokenCounter {
   readonly asked: string[] = [];
   calls = 0;
@@ -142,7 +142,7 @@ export class ByteCounter implements TokenCounter {
     return Math.ceil(utf8Length(text) / this.bytesPerToken);
   }
 
-  /** As the limit is meant: all texts of all messages, arguments and results of calls among them. */
+  /** The total as the limit defines it: all texts of all messages, including arguments and results of calls. */
   total(messages: readonly Message[]): number {
     const texts = messages.flatMap(({ parts }) => parts.flatMap(textsOf));
     return texts.reduce((sum, text) => sum + this.tokens(text), 0);

@@ -39,7 +39,7 @@ const turn = fc.record({
   ),
 });
 
-/** Turns of a prompt and any number of answers; the first is a compaction's summary, or not. */
+/** Turns of a prompt and any number of answers, optionally after a compaction's summary. */
 const conversations = fc
   .record({ turns: fc.array(turn, { maxLength: 6 }), summary: fc.option(words) })
   .map(({ turns, summary }) => {
@@ -70,7 +70,7 @@ interface Cut {
   readonly cut: CutHistory;
 }
 
-/** Holds the claim against many conversations. */
+/** Checks the claim for many conversations. */
 function always(claim: (cut: Cut) => void | Promise<void>): Promise<void> {
   return fc.assert(
     fc.asyncProperty(cases, async ({ messages, bytesPerToken, ...limits }) => {

@@ -27,13 +27,13 @@ function cut({ messages, limits, counter = new ByteCounter() }: Cutting): Promis
   return cutHistory(history(...messages), { ...LIMITS, ...limits }, counter);
 }
 
-/** A message of so many tokens, as the counter counts: its label and the lines between messages among them. */
+/** A message with this many tokens according to the counter, including its label and the lines between messages. */
 const prompt = (id: string, letter: string, tokens: number): Message =>
   user(id, letter.repeat(tokens - "User: \n\n".length));
 const answer = (id: string, letter: string, tokens: number): Message =>
   agent(id, {}, letter.repeat(tokens - "Agent: \n\n".length));
 
-/** A prompt and its answer, each of so many tokens. */
+/** Turns of a prompt and an answer, each with this many tokens. */
 function turns(count: number, tokens: number): Message[] {
   return Array.from({ length: count }, (_, n) => [
     prompt(`u${n}`, "u", tokens),

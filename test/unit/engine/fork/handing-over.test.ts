@@ -12,7 +12,7 @@ function cut(source: InheritedHistory, maxTokens = 100_000): Promise<CutHistory>
   return cutHistory(source, { maxToolResultChars: 1_500, maxTokens }, new ByteCounter());
 }
 
-/** So many turns; each takes 5 events: 2 messages of together 3 parts. */
+/** This many turns; each takes 5 events: 2 messages with 3 parts in total. */
 function turns(count: number, output = "done"): Message[] {
   return Array.from({ length: count }, (_, n) => [
     user(`u${n}`, `Question ${n}`),

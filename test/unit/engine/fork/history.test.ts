@@ -94,7 +94,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages.map(words)[0], "Fork me.");
     const inputs = messages[1]?.parts.map((part) => part.type === "tool" && part.state.input);
     assert.deepEqual(inputs, [{ fork: true }, { prompt: "Another one." }, { filePath: "Fork me." }, {}]);
-    // Though it came back before the conversation was read.
+    // Even though the call returned before the conversation was read.
     const own = messages[1]?.parts.at(-1);
     assert.equal(own?.type === "tool" && own.state.status === "error" && own.state.error, IN_PROGRESS);
     assert.ok(!isWhole);

@@ -24,7 +24,7 @@ describe("the token limit of a fork, with the real tokenizer", function () {
     exact = (text) => reference.encode(text, [], []).length;
   });
 
-  /** All that the child is given before its prompt. */
+  /** Everything that the child receives before its prompt. */
   async function given(
     messages: readonly Message[],
     { hasReplay = true, ...limits }: Partial<ForkSettings> & { readonly hasReplay?: boolean } = {},

@@ -5,7 +5,7 @@ import { agent, call, file, HALF_PAIR, user } from "./conversation.ts";
 
 const LABEL = /^(?:User:|Agent:|\[Tool:|\[Result of|\[File:)/;
 
-/** The lines of a transcript that mean something, however lines are broken. */
+/** The labelled lines of a transcript, for any kind of line break. */
 function labels(transcript: string): string[] {
   return transcript.split(/[\n\r\v\f\u0085\u2028\u2029]/).filter((line) => LABEL.test(line.trim()));
 }

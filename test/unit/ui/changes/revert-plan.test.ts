@@ -24,7 +24,7 @@ const file = (content: string | Uint8Array, isUnsaved = false): Present => ({
 const gone: Present = { kind: "absent" };
 const edited = change(text("one\ntwo\nthree\n"), text("one\nTWO\nthree\n"));
 
-/** The plan in a word or two; of a file that is written its text as well. */
+/** The plan in a word or two, with the text of a file that is written. */
 function plan(of: FileChange, present: Present, isTaskAtWork = false): string | readonly [string, string] {
   const planned: RevertPlan = planRevert(of, present, isTaskAtWork);
   switch (planned.kind) {
@@ -48,7 +48,7 @@ describe("the plan for reverting a file", () => {
     assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
     assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
     assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
-    // Even though others are at work.
+    // Even if others are working on the file.
     assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
   });
 
