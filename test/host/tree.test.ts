@@ -309,7 +309,7 @@ describe("the tree", () => {
     assert.equal(item(tree.node(closed)).collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
   });
 
-  it("opens a row when a subagent below it first starts, and only then", async () => {
+  it("opens a row when its subagent first starts, and only then", async () => {
     const told: string[] = [];
     tree.onDidBecomeParent((node) => told.push(label(node)));
     const above = await add("Above", ended);

@@ -94,7 +94,7 @@ describe("subagents that others launched", () => {
     transcript.dispose();
   });
 
-  it("a subagent is stopped together with a task below it", async () => {
+  it("a subagent is stopped together with its child task", async () => {
     await ask(delegate({ text: "begins", gate: "stopped", gateAfterText: true }), { text: "ok" });
     const { id } = await subagent();
     const stream = await isHeld("stopped");
