@@ -83,6 +83,43 @@ describe("notifications of ended tasks", () => {
     );
   });
 
+  it("reports a batch of an agent's tasks that reached its limit once, in whatever order their ends arrive", async () => {
+    const stopped = (id: string, endedAt: number, batchID: string): TaskChange => {
+      const error = { name: BUDGET_EXCEEDED, message: "Stopped at its limit." };
+      const before = { id, batchID, description: id, status: "running", launchedBy: "agent" } as Task;
+      return { id, before, after: { ...before, status: "error", endedAt, error } };
+    };
+    // Two ends that arrive together: all tasks are known to have ended when the first change is fired.
+    const pair = [stopped("One", 10, "a"), stopped("Two", 20, "a")];
+    listed = pair.flatMap(({ after }) => after ?? []);
+    for (const change of pair) changes.fire(change);
+    // The end that came later arrives first.
+    for (const change of [stopped("Four", 40, "b"), stopped("Three", 30, "b")]) changes.fire(change);
+    changes.fire(stopped("Five", 6_000, "b"));
+    await until("the messages", () => told.length >= 3);
+    assert.deepEqual(
+      told.map((text) => /"(\w+)"/.exec(text)?.[1]),
+      ["One", "Four", "Five"],
+    );
+  });
+
+  it("reports a batch of the user's tasks once, even if the last ends arrive together", async () => {
+    const failed = (id: string, resumeCount = 0): TaskChange => {
+      const error = { name: "APIError", message: "The key was refused." };
+      const before = { id, batchID: "a", description: id, createdAt: 1, resumeCount } as Task;
+      const task = { ...before, launchedBy: "person", status: "running" } as const;
+      return { id, before: task, after: { ...task, status: "error", endedAt: 10, error } };
+    };
+    const pair = [failed("One"), failed("Two")];
+    listed = pair.flatMap(({ after }) => after ?? []);
+    for (const change of pair) changes.fire(change);
+    listed = [];
+    changes.fire(failed("Three"));
+    await until("the messages", () => told.length >= 2);
+    assert.equal(told.length, 2, told.join());
+    assert.match(told.join(), /^Batch of 2: 2 failed,Task "Three"/);
+  });
+
   it("are not shown if the user doesn't want them", async () => {
     notifyUser = "never";
     await interrupt("One");
