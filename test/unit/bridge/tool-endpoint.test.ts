@@ -33,6 +33,9 @@ const body = JSON.stringify(call);
 const result: ToolResult = { title: "Listed", text: "one\ntwo", metadata: { n: 1 } };
 const reply: ToolReply = { type: "result", title: "Listed", text: "one\ntwo", metadata: { n: 1 } };
 
+/** The ID of no process: systems give smaller ones. */
+const NO_PROCESS = 2 ** 31 - 1;
+
 interface Sent {
   readonly method?: string;
   readonly path?: string;
@@ -93,13 +96,13 @@ describe("The endpoint of the agents' tools", () => {
 
   describe("when open", () => {
     it("is found through an entry that only this user can read", async () => {
-      const { entry } = await open({ directories: ["/a", "/b"], pid: 4_711 });
+      const { entry } = await open({ directories: ["/a", "/b"], pid: NO_PROCESS });
       const { port, token, ...rest } = entry;
       assert.deepEqual(rest, {
         v: 1,
         directories: ["/a", "/b"],
         server: "http://127.0.0.1:4096",
-        pid: 4_711,
+        pid: NO_PROCESS,
         openedAt: clock.now(),
       });
       assert.ok(port > 0);
