@@ -97,13 +97,13 @@ function recordOf(
   };
   if (isBusy) return working;
   return {
-    ...transition(working, endOfIdle(subagent, messages, prompt.info.id, now)),
+    ...transition(working, endOfTurn(subagent, messages, prompt.info.id, now)),
     notice: { state: "skipped", reason: "It had ended before it was adopted." },
   };
 }
 
 /** How the last turn of an idle session ended. */
-function endOfIdle(
+function endOfTurn(
   { error }: Subagent,
   messages: readonly Message[],
   promptMessageID: string,

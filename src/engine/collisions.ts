@@ -85,7 +85,7 @@ export class Collisions {
     let after = before;
     for (const path of paths)
       for (const other of this.tasksThatWrote(path))
-        if (other !== entry && wereAtWork(other.record, entry.record))
+        if (other !== entry && ranDuring(other.record, entry.record))
           after = withFile(after, path, other.record, !hasCollided(other, entry));
     if (after !== before) this.registry.progressed(entry, () => (entry.collisions = after));
   }
@@ -125,7 +125,7 @@ export class Collisions {
 }
 
 /** Whether another task was running at any time during the current turn of this one. */
-function wereAtWork(other: TaskRecord, own: TaskRecord): boolean {
+function ranDuring(other: TaskRecord, own: TaskRecord): boolean {
   return isActive(other) || (other.endedAt ?? 0) >= own.startedAt;
 }
 

@@ -305,10 +305,10 @@ export class Launcher {
     startsNow: boolean,
     opening: ForkOpening | undefined,
   ): Promise<void> {
-    const deliver = fork
+    const delivery = fork
       ? this.parts.forkDelivery.run(entry, { request: fork, opening, prompt, files, startsNow })
       : this.deliverPrompt(entry, prompt, files, startsNow);
-    const settled = deliver.finally(() => this.followUp());
+    const settled = delivery.finally(() => this.followUp());
     if (!fork) await settled;
   }
 

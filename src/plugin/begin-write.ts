@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { readLivingEntries } from "../bridge/endpoint-entries.ts";
 import { FILE_WRITE_PATH, type FileWrite } from "../bridge/tool-call.ts";
+import { limited } from "../opencode/cancel.ts";
 import { callEndpoint } from "./call-endpoint.ts";
 import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
 
@@ -23,15 +24,17 @@ export async function beginWrite(
   { stateFolder, directory, server, patienceMs }: WritePlace,
 ): Promise<string | undefined> {
   if (!isReachable(server)) return undefined;
-  try {
-    const signal = AbortSignal.timeout(patienceMs);
+  const ask = async (signal: AbortSignal): Promise<string | undefined> => {
     const origin = { directory: await realpath(directory), server };
     const [endpoint] = folderEndpoints(await readLivingEntries(stateFolder), origin).serving;
     if (!endpoint) return undefined;
-    const ask = { path: FILE_WRITE_PATH, body: JSON.stringify(write) };
-    const outcome = await callEndpoint(endpoint, ask, signal);
+    const outcome = await callEndpoint(
+      endpoint,
+      { path: FILE_WRITE_PATH, body: JSON.stringify(write) },
+      signal,
+    );
     return outcome.kind === "reply" && outcome.reply.type === "refused" ? outcome.reply.message : undefined;
-  } catch {
-    return undefined;
-  }
+  };
+  // A write is never held back because the daemon cannot be asked.
+  return limited(patienceMs, ask).catch(() => undefined);
 }
