@@ -91,7 +91,6 @@ export class Connector implements vscode.Disposable {
 
   /** Reads everything from the server again. */
   async refresh(): Promise<void> {
-    await this.ensureConnected();
     await this.options.mirror.calls.refresh();
   }
 

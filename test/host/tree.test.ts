@@ -257,7 +257,7 @@ describe("the tree", () => {
     const subagent = await addSubagent("Search", running);
     rows();
     assert.equal(menu(tree.node(running)), "task active running");
-    assert.equal(menu(tree.node(done)), "task ended completed answered batched forked resumed");
+    assert.equal(menu(tree.node(done)), "task ended completed answered forked resumed");
     assert.equal(menu(tree.node(subagent)), "subagent ended idle");
     const session = (await server.session(subagent)) ?? assert.fail("no session");
     server.put({ ...session, tokens: { ...session.tokens, output: 5 } }, undefined);

@@ -24,7 +24,6 @@ export {
   adopt,
   answer,
   cancel,
-  cancelBatch,
   clear,
   clearFinished,
   copyResult,
@@ -38,7 +37,6 @@ export {
 export {
   cancelConnecting,
   connect,
-  refresh,
   selectSession,
   showLog,
   stopBackgroundWork,

@@ -72,7 +72,7 @@ export async function fork(context: PromptContext, argument: unknown): Promise<v
   );
   const active = reference === undefined ? await folder.session.ensure() : undefined;
   const title = vscode.l10n.t("Fork Conversation");
-  const id = reference ?? (await pickFrom(context, { title, sessionID: active }));
+  const id = reference ?? (await pickFrom(context, { title }, { sessionID: active }))?.[0];
   if (id === undefined) return;
   const child = id === active ? undefined : findChild(context, id);
   const session = child ? undefined : known.session(id);

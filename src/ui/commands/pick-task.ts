@@ -1,14 +1,14 @@
 import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Child } from "../../engine/subagent.ts";
-import { shortID } from "../../engine/task.ts";
+import { shortID, type Task } from "../../engine/task.ts";
 import { connectedFolder } from "../folders/require-folder.ts";
 import type { Folder } from "../folders/folder.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers } from "../tree/family.ts";
 import { BatchNode, ChildNode } from "../tree/nodes.ts";
-import { childIcon } from "../tree/items.ts";
+import { batchLabel, childIcon } from "../tree/items.ts";
 import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { TaskContext } from "./command.ts";
 
@@ -26,7 +26,7 @@ export async function pickChild(
   argument: unknown,
   options: PickOptions,
 ): Promise<Child | undefined> {
-  const reference = referenceOf(argument) ?? (await pickFrom(context, options));
+  const reference = referenceOf(argument) ?? (await pickFrom(context, options, {}))?.[0];
   return reference === undefined ? undefined : findChild(context, reference);
 }
 
@@ -45,8 +45,8 @@ export async function pickConnected(
 
 /**
  * The tasks and subagents that a command is about: those in the rows of the menu (the selected rows or the clicked one;
- * for a batch its tasks) that the command accepts, otherwise the result of {@link pickChild}. Empty if the user
- * cancels.
+ * for a batch its tasks) that the command accepts, otherwise the task named by the argument, or a task or batch that the
+ * user picks. Empty if the user cancels.
  */
 export async function pickChildren(
   context: TaskContext,
@@ -66,8 +66,11 @@ export async function pickChildren(
   const accepted = [...children].filter(options.accepts ?? (() => true));
   if (accepted.length > 0) return accepted;
   // A task that isn't accepted is passed on, so that the command can say why.
-  const child = [...children][0] ?? (await pickChild(context, argument, options));
-  return child ? [child] : [];
+  const [child] = children;
+  if (child) return [child];
+  const reference = referenceOf(argument);
+  const picked = reference === undefined ? await pickFrom(context, options, { batches: true }) : [reference];
+  return (picked ?? []).map((id) => findChild(context, id));
 }
 
 /** Finds a task or subagent by its ID, or by the beginning or end of the ID. */
@@ -81,34 +84,38 @@ export function referenceOf(argument: unknown): string | undefined {
   return typeof argument === "string" ? argument : undefined;
 }
 
-/** The ID of a task or subagent that the user picks, or of the session that is offered with them. */
+type PickItem = vscode.QuickPickItem & { readonly ids: readonly string[] };
+
+/**
+ * The IDs of what the user picks: a task or subagent, or if offered with them, a session or the tasks of a batch.
+ * Undefined if the user cancels.
+ */
 export async function pickFrom(
   { known, folders, list }: TaskContext,
-  {
-    title,
-    accepts = () => true,
-    none = vscode.l10n.t("No tasks in this session."),
-    sessionID,
-  }: PickOptions & { readonly sessionID?: string | undefined },
-): Promise<string | undefined> {
-  const items: (vscode.QuickPickItem & { readonly id: string })[] = [];
+  { title, accepts = () => true, none = vscode.l10n.t("No tasks in this session.") }: PickOptions,
+  { sessionID, batches = false }: { readonly sessionID?: string | undefined; readonly batches?: boolean },
+): Promise<readonly string[] | undefined> {
+  const items: PickItem[] = [];
   if (sessionID !== undefined)
     items.push({
       label: withoutIcons(oneLine(known.session(sessionID)?.title ?? "")),
       description: vscode.l10n.t("active session"),
       iconPath: new vscode.ThemeIcon("comment-discussion"),
-      id: sessionID,
+      ids: [sessionID],
     });
   const seen = new Set<string>();
   const add = (parentID: string, above?: Child): void => {
     // Broken metadata can make a session its own ancestor.
     if (seen.has(parentID)) return;
     seen.add(parentID);
-    for (const row of arrange(known, known.children(parentID), list.sortOrder))
+    for (const row of arrange(known, known.children(parentID), list.sortOrder)) {
+      const members = isBatchRow(row) ? row.members.filter(accepts) : [];
+      if (batches && members.length > 1) items.push(batchPickItem(members));
       for (const child of isBatchRow(row) ? row.members : [row]) {
         if (accepts(child)) items.push(pickItem(child, above));
         add(child.id, child);
       }
+    }
   };
   for (const { session } of folders.all) if (session.id !== undefined) add(session.id);
   if (items.length === 0) {
@@ -123,10 +130,19 @@ export async function pickFrom(
     placeHolder:
       sessionID === undefined ? vscode.l10n.t("Select a task") : vscode.l10n.t("Select a task or session"),
   });
-  return picked?.id;
+  return picked?.ids;
 }
 
-function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem & { readonly id: string } {
+function batchPickItem(tasks: readonly Task[]): PickItem {
+  return {
+    label: withoutIcons(batchLabel(tasks)),
+    description: vscode.l10n.t("batch of {0} tasks", tasks.length),
+    iconPath: new vscode.ThemeIcon("layers"),
+    ids: tasks.map(({ id }) => id),
+  };
+}
+
+function pickItem(child: Child, above: Child | undefined): PickItem {
   const now = Date.now();
   return {
     label: withoutIcons(oneLine(child.description)),
@@ -137,6 +153,6 @@ function pickItem(child: Child, above: Child | undefined): vscode.QuickPickItem 
     ),
     ...(above && { detail: vscode.l10n.t("subagent of {0}", withoutIcons(oneLine(above.description))) }),
     iconPath: childIcon(child),
-    id: child.id,
+    ids: [child.id],
   };
 }

@@ -165,8 +165,6 @@ export interface Surroundings {
   /** Whether the row has child rows. */
   readonly isParent: boolean;
   readonly descendants: DescendantCounts;
-  /** Whether the row is inside the row of its batch. */
-  readonly isInBatch: boolean;
 }
 
 /** The icon for each state. */
@@ -223,7 +221,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
     .filter(Boolean)
     .join(" · ");
   item.iconPath = childIcon(child);
-  item.contextValue = contextWords(child, around).join(" ");
+  item.contextValue = contextWords(child).join(" ");
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
     // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
@@ -256,7 +254,7 @@ function taskUri(task: Task): vscode.Uri {
 }
 
 /** The words that the menus' `when` clauses match. */
-function contextWords(child: Child, { isInBatch }: Surroundings): readonly string[] {
+function contextWords(child: Child): readonly string[] {
   const common = [
     isRunning(child) ? "active" : "ended",
     child.status,
@@ -268,7 +266,6 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     "task",
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
-    ...(isInBatch ? ["batched"] : []),
     ...(child.isForked ? ["forked"] : []),
     // The status `resumed` already adds this word, which means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),

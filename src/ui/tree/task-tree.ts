@@ -193,7 +193,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       now: Date.now(),
       isParent: this.shown(child.id).length > 0,
       descendants: countDescendants(this.known, [child.id]),
-      isInBatch: this.batchOf(child) !== undefined,
     });
     // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be
     // lost.
