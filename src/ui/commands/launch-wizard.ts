@@ -73,9 +73,9 @@ async function inFolder(context: PromptContext): Promise<LaunchContext> {
 async function run(
   steps: readonly Step<Launching>[],
   begin: Launching,
-  first?: number,
+  first = 0,
 ): Promise<Task | undefined> {
-  return (await runWizard(steps, begin, first)).state.tasks?.[0];
+  return (await runWizard(steps, begin, { first })).state.tasks?.[0];
 }
 
 /**
@@ -88,8 +88,8 @@ export async function launchFromEditor(
   prompts: readonly string[],
 ): Promise<{ readonly plan: LaunchPlan; readonly isLaunched: boolean }> {
   const steps = [...(plan.agents.length === 0 ? [agents] : []), review, launchFrom()];
-  const { state, isFinished } = await runWizard(steps, { context, plan, prompts, isInEditor: true });
-  return { plan: state.plan, isLaunched: isFinished };
+  const { state, end } = await runWizard(steps, { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isLaunched: end === "finished" };
 }
 
 /** Shows the options for the prompts of an editor. */
@@ -98,8 +98,8 @@ export async function chooseOptions(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<{ readonly plan: LaunchPlan; readonly isAgreed: boolean }> {
-  const { state, isFinished } = await runWizard([options], { context, plan, prompts, isInEditor: true });
-  return { plan: state.plan, isAgreed: isFinished };
+  const { state, end } = await runWizard([options], { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isAgreed: end === "finished" };
 }
 
 const agent: Step<Launching> = {
