@@ -6,12 +6,11 @@ import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
-import { folderSettings, PasswordStore } from "./ui/folders/folder-settings.ts";
+import { folderSettings, PasswordStore, Settings } from "./ui/settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
 import type { OpenFolder } from "./ui/folders/folders.ts";
-import { FolderMirror } from "./ui/mirror/folder-mirror.ts";
-import { WindowSession } from "./ui/mirror/window-session.ts";
-import { Settings } from "./ui/settings.ts";
+import { FolderMirror } from "./ui/folders/folder-mirror.ts";
+import { WindowSession } from "./ui/folders/window-session.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
 
 /** What the window provides to its folders. */

@@ -3,7 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { referenceToEditor } from "../prompt-editor/editor-text.ts";
+import { referenceToEditor } from "../editor/place.ts";
 import { aside, askText, type Heading, type ListItem, pickOne, type StepButton } from "../quick-input.ts";
 import {
   asTemplate,
@@ -14,7 +14,7 @@ import {
   type Variable,
   VARIABLES,
   type Variables,
-} from "../templates/template.ts";
+} from "../template.ts";
 import { type Answer, BACK, type Place, runWizard, type Step } from "../wizard.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 

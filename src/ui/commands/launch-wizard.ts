@@ -1,17 +1,15 @@
 import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
-import { editorVariables } from "../editor/place-subjects.ts";
-import type { Subject } from "../editor/subject.ts";
-import { connectedFolder, folderTitle } from "../folders/require-folder.ts";
-import { humanMessage } from "../human-error.ts";
-import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { editorVariables } from "../editor/subjects.ts";
+import { type Subject, subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { connectedFolder, folderTitle } from "../folders/folders.ts";
+import { humanMessage } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { aside } from "../quick-input.ts";
 import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
 import { review } from "./fork-review.ts";
-import { pickAgent, pickAgents, pickFolder } from "./launch-lists.ts";
-import { options, writeInEditor } from "./launch-options.ts";
+import { pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
 

@@ -8,16 +8,15 @@ import { sentence } from "../../engine/sentence.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
-import { humanMessage, showError } from "../human-error.ts";
-import { showIfLong } from "../long-work.ts";
+import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { title, withoutLinks } from "../plain-text.ts";
-import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
-import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
+import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
 
 /** Characters of a description in a message. */
 const NAME_LENGTH = 80;

@@ -7,11 +7,9 @@ import { sentence } from "../../engine/sentence.ts";
 import type { DaemonStatus } from "../../rpc/contract.ts";
 import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import { type FolderWork, lossWords, sharers, stoppable, workWords } from "../background-work.ts";
-import type { Folder } from "../folders/folder.ts";
-import { connectedFolder, folderTitle, requireFolder } from "../folders/require-folder.ts";
-import { showIfLong } from "../long-work.ts";
+import { type Folder, connectedFolder, folderTitle, requireFolder } from "../folders/folders.ts";
+import { showIfLong, enumerate, translate } from "../messages.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
 import { runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
 

@@ -11,7 +11,7 @@ import type {
 } from "../../engine/server-model.ts";
 import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { showError } from "../human-error.ts";
+import { showError } from "../messages.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
 import { BACK, type Answer, runWizard, type Step } from "../wizard.ts";
