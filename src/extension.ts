@@ -14,7 +14,7 @@ import { ContextKeys } from "./ui/context-keys.ts";
 import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
 import { AllTasks, routedCommands } from "./ui/folders/all-tasks.ts";
-import { type Folder, Folders, type OpenFolder } from "./ui/folders/folders.ts";
+import { type Folder, Folders, type FolderOpener } from "./ui/folders/folders.ts";
 import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
@@ -162,7 +162,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(view.onDidOpenFolder(connect));
   own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
 
-  const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
+  const warnOfWork = (folder: Folder, openFolder: FolderOpener): void => {
     // Read immediately, because the folder's data is about to be disposed.
     const running = folder.known.active();
     const { state } = folder.connector;

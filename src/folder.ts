@@ -8,7 +8,7 @@ import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
 import { folderSettings, PasswordStore, Settings } from "./ui/settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
-import type { OpenFolder } from "./ui/folders/folders.ts";
+import type { FolderOpener } from "./ui/folders/folders.ts";
 import { FolderMirror } from "./ui/folders/folder-mirror.ts";
 import { WindowSession } from "./ui/folders/window-session.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
@@ -24,7 +24,7 @@ export interface FolderHost {
 }
 
 /** Returns a function that creates the window's parts of one folder and connects them to the daemon. */
-export function folderOpener(host: FolderHost): OpenFolder {
+export function folderOpener(host: FolderHost): FolderOpener {
   const { context, view, daemon, logger } = host;
   const { env } = process;
   const passwords = new PasswordStore(context.secrets);

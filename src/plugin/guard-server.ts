@@ -33,7 +33,7 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
   };
   const reopen = async (): Promise<void> => {
     for (const folder of folders)
-      await reopenFolder(stateFolder, await realpath(folder), { whatWasUsed: true });
+      await reopenFolder(stateFolder, await realpath(folder), { onlyIfUsed: true });
     token = await living();
   };
   const look = async (): Promise<void> => {

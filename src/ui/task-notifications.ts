@@ -14,7 +14,7 @@ import type { NotifyUser } from "./settings.ts";
 import { limitAmounts } from "./tree/words.ts";
 import { type News, newsWords } from "./while-away.ts";
 import { formatDuration } from "../engine/notice-text.ts";
-import type { Folder, OpenFolder } from "./folders/folders.ts";
+import type { Folder, FolderOpener } from "./folders/folders.ts";
 
 /** What task notifications need. */
 export interface NotificationContext {
@@ -271,7 +271,7 @@ export async function showClosed(
   { uri, name, settings }: Pick<Folder, "uri" | "name" | "settings">,
   running: readonly Task[],
   isOwnServer: boolean,
-  openFolder: OpenFolder,
+  openFolder: FolderOpener,
   logger: Logger,
 ): Promise<void> {
   const stop = running.length === 1 ? vscode.l10n.t("Cancel Task") : vscode.l10n.t("Cancel Tasks");

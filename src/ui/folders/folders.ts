@@ -38,7 +38,7 @@ export type Workspace = Pick<
   "workspaceFolders" | "onDidChangeWorkspaceFolders" | "getWorkspaceFolder"
 >;
 
-export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
+export type FolderOpener = (folder: vscode.WorkspaceFolder) => Folder;
 
 type Follower = (folder: Folder) => Disposable;
 
@@ -117,7 +117,7 @@ export class Folders implements Disposable {
    * Adds the folders of the workspace, and from now on every new one. Resolves when the initial folders are connected
    * to servers that were already running.
    */
-  async open(openFolder: OpenFolder): Promise<void> {
+  async open(openFolder: FolderOpener): Promise<void> {
     for (const folder of this.workspace.workspaceFolders?.filter(isOnDisk) ?? [])
       this.add(openFolder(folder));
     this.subscription = this.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
