@@ -15,12 +15,9 @@ const common = {
   metafile: true,
 };
 
-/**
- * What `src/rpc` uses of vscode-jsonrpc: its entries bring along all transports and names, and being in CommonJS, nothing
- * of them can be dropped.
- */
-const jsonRpcParts = {
-  "/node/main.js": `
+/** What `src/rpc` uses of vscode-jsonrpc: its entries bring along all transports. */
+const jsonRpcEntries = {
+  "node/main.js": `
     import ril from "./ril.js";
     import { ReadableStreamMessageReader } from "../common/messageReader.js";
     import { WriteableStreamMessageWriter } from "../common/messageWriter.js";
@@ -39,16 +36,36 @@ const jsonRpcParts = {
         super(stream.asWritableStream(socket));
       }
     }`,
-  "/common/api.js": `
+  "common/api.js": `
     export { Disposable } from "./disposable.js";
     export { AbstractMessageBuffer } from "./messageBuffer.js";
     export { default as RAL } from "./ral.js";`,
 };
+
+/**
+ * Turns what TypeScript wrote as CommonJS back into an ES module, of which only what is used gets into a bundle. Also
+ * leaves out TypeScript's helpers for CommonJS, which every file repeats.
+ */
+function asModule(code) {
+  return code
+    .replace(/^var __\w+ = [^]*?^\}.*;$/gm, "")
+    .replace(/^Object\.defineProperty\(exports, "__esModule".*$/gm, "")
+    .replace(/^(exports\.\w+ = )+void 0;$/gm, "")
+    .replace(/^exports\.(\w+) = \1;$/gm, "export { $1 };")
+    .replace(/^exports\.default = /gm, "export default ")
+    .replace(/^exports\.(\w+) = /gm, "export const $1 = ")
+    .replace(/^var (\w+);\n(?=\(function)/gm, "export var $1;\n")
+    .replace(/\(exports\.(\w+) = \1 = \{\}\)/g, "($1 = {})")
+    .replace(/^const (\w+) = (?:__\w+\()?require\("(\.[^"]+)"\)\)?;$/gm, 'import * as $1 from "$2.js";')
+    .replace(/^const (\w+) = (?:__\w+\()?require\("([^"]+)"\)\)?;$/gm, 'import * as $1 from "$2";')
+    .replace(/\bexports\./g, "");
+}
+
 const jsonRpc = {
   name: "json-rpc",
   setup: ({ onLoad }) =>
-    onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/](node[\\/]main|common[\\/]api)\.js$/ }, ({ path }) => ({
-      contents: jsonRpcParts[path.replaceAll("\\", "/").match(/\/(node|common)\/\w+\.js$/)[0]],
+    onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
+      contents: jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? asModule(readFileSync(path, "utf8")),
       loader: "js",
       resolveDir: dirname(path),
     })),
