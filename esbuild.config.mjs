@@ -71,6 +71,24 @@ const jsonRpc = {
     })),
 };
 
+/**
+ * What the sources name as `vscode.window` becomes an import of `window` alone, which has a short name when minified: the
+ * bundler shortens the names of a module that it knows, and it doesn't know the editor's.
+ */
+const editorApi = {
+  name: "editor-api",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^vscode$/ }, ({ path, namespace }) =>
+      namespace === "editor-api" ? { path, external: true, sideEffects: false } : { path, namespace: "editor-api" },
+    );
+    onLoad({ filter: /^vscode$/, namespace: "editor-api" }, () => {
+      const api = readFileSync("node_modules/@types/vscode/index.d.ts", "utf8");
+      const names = api.matchAll(/^\texport (?:class|enum|namespace) (\w+)/gm);
+      return { contents: [...names].map(([, name]) => `export { ${name} } from "vscode";`).join("\n") };
+    });
+  },
+};
+
 /** Code that runs in Node. */
 const node = {
   ...common,
@@ -87,7 +105,7 @@ const bundles = [
     ...node,
     format: "esm",
     splitting: true,
-    external: ["vscode"],
+    plugins: [jsonRpc, editorApi],
     // For what packages in CommonJS take from Node.
     banner: {
       js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
