@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { context, build } from "esbuild";
 
 const production = process.argv.includes("--production");
@@ -89,6 +89,19 @@ const editorApi = {
   },
 };
 
+/**
+ * Lets the parts that are loaded later import the start, which is there already. So all code of the start is in one file,
+ * instead of one for each set of parts that have something in common with it.
+ */
+const oneStart = {
+  name: "one-start",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /src[\\/](window|ui[\\/]later)\.ts$/ }, ({ path }) => ({
+      contents: `import ${JSON.stringify(resolve("src/extension.ts"))};\n${readFileSync(path, "utf8")}`,
+      loader: "ts",
+    })),
+};
+
 /** Code that runs in Node. */
 const node = {
   ...common,
@@ -105,11 +118,8 @@ const bundles = [
     ...node,
     format: "esm",
     splitting: true,
-    plugins: [jsonRpc, editorApi],
-    // For what packages in CommonJS take from Node.
-    banner: {
-      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
-    },
+    plugins: [jsonRpc, editorApi, oneStart],
+    mangleProps: /^_[a-z]/,
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",
