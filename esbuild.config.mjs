@@ -54,8 +54,10 @@ function asModule(code) {
     .replace(/^exports\.(\w+) = \1;$/gm, "export { $1 };")
     .replace(/^exports\.default = /gm, "export default ")
     .replace(/^exports\.(\w+) = /gm, "export const $1 = ")
-    .replace(/^var (\w+);\n(?=\(function)/gm, "export var $1;\n")
-    .replace(/\(exports\.(\w+) = \1 = \{\}\)/g, "($1 = {})")
+    .replace(
+      /^var (\w+);\n(\(function \(\1\) \{[^]*?)^\}\)\(\1 \|\| \(exports\.\1 = \1 = \{\}\)\);$/gm,
+      "export var $1 = /* @__PURE__ */ $2return $1;\n})({});",
+    )
     .replace(/^const (\w+) = (?:__\w+\()?require\("(\.[^"]+)"\)\)?;$/gm, 'import * as $1 from "$2.js";')
     .replace(/^const (\w+) = (?:__\w+\()?require\("([^"]+)"\)\)?;$/gm, 'import * as $1 from "$2";')
     .replace(/\bexports\./g, "");
@@ -65,7 +67,8 @@ const jsonRpc = {
   name: "json-rpc",
   setup: ({ onLoad }) =>
     onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
-      contents: jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? asModule(readFileSync(path, "utf8")),
+      contents:
+        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? asModule(readFileSync(path, "utf8")),
       loader: "js",
       resolveDir: dirname(path),
     })),
@@ -79,7 +82,9 @@ const editorApi = {
   name: "editor-api",
   setup: ({ onResolve, onLoad }) => {
     onResolve({ filter: /^vscode$/ }, ({ path, namespace }) =>
-      namespace === "editor-api" ? { path, external: true, sideEffects: false } : { path, namespace: "editor-api" },
+      namespace === "editor-api"
+        ? { path, external: true, sideEffects: false }
+        : { path, namespace: "editor-api" },
     );
     onLoad({ filter: /^vscode$/, namespace: "editor-api" }, () => {
       const api = readFileSync("node_modules/@types/vscode/index.d.ts", "utf8");
@@ -119,7 +124,9 @@ const bundles = [
     format: "esm",
     splitting: true,
     plugins: [jsonRpc, editorApi, oneStart],
-    mangleProps: /^_[a-z]/,
+    charset: "utf8",
+    // Fields that the authors of packages mark as private.
+    ...(production ? { mangleProps: /^_[a-z]/ } : {}),
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",

@@ -56,7 +56,7 @@ export function compareChildren(
     case "status":
       return CHILD_STATES.indexOf(state(a)) - CHILD_STATES.indexOf(state(b)) || age;
     case "name":
-      return names.compare(a.description, b.description) || age;
+      return compareNames(a.description, b.description) || age;
     case "cost":
       return b.cost - a.cost || age;
   }
@@ -65,7 +65,13 @@ export function compareChildren(
 /** All ended tasks rank equally, so that they keep their place however they ended. */
 const ACTIVE_RANK = { waiting: 0, running: 1, error: 2, cancelled: 2, completed: 2 } as const;
 
-const names = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+let names: Intl.Collator | undefined;
+
+function compareNames(a: string, b: string): number {
+  // Made at the first use: the first one of a process loads the data of its language, which takes milliseconds.
+  names ??= new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+  return names.compare(a, b);
+}
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
