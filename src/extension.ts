@@ -26,6 +26,7 @@ import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
+import { warnOfUntestedVersions } from "./ui/untested-version.ts";
 import { isWanted, type News } from "./ui/while-away.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
@@ -74,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     }),
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
+  own(warnOfUntestedVersions(folders, context.globalState));
   own(new StatusBar(known, folders, TASK_VIEW));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
@@ -121,12 +123,14 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     reveal: (taskID, options) => view.reveal(taskID, options),
     findExecutable: async () => {
       const { findOpenCode } = await import("./window.ts");
-      return findOpenCode({
-        configuredPath: settings.server().path ?? "",
-        env,
-        home: homedir(),
-      });
+      const configuredPath = settings.server().path ?? "";
+      return (await findOpenCode({ configuredPath, env, home: homedir() })).executable;
     },
+    installCommand: async (isPrivate) => {
+      const { installCommand, preparePrivateCopy } = await import("./window.ts");
+      return isPrivate ? preparePrivateCopy({ platform, env, home: homedir() }) : installCommand(platform);
+    },
+    extensionUri: context.extensionUri,
     firstSteps,
     list,
     clickedID: () => view.clickedID(),

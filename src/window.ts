@@ -2,4 +2,5 @@
 
 export { folderOpener } from "./folder.ts";
 export { findOpenCode } from "./opencode/locate.ts";
+export { installCommand, preparePrivateCopy } from "./opencode/install.ts";
 export { DaemonClient } from "./rpc/daemon-client.ts";

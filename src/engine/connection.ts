@@ -12,6 +12,10 @@ export interface ConnectionFailure {
     | "not-opencode"
     | "wrong-password"
     | "too-old"
+    /** The installed OpenCode is of a later major version. */
+    | "too-new"
+    /** The server at the configured address is of a later major version. */
+    | "server-too-new"
     | "bad-url"
     | "gave-up"
     /** The daemon does not start, or cannot be used. */
@@ -27,7 +31,15 @@ export type ConnectionState =
   | { readonly kind: "disconnected" }
   /** `detail` says what is going on, such as looking for OpenCode or starting the server. */
   | { readonly kind: "connecting"; readonly detail: Text }
-  | { readonly kind: "connected"; readonly url: string; readonly version: string; readonly own: boolean }
+  | {
+      readonly kind: "connected";
+      readonly url: string;
+      readonly version: string;
+      /** Whether the extension started the server. */
+      readonly own: boolean;
+      /** Set if the extension was not tested with this version. */
+      readonly isUntested?: true;
+    }
   /** The connection was lost and is being restored. */
   | { readonly kind: "reconnecting"; readonly reason: Text }
   | { readonly kind: "failed"; readonly failure: ConnectionFailure };

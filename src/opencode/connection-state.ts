@@ -1,5 +1,6 @@
 import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
 import type { Text } from "../engine/sentence.ts";
+import { isUntested } from "./versions.ts";
 
 /** How often the stream of an own server may break before it first opens, until those waiting for it get an error. */
 const BEARABLE_CUTS = 3;
@@ -30,8 +31,10 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
   switch (action.type) {
     case "progress":
       return isUp(state) ? state : { kind: "connecting", detail: action.detail };
-    case "opened":
-      return { kind: "connected", url: action.url, version: action.version, own: action.own };
+    case "opened": {
+      const { url, version, own } = action;
+      return { kind: "connected", url, version, own, ...(isUntested(version) && { isUntested: true }) };
+    }
     case "cut":
       if (isUp(state)) return { kind: "reconnecting", reason: action.reason };
       return isBearable(action)

@@ -16,14 +16,20 @@ import { cancelled, isCancelled, unlessCancelled } from "./cancel.ts";
 import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
-import { findOpenCode } from "./locate.ts";
+import { findOpenCode, type FoundOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import type { Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
 import { findServerByUrl } from "./url-server.ts";
 
-/** The failures that mean that there is no server to join, which only `connect` reports. */
-const ABSENT: readonly ConnectionFailure["code"][] = ["unreachable", "not-found", "bad-path"];
+/** The failures that mean that there is no server to join, or no program that could run one; only `connect` reports them. */
+const ABSENT: readonly ConnectionFailure["code"][] = [
+  "unreachable",
+  "not-found",
+  "bad-path",
+  "too-old",
+  "too-new",
+];
 
 export interface ServerSettings {
   /** The address of a server that the user runs. If undefined, a server is started for the folder. */
@@ -145,7 +151,11 @@ export class OpenCodeConnection implements Disposable {
     const access = this.link?.access;
     if (!access) throw new ConnectionError(failures.lost());
     const { env, settings } = this.options;
-    const executable = await findOpenCode({ configuredPath: settings().path ?? "", env, home: homedir() });
+    const { executable } = await findOpenCode({
+      configuredPath: settings().path ?? "",
+      env,
+      home: homedir(),
+    });
     return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
   }
 
@@ -228,7 +238,9 @@ export class OpenCodeConnection implements Disposable {
   private async ownServer(): Promise<Wanted> {
     const { settings, env, serverEnv } = this.options;
     const { path, startTimeoutMs } = settings();
-    const executable = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
+    const found = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
+    const { executable } = found;
+    if (found.others.length > 0) this.options.logger.info(describeChoice(found));
     return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
   }
 
@@ -283,4 +295,11 @@ export class OpenCodeConnection implements Disposable {
     if (action.type === "opened") this.connects.fire();
     this.actions.fire(action);
   }
+}
+
+function describeChoice({ others, ...chosen }: FoundOpenCode): string {
+  const [used, ...unused] = [chosen, ...others].map(
+    ({ executable, version = "of unknown version" }) => `OpenCode ${version} (${executable})`,
+  );
+  return `Using ${used}, the newest supported version; not using ${unused.join(", ")}.`;
 }

@@ -1,5 +1,6 @@
 import type { ConnectionFailure } from "../engine/connection.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
+import { MINIMUM_VERSION, TESTED_VERSIONS } from "./versions.ts";
 
 /* Why there is no connection, in texts for users: what happened, and what they can do. */
 
@@ -91,14 +92,46 @@ export const failures = {
 
   wrongPassword: (url: string) => ({
     code: "wrong-password" as const,
-    message: sentence("The OpenCode server at {0} rejected the password.", url),
+    message: sentence("The server at {0} rejected the password.", url),
     remedy: sentence("Enter the server's password (OPENCODE_SERVER_PASSWORD)."),
   }),
 
-  tooOld: (found: string, needed: string) => ({
+  tooOld: (found: string) => ({
     code: "too-old" as const,
-    message: sentence("The OpenCode server is version {0}; version {1} or later is required.", found, needed),
-    remedy: sentence("Update OpenCode with `opencode upgrade`, then connect again."),
+    message: sentence(
+      "OpenCode {0} is too old for Async Agents, which requires {1} or later.",
+      found,
+      MINIMUM_VERSION,
+    ),
+    remedy: sentence(
+      "Update OpenCode with `opencode upgrade {0}`, then connect again.",
+      TESTED_VERSIONS.newest,
+    ),
+  }),
+
+  tooNew: (found: string) => ({
+    code: "too-new" as const,
+    message: sentence(
+      "OpenCode {0} is installed, but Async Agents works with OpenCode 1 ({1} or later).",
+      found,
+      MINIMUM_VERSION,
+    ),
+    remedy: sentence(
+      "Set up OpenCode 1 next to it, or set asyncagents.server.path to an executable of OpenCode 1.",
+    ),
+  }),
+
+  serverTooNew: (url: string, found: string) => ({
+    code: "server-too-new" as const,
+    message: sentence(
+      "The server at {0} is OpenCode {1}, but Async Agents works with OpenCode 1 ({2} or later).",
+      url,
+      found,
+      MINIMUM_VERSION,
+    ),
+    remedy: sentence(
+      "Set asyncagents.server.url to a server of OpenCode 1, or clear it to start one for this folder.",
+    ),
   }),
 
   gaveUp: (crashes: number, output = "") => ({

@@ -2,21 +2,17 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import type { ServerAccess } from "./access.ts";
 import { authorizationHeader } from "./access.ts";
 import { failures } from "./failures.ts";
-import { health as healthSchema } from "./schemas.ts";
+import { health as healthSchema, nextMajorInfo } from "./schemas.ts";
 import { limited } from "./cancel.ts";
 import { parse, ValidationError } from "./validation.ts";
-
-/**
- * The release line that the extension was built and tested with. Earlier releases may lack required features: session
- * metadata (which holds the tasks), and starting a stored message by its ID.
- */
-const MINIMUM_VERSION = "1.18.0";
+import { supportOf } from "./versions.ts";
 
 /** A request sent while the server opens its port can hang forever, so probes are short and repeated. */
 const PROBE_TIMEOUT_MS = 500;
 const PROBE_PAUSE_MS = 100;
 
 export type Health =
+  /** Whether the version can be used is another question; see {@link healthFailure}. */
   | { readonly kind: "healthy"; readonly version: string }
   | { readonly kind: "no-answer" | "nobody-there" | "unauthorized" | "not-opencode" };
 
@@ -31,15 +27,30 @@ async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health
 }
 
 async function ask(access: ServerAccess, signal: AbortSignal): Promise<Health> {
-  const response = await fetch(`${access.url}/global/health`, {
-    headers: authorizationHeader(access),
-    redirect: "manual",
-    signal,
-  });
+  const response = await get(access, "/global/health", signal);
   if (response.status === 401) return { kind: "unauthorized" };
-  if (response.status !== 200) return { kind: "not-opencode" };
+  // Both major versions answer a path that they don't know with a page and status 200.
+  if (response.status !== 200 || !isJson(response)) return askNextMajor(access, signal);
   const { healthy, version } = parse(healthSchema, await response.json());
   return healthy ? { kind: "healthy", version } : { kind: "no-answer" };
+}
+
+/** Asks where version 2 says what it is. It responds with status 503 while it starts. */
+async function askNextMajor(access: ServerAccess, signal: AbortSignal): Promise<Health> {
+  const response = await get(access, "/api/info", signal);
+  if (response.status === 503 && isJson(response)) return { kind: "no-answer" };
+  if (response.status !== 200 || !isJson(response)) return { kind: "not-opencode" };
+  const { version } = parse(nextMajorInfo, await response.json());
+  return supportOf(version) === "too-new" ? { kind: "healthy", version } : { kind: "not-opencode" };
+}
+
+function get(access: ServerAccess, path: string, signal: AbortSignal): Promise<Response> {
+  const headers = authorizationHeader(access);
+  return fetch(`${access.url}${path}`, { headers, redirect: "manual", signal });
+}
+
+function isJson(response: Response): boolean {
+  return /^application\/json\b/i.test(response.headers.get("content-type") ?? "");
 }
 
 /** Classifies an error of Node's HTTP client by its code. */
@@ -69,9 +80,7 @@ export async function awaitHealth(
 export function healthFailure(health: Health, url: string): ConnectionFailure | undefined {
   switch (health.kind) {
     case "healthy":
-      return isOlder(health.version, MINIMUM_VERSION)
-        ? failures.tooOld(health.version, MINIMUM_VERSION)
-        : undefined;
+      return versionFailure(health.version, url);
     case "unauthorized":
       return failures.wrongPassword(url);
     case "not-opencode":
@@ -82,15 +91,8 @@ export function healthFailure(health: Health, url: string): ConnectionFailure | 
   }
 }
 
-/** Builds from source have no release number (`local`, `0.0.0-…`) and count as new. */
-function isOlder(version: string, than: string): boolean {
-  const numbers = releaseNumbers(version);
-  const needed = releaseNumbers(than);
-  if (!numbers || !needed || version.startsWith("0.0.0-")) return false;
-  const difference = numbers.map((number, index) => number - (needed[index] ?? 0)).find((one) => one !== 0);
-  return difference !== undefined && difference < 0;
-}
-
-function releaseNumbers(version: string): number[] | undefined {
-  return /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number);
+function versionFailure(version: string, url: string): ConnectionFailure | undefined {
+  const support = supportOf(version);
+  if (support === "too-old") return failures.tooOld(version);
+  return support === "too-new" ? failures.serverTooNew(url, version) : undefined;
 }

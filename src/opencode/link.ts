@@ -112,7 +112,8 @@ export class Link implements Disposable {
     const failure = healthFailure(health, server.url);
     if (failure) {
       // An own server may just have crashed; its attachment then reports the restart or the end soon.
-      const isFinal = failure.code !== "unreachable" && (!attachment.own || failure.code === "too-old");
+      const isFinal =
+        failure.code !== "unreachable" && (!attachment.own || /too-(old|new)$/.test(failure.code));
       throw isFinal ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;

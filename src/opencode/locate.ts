@@ -1,8 +1,11 @@
-import { access, constants, readFile, stat } from "node:fs/promises";
+import { access, constants, readFile, realpath, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
 import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import { sentence } from "../engine/sentence.ts";
 import { failures } from "./failures.ts";
+import { privateExecutables } from "./install.ts";
+import { readVersion } from "./version-look.ts";
+import { compareVersions, supportOf, type Support } from "./versions.ts";
 
 /** The parts of the file system that the search needs. */
 interface FileProbe {
@@ -11,6 +14,10 @@ interface FileProbe {
   exists(path: string): Promise<boolean>;
   /** Undefined if the file cannot be read. */
   readText(path: string): Promise<string | undefined>;
+  /** The path without links. */
+  realPath(path: string): Promise<string>;
+  /** The version that an executable reports. Undefined if it reports none. */
+  version(executable: string): Promise<string | undefined>;
 }
 
 export interface LocateOptions {
@@ -22,18 +29,30 @@ export interface LocateOptions {
   readonly files: FileProbe;
 }
 
-export type Located = { readonly executable: string } | ConnectionFailure;
-
-/** The path of OpenCode's executable on this machine. Throws a `ConnectionError` if there is no usable one. */
-export async function findOpenCode(
-  options: Pick<LocateOptions, "configuredPath" | "env" | "home">,
-): Promise<string> {
-  const located = await locateOpenCode({ ...options, platform: process.platform, files: diskProbe });
-  if ("code" in located) throw new ConnectionError(located);
-  return located.executable;
+/** An executable of OpenCode, and the version that it reports, if any. */
+interface Installed {
+  readonly executable: string;
+  readonly version: string | undefined;
 }
 
-const diskProbe: FileProbe = {
+/** The executable to use. */
+export interface FoundOpenCode extends Installed {
+  /** The other executables that were found. */
+  readonly others: readonly Installed[];
+}
+
+/** OpenCode's executable on this machine. Throws a `ConnectionError` if there is no usable one. */
+export async function findOpenCode(
+  options: Pick<LocateOptions, "configuredPath" | "env" | "home">,
+): Promise<FoundOpenCode> {
+  const { env } = options;
+  const files = { ...diskProbe, version: (executable: string) => readVersion(executable, env) };
+  const located = await locateOpenCode({ ...options, platform: process.platform, files });
+  if ("code" in located) throw new ConnectionError(located);
+  return located;
+}
+
+const diskProbe: Omit<FileProbe, "version"> = {
   async isExecutable(path) {
     try {
       await access(path, constants.X_OK);
@@ -48,20 +67,57 @@ const diskProbe: FileProbe = {
       () => false,
     ),
   readText: (path) => readFile(path, "utf8").catch(() => undefined),
+  realPath: (path) => realpath(path),
 };
 
-/** Finds OpenCode's executable: at the configured path, otherwise on PATH, otherwise where installers put it. */
-export async function locateOpenCode(options: LocateOptions): Promise<Located> {
+/**
+ * Finds OpenCode's executable: at the configured path, otherwise the newest supported one on PATH, where installers put
+ * it, and in the extension's own storage.
+ */
+export async function locateOpenCode(options: LocateOptions): Promise<FoundOpenCode | ConnectionFailure> {
   const configured = options.configuredPath.trim();
-  if (configured) return locateConfigured(configured, options);
-  let unusable: ConnectionFailure | undefined;
+  const located = configured ? [await locateConfigured(configured, options)] : await locateAll(options);
+  const executables = located.filter((one) => typeof one === "string");
+  if (executables.length === 0) return located.find(isFailure) ?? failures.notFound();
+  const { files } = options;
+  return choose(
+    await Promise.all(
+      executables.map(async (executable) => ({ executable, version: await files.version(executable) })),
+    ),
+  );
+}
+
+/** An executable, or why it cannot be used. */
+type Located = string | ConnectionFailure;
+
+function isFailure(located: Located): located is ConnectionFailure {
+  return typeof located !== "string";
+}
+
+/** The newest supported one; of those that are equally new, the first one. */
+function choose(installed: readonly Installed[]): FoundOpenCode | ConnectionFailure {
+  const are = (support: Support) => installed.filter(({ version }) => supportOf(version) === support);
+  const [chosen] = [...are("supported").sort(newestFirst), ...are("unknown")];
+  if (chosen) return { ...chosen, others: installed.filter((one) => one !== chosen) };
+  const [tooNew] = are("too-new");
+  const [newest] = [...installed].sort(newestFirst);
+  return tooNew ? failures.tooNew(tooNew.version ?? "") : failures.tooOld(newest?.version ?? "");
+}
+
+function newestFirst({ version: one = "" }: Installed, { version: other = "" }: Installed): number {
+  return compareVersions(other, one);
+}
+
+async function locateAll(options: LocateOptions): Promise<Located[]> {
+  const { files } = options;
+  const all = new Map<string, Located>();
   for (const candidate of candidates(options)) {
-    if (!(await options.files.isExecutable(candidate))) continue;
+    if (!(await files.isExecutable(candidate))) continue;
     const located = await behindShim(candidate, options);
-    if ("executable" in located) return located;
-    unusable ??= located;
+    const key = await files.realPath(isFailure(located) ? candidate : located);
+    if (!all.has(key)) all.set(key, located);
   }
-  return unusable ?? failures.notFound();
+  return [...all.values()];
 }
 
 async function locateConfigured(configured: string, options: LocateOptions): Promise<Located> {
@@ -83,6 +139,7 @@ function* candidates(options: LocateOptions): Iterable<string> {
   for (const folder of [...onPath, ...installFolders(options)])
     // A relative entry in PATH could run a program from the open folder.
     if (path.isAbsolute(folder)) for (const name of names) yield path.join(folder, name);
+  yield* privateExecutables(options);
 }
 
 function windowsNames(env: LocateOptions["env"]): string[] {
@@ -142,7 +199,7 @@ function installFolders(options: LocateOptions): string[] {
  * uses a shell.
  */
 async function behindShim(file: string, options: LocateOptions): Promise<Located> {
-  if (options.platform !== "win32" || !/\.(cmd|bat)$/i.test(file)) return { executable: file };
+  if (options.platform !== "win32" || !/\.(cmd|bat)$/i.test(file)) return file;
   const folder = win32.dirname(file);
   const script = (await options.files.readText(file)) ?? "";
   const named = [...script.matchAll(/%(?:~dp0|dp0%)\\?([^"%\r\n]+\.exe)/gi)].map(([, path]) => path ?? "");
@@ -158,7 +215,7 @@ async function behindShim(file: string, options: LocateOptions): Promise<Located
   ];
   for (const path of behind) {
     const executable = win32.join(folder, path);
-    if (await options.files.isExecutable(executable)) return { executable };
+    if (await options.files.isExecutable(executable)) return executable;
   }
   return failures.badPath(file, sentence("it is a command script that doesn't lead to an opencode.exe"));
 }

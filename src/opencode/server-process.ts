@@ -19,6 +19,7 @@ import { readServerState, writeServerState } from "./server-files.ts";
 import type { ServerFiles, ServerState } from "./server-files.ts";
 import type { ServerProgram } from "./server-program.ts";
 import { limited } from "./cancel.ts";
+import { supportOf } from "./versions.ts";
 
 const HOST = "127.0.0.1";
 const isWindows = process.platform === "win32";
@@ -100,6 +101,8 @@ export class ServerProcess {
           ...program.env,
           OPENCODE_SERVER_USERNAME: DEFAULT_USERNAME,
           OPENCODE_SERVER_PASSWORD: password,
+          // Version 2 prefers this one.
+          OPENCODE_PASSWORD: undefined,
         },
         stdio: ["ignore", log.fd, log.fd],
         // A separate process group. On Windows, a process that is not detached ends with its parent.
@@ -166,6 +169,7 @@ export class ServerProcess {
         signal,
       );
       if ("failure" in answer) return failures.startFailed(answer.failure, await this.output());
+      if (supportOf(answer.version) === "too-new") return failures.tooNew(answer.version);
       this.state = { ...this.state, version: answer.version };
       await writeServerState(this.files.state, this.state);
       return undefined;
@@ -180,7 +184,7 @@ export class ServerProcess {
   private async answers(giveUp: AbortSignal): Promise<{ version: string } | { failure: Text }> {
     const { url } = this.state;
     // Send the password only after the process itself has reported that it listens on the port.
-    while (!this.hasExited && / server listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
+    while (!this.hasExited && /\bserver listening on (\S+)\s/.exec(await this.output())?.[1] !== url)
       await delay(OUTPUT_LOOK_MS, undefined, { signal: giveUp });
     const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
     if (health.kind === "healthy") return health;

@@ -44,9 +44,11 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
   if (choice === label) await vscode.commands.executeCommand(command, ...args);
 }
 
-/** Whether OpenCode itself wasn't found. */
+/** Whether no usable OpenCode was found. */
 function isMissing(error: unknown): boolean {
-  return error instanceof ConnectionError && ["not-found", "bad-path"].includes(error.failure.code);
+  return (
+    error instanceof ConnectionError && ["not-found", "bad-path", "too-new"].includes(error.failure.code)
+  );
 }
 
 /** Translates a text into the editor's language; plain strings are returned unchanged. */

@@ -126,3 +126,6 @@ export async function failureOf(promise: Promise<unknown>): Promise<ConnectionFa
 
 /** A program that acts like `opencode serve`, for what the real one does too slowly or never. */
 export const fakeServer = join(dirname(import.meta.filename), "fake-server.mjs");
+
+/** A program that acts like `opencode` of version 2. */
+export const fakeOpenCode2 = join(dirname(import.meta.filename), "fake-opencode2.mjs");

@@ -5,6 +5,12 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const mode = process.env.FAKE_SERVER;
+const version = mode === "old" ? "1.2.27" : "1.18.33";
+if (process.argv.includes("--version")) {
+  // Only its server says how old it is.
+  console.log(mode === "old" ? "local" : version);
+  process.exit(0);
+}
 if (mode === "fails") {
   console.error("Error: your configuration is bad");
   process.exit(1);
@@ -27,7 +33,7 @@ createServer((request, response) => {
   }
   response.setHeader("content-type", "application/json");
   if (request.url.startsWith("/path")) return response.end(JSON.stringify({ directory: process.cwd() }));
-  response.end(JSON.stringify({ healthy: true, version: mode === "old" ? "1.2.27" : "1.18.33" }));
+  response.end(JSON.stringify({ healthy: true, version }));
 }).listen(port, "127.0.0.1", () => {
   if (mode !== "silent") console.log(`opencode server listening on http://127.0.0.1:${port}`);
 });

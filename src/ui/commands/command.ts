@@ -58,6 +58,12 @@ export interface ServerContext {
   readonly daemon: () => Promise<Pick<DaemonClient, "isStarted" | "status" | "stop" | "logFile">>;
   /** Finds OpenCode on this machine; rejects with a `ConnectionError` if it isn't found. */
   readonly findExecutable: () => Promise<string>;
+  /**
+   * The terminal command that installs OpenCode 1, for all programs or privately in the extension's own storage.
+   * Undefined if nothing on this machine can do that.
+   */
+  readonly installCommand: (isPrivate: boolean) => Promise<string | undefined>;
+  readonly extensionUri: vscode.Uri;
   readonly firstSteps: FirstSteps;
   readonly showLog: () => void;
 }
@@ -80,6 +86,7 @@ export const INTERNAL_COMMANDS: readonly string[] = [
   "_asyncagents.launchFromView",
   "_asyncagents.splitPrompt",
   "_asyncagents.openChange",
+  "_asyncagents.explainOpenCode2",
   SHOW_SELECTED,
 ];
 

@@ -42,4 +42,4 @@ export {
   stopBackgroundWork,
   stopServer,
 } from "./server-commands.ts";
-export { openWalkthrough, setUp } from "./set-up.ts";
+export { explainOpenCode2, openWalkthrough, setUp } from "./set-up.ts";

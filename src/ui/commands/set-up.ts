@@ -8,11 +8,6 @@ import type { ConfigPlan } from "../../rpc/contract.ts";
 
 const WALKTHROUGH = "async-agents.opencode-async-agents#firstSteps";
 const DOCUMENTATION = "https://opencode.ai/docs/#install";
-/** The install command from OpenCode's documentation. */
-const INSTALL_COMMAND =
-  process.platform === "win32"
-    ? "npm install -g opencode-ai"
-    : "curl -fsSL https://opencode.ai/install | bash";
 /** How long to wait for a shell's first prompt. */
 const SHELL_START_MS = 2_000;
 
@@ -27,6 +22,12 @@ export async function setUp(context: ServerContext): Promise<void> {
 export async function openWalkthrough({ firstSteps }: ServerContext): Promise<void> {
   await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false);
   firstSteps.shown();
+}
+
+/** Opens the page on the two major versions of OpenCode. */
+export async function explainOpenCode2({ extensionUri }: ServerContext): Promise<void> {
+  const page = vscode.Uri.joinPath(extensionUri, "docs", "opencode-2.md");
+  await vscode.commands.executeCommand("markdown.showPreview", page);
 }
 
 /** Agents need an open folder that is trusted. */
@@ -54,7 +55,7 @@ async function findAsking(context: ServerContext): Promise<string | undefined> {
       return await context.findExecutable();
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
-      if (!(await help(error.failure, context.settings.server().path))) return undefined;
+      if (!(await help(context, error.failure))) return undefined;
     }
   }
 }
@@ -64,32 +65,29 @@ interface Help extends vscode.QuickPickItem {
   run(): Promise<boolean>;
 }
 
-async function help({ message }: ConnectionFailure, configuredPath: string | undefined): Promise<boolean> {
+async function help(context: ServerContext, { code, message }: ConnectionFailure): Promise<boolean> {
+  const isBesideAnother = code === "too-new";
+  const command = await context.installCommand(isBesideAnother);
+  const configuredPath = context.settings.server().path;
   const ways: readonly Help[] = [
-    {
-      label: vscode.l10n.t("$(terminal) Install in a Terminal"),
-      detail: vscode.l10n.t("Enters the command without running it"),
-      run: installInTerminal,
-    },
-    {
-      label: vscode.l10n.t("$(copy) Copy Install Command"),
-      detail: INSTALL_COMMAND,
-      run: async () => {
-        await vscode.env.clipboard.writeText(INSTALL_COMMAND);
-        return lookAgain(vscode.l10n.t("Copied the command. Search again when it has finished."));
-      },
-    },
-    {
-      label: vscode.l10n.t("$(book) Open the Installation Guide"),
-      detail: DOCUMENTATION,
-      run: async () => {
-        await vscode.env.openExternal(vscode.Uri.parse(DOCUMENTATION, true));
-        return lookAgain(vscode.l10n.t("Search again when OpenCode is installed."));
-      },
-    },
+    ...(command === undefined ? [] : installWays(command, isBesideAnother)),
+    isBesideAnother
+      ? {
+          label: vscode.l10n.t("$(book) What Is the Difference?"),
+          detail: vscode.l10n.t("OpenCode 2, OpenCode 1, and what happens to your sessions"),
+          run: () => explainOpenCode2(context).then(() => false),
+        }
+      : {
+          label: vscode.l10n.t("$(book) Open the Installation Guide"),
+          detail: DOCUMENTATION,
+          run: async () => {
+            await vscode.env.openExternal(vscode.Uri.parse(DOCUMENTATION, true));
+            return lookAgain(vscode.l10n.t("Search again when OpenCode is installed."));
+          },
+        },
     {
       label: vscode.l10n.t("$(folder-opened) Select Executable…"),
-      detail: vscode.l10n.t("OpenCode is installed in another location"),
+      detail: vscode.l10n.t("OpenCode 1 is installed in another location"),
       run: chooseExecutable,
     },
     ...(configuredPath === undefined
@@ -111,7 +109,31 @@ async function help({ message }: ConnectionFailure, configuredPath: string | und
   return way ? way.run() : false;
 }
 
-async function installInTerminal(): Promise<boolean> {
+function installWays(command: string, isPrivate: boolean): readonly Help[] {
+  return [
+    {
+      label: isPrivate
+        ? vscode.l10n.t("$(terminal) Install OpenCode 1 in a Terminal")
+        : vscode.l10n.t("$(terminal) Install in a Terminal"),
+      detail: isPrivate
+        ? vscode.l10n.t(
+            "For Async Agents only: OpenCode 2 and PATH stay as they are. Enters the command without running it",
+          )
+        : vscode.l10n.t("Enters the command without running it"),
+      run: () => installInTerminal(command),
+    },
+    {
+      label: vscode.l10n.t("$(copy) Copy Install Command"),
+      detail: withoutIcons(command),
+      run: async () => {
+        await vscode.env.clipboard.writeText(command);
+        return lookAgain(vscode.l10n.t("Copied the command. Search again when it has finished."));
+      },
+    },
+  ];
+}
+
+async function installInTerminal(command: string): Promise<boolean> {
   const terminal = vscode.window.createTerminal({
     name: vscode.l10n.t("Install OpenCode"),
     iconPath: new vscode.ThemeIcon("terminal"),
@@ -119,7 +141,7 @@ async function installInTerminal(): Promise<boolean> {
   terminal.show();
   await isPrompting(terminal);
   // The user decides whether to run the command.
-  terminal.sendText(INSTALL_COMMAND, false);
+  terminal.sendText(command, false);
   return lookAgain(vscode.l10n.t("Press Enter in the terminal to install OpenCode, then search again."));
 }
 

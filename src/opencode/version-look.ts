@@ -1,0 +1,41 @@
+import { execFile } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import type { Environment } from "./server-program.ts";
+import { supportOf, versionIn } from "./versions.ts";
+
+/** An executable that takes longer to say its version counts as unknown. */
+const TIMEOUT_MS = 10_000;
+
+/** Supported versions, by executable and environment-independent traces of an update. Each look takes most of a second. */
+const known = new Map<string, Promise<string | undefined>>();
+
+/**
+ * The version that an executable reports, without starting a server. Undefined if it reports none. Another version may
+ * be installed behind the same path at any time, so only an unchanged file of a supported version is not asked again.
+ */
+export async function readVersion(executable: string, env: Environment): Promise<string | undefined> {
+  const { mtimeMs, size } = await stat(executable);
+  const key = `${executable} ${mtimeMs} ${size}`;
+  const looking = known.get(key) ?? look(executable, env);
+  known.set(key, looking);
+  const version = await looking;
+  if (supportOf(version) !== "supported") known.delete(key);
+  return version;
+}
+
+function look(executable: string, env: Environment): Promise<string | undefined> {
+  // Not the open folder, whose configuration need not be read for this.
+  const options = {
+    cwd: homedir(),
+    env,
+    timeout: TIMEOUT_MS,
+    killSignal: "SIGKILL",
+    windowsHide: true,
+  } as const;
+  return new Promise((resolve) => {
+    execFile(executable, ["--version"], options, (error, stdout) =>
+      resolve(error ? undefined : versionIn(stdout)),
+    ).stdin?.end();
+  });
+}

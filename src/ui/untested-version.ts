@@ -1,0 +1,31 @@
+import * as vscode from "vscode";
+import type { Disposable } from "../engine/event.ts";
+import type { Folders } from "./folders/folders.ts";
+import { withoutLinks } from "./plain-text.ts";
+
+const WARNED = "asyncagents.warnedVersions";
+
+/** Warns once on this machine about each release line of OpenCode that the extension was not tested with. */
+export function warnOfUntestedVersions(folders: Pick<Folders, "follow">, state: vscode.Memento): Disposable {
+  return folders.follow(({ connector }) =>
+    connector.onDidChange(() => {
+      const { state: now } = connector;
+      if (now.kind !== "connected" || !now.isUntested) return;
+      const line = now.version.split(".").slice(0, 2).join(".");
+      const warned = state.get<readonly string[]>(WARNED, []);
+      if (warned.includes(line)) return;
+      void state.update(WARNED, [...warned, line]);
+      void warn(now.version);
+    }),
+  );
+}
+
+async function warn(version: string): Promise<void> {
+  const show = vscode.l10n.t("Show Tested Versions");
+  const text = vscode.l10n.t(
+    "Async Agents wasn't tested with OpenCode {0}. If something doesn't work, a tested version may help.",
+    version,
+  );
+  if ((await vscode.window.showWarningMessage(withoutLinks(text), show)) === show)
+    await vscode.commands.executeCommand("_asyncagents.explainOpenCode2");
+}
