@@ -18,7 +18,7 @@ const MEANINGLESS = [
   /^(XDG_(SESSION_ID|ACTIVATION_TOKEN)|JOURNAL_STREAM|SYSTEMD_EXEC_PID|SECURITYSESSIONID|__CFBundleIdentifier)$/,
   /^ORIGINAL_XDG_CURRENT_DESKTOP$/,
   // OpenCode sets these for its child processes, and each server gets its own.
-  /^(AGENT|OPENCODE|OPENCODE_PID|OPENCODE_SERVER_(USERNAME|PASSWORD))$/,
+  /^(AGENT|OPENCODE|OPENCODE_PID|OPENCODE_PASSWORD|OPENCODE_SERVER_(USERNAME|PASSWORD))$/,
 ];
 
 /** A key that is equal for programs that can share a server. Safe for file names. */

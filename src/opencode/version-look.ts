@@ -7,12 +7,13 @@ import { supportOf, versionIn } from "./versions.ts";
 /** An executable that takes longer to say its version counts as unknown. */
 const TIMEOUT_MS = 10_000;
 
-/** Supported versions, by executable and environment-independent traces of an update. Each look takes most of a second. */
+/** By executable, modification time and size. A look takes most of a second. */
 const known = new Map<string, Promise<string | undefined>>();
 
 /**
- * The version that an executable reports, without starting a server. Undefined if it reports none. Another version may
- * be installed behind the same path at any time, so only an unchanged file of a supported version is not asked again.
+ * The version that an executable reports, without starting a server. Undefined if it reports none. Only an unchanged file
+ * of a supported version is not asked again: a version manager's file stays the same when its version changes, and a user
+ * whose version was refused is about to change it.
  */
 export async function readVersion(executable: string, env: Environment): Promise<string | undefined> {
   const { mtimeMs, size } = await stat(executable);

@@ -3,9 +3,10 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 
 /**
- * What happens to a request: it is forwarded, is never answered, its answer stops in the middle, or it is redirected.
+ * What happens to a request: it is forwarded, is never answered, its answer stops in the middle, it is redirected, or the
+ * proxy answers it.
  */
-type Fate = "pass" | "mute" | "cut" | { readonly redirect: string };
+type Fate = "pass" | "mute" | "cut" | { readonly redirect: string } | { readonly answer: unknown };
 
 export interface HaltingProxy {
   readonly url: string;
@@ -48,6 +49,10 @@ export async function startHaltingProxy(target: string): Promise<HaltingProxy> {
     const name = `${incoming.method} ${incoming.url}`;
     requests.push(name);
     const decided = fate(name);
+    if (typeof decided === "object" && "answer" in decided)
+      return void outgoing
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify(decided.answer));
     if (typeof decided === "object")
       return void outgoing.writeHead(307, { location: decided.redirect + incoming.url }).end();
     if (decided !== "pass") outgoing.once("close", () => given++);

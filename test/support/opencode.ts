@@ -161,8 +161,10 @@ export function hermeticHome(): string {
   return home;
 }
 
-/** The `opencode` executable for this machine from the development dependencies. */
+/** The `opencode` executable in TEST_OPENCODE, by default the one for this machine from the development dependencies. */
 export function openCodeBinary(): string {
+  const chosen = process.env["TEST_OPENCODE"];
+  if (chosen) return chosen;
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `opencode-${platform}-${process.arch}`;
   const packages = [name, `${name}-baseline`, `${name}-musl`, `${name}-baseline-musl`];

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { defaultStateFolder } from "../../src/state/state-folder.ts";
+import { fakeOpenCode2 } from "../server/desk.ts";
+import { startHaltingProxy } from "../support/halting-proxy.ts";
+import {
+  hermeticEnv,
+  hermeticHome,
+  modelConfig,
+  openCodeBinary,
+  startOpenCode,
+} from "../support/opencode.ts";
+import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
+import { systemTheme, takePictures } from "../ui/support/pictures.ts";
+import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
+
+/** What users meet whose `opencode` is that of version 2. */
+describe("where OpenCode 2 is installed", () => {
+  let model: ScriptedModel;
+  let workbench: Workbench;
+  let home: string;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+
+  afterEach(async function () {
+    await workbench?.recordFailure(this.currentTest);
+    await workbench?.stop();
+  });
+
+  after(() => model.stop());
+
+  /** A window with these programs on PATH, each as `opencode`. */
+  async function open(programs: readonly string[], options: WorkbenchOptions = {}): Promise<void> {
+    home = hermeticHome();
+    const path = [...programs.map(installed), pathWithoutOpenCode()].join(":");
+    // The editor takes PATH from a login shell.
+    writeFileSync(join(home, ".profile"), `PATH='${path}'\n`);
+    workbench = await startWorkbench({
+      env: hermeticEnv(home, modelConfig(model)),
+      ...options,
+      settings: {
+        ...systemTheme,
+        // Terminals are then rendered as text in the page.
+        "terminal.integrated.gpuAcceleration": "off",
+        ...options.settings,
+      },
+    });
+    await workbench.openView();
+  }
+
+  const welcome = (text: string) => workbench.page.locator(".welcome-view", { hasText: text });
+  const isReady = () => welcome("No background tasks").waitFor({ timeout: 60_000 });
+
+  async function setUpOpenCode1(): Promise<void> {
+    await welcome("OpenCode 2 is installed").getByRole("button", { name: "Set Up OpenCode 1" }).click();
+    await workbench.quickInput.shows("OpenCode 2.3.2 is installed, but Async Agents works with OpenCode 1");
+  }
+
+  it("[OC2-1] the empty view says so, and leads to an OpenCode 1 next to it", async () => {
+    await open([fakeOpenCode2]);
+    await welcome("OpenCode 2 is installed").waitFor({ timeout: 60_000 });
+    await takePictures(workbench, "welcome-too-new");
+    await setUpOpenCode1();
+    for (const way of [
+      "Copy Install Command",
+      "Select Executable",
+      "What Is the Difference?",
+      "Search Again",
+    ])
+      await workbench.quickInput.items.filter({ hasText: way }).waitFor();
+    await takePictures(workbench, "set-up-opencode-1");
+
+    await workbench.quickInput.choose("Install OpenCode 1 in a Terminal");
+    const terminal = workbench.page.locator(".terminal-wrapper .xterm-rows");
+    const folder = join(
+      defaultStateFolder({ platform: process.platform, env: hermeticEnv(home), home }),
+      "opencode-1",
+    );
+    // The terminal breaks long lines.
+    await terminal.filter({ hasText: /npm install --prefix/ }).waitFor();
+    const told = workbench.notification("Press Enter in the terminal");
+    await told.waitFor();
+    await takePictures(workbench, "set-up-opencode-1-install");
+    const written = (await terminal.innerText()).replaceAll(/\s/g, "");
+    assert.ok(written.includes(`"${folder}"--ignore-scriptsopencode-ai@1.18.33`), written);
+    assert.doesNotMatch(written, /opencode-ai@1\.18\.33./, "The command was run.");
+
+    // As the package manager does.
+    const bin = join(folder, "node_modules", `opencode-${process.platform}-${process.arch}`, "bin");
+    mkdirSync(bin, { recursive: true });
+    symlinkSync(openCodeBinary(), join(bin, "opencode"));
+    await told.getByRole("button", { name: "Search Again" }).click();
+    const connected = workbench.notification("is connected:");
+    await connected.filter({ hasText: bin }).waitFor({ timeout: 60_000 });
+    await isReady();
+  });
+
+  it("the difference between the versions is one click away", async () => {
+    await open([fakeOpenCode2]);
+    await welcome("OpenCode 2 is installed").locator("a", { hasText: "what the difference is" }).click();
+    await workbench.webviewFrame().getByText("Tested versions").waitFor();
+    await takePictures(workbench, "opencode-2-difference");
+  });
+
+  it("[OC2-2] with version 2 first and version 1 second on PATH, a task runs without a question", async () => {
+    await open([fakeOpenCode2, openCodeBinary()]);
+    await isReady();
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Enter a prompt.");
+    await workbench.quickInput.enter("Say hello.");
+    const completed = workbench.page.locator('[aria-label*="completed"]');
+    await workbench.treeItem("Say hello").and(completed).waitFor({ timeout: 60_000 });
+  });
+
+  it("[OC2-3] a server of version 2 at the configured address is named, and the address can be changed", async () => {
+    const program = spawn(process.execPath, [fakeOpenCode2, "serve", "--port", "0"], {
+      env: { OPENCODE_PASSWORD: "secret" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const [output] = (await once(program.stdout, "data")) as [Buffer];
+      const url = /http:\/\/(\S+)/.exec(output.toString())?.[1] ?? assert.fail();
+      await open([], { settings: { "asyncagents.server.url": `http://opencode:secret@${url}` } });
+      const view = welcome("The server at the configured address is OpenCode 2");
+      await view.getByRole("button", { name: "Change the Address" }).waitFor({ timeout: 60_000 });
+      await takePictures(workbench, "welcome-server-too-new");
+    } finally {
+      program.kill();
+    }
+  });
+
+  it("a release line of version 1 that was not tested is used, and a notification says so once", async () => {
+    const directory = tempDir("work");
+    const server = await startOpenCode({ model, directory, password: null });
+    const proxy = await startHaltingProxy(server.url);
+    try {
+      const answer = { healthy: true, version: "1.19.6" };
+      proxy.decide((request) => (request === "GET /global/health" ? { answer } : "pass"));
+      await open([], { folder: directory, settings: { "asyncagents.server.url": proxy.url } });
+      await isReady();
+      const told = workbench.notification("wasn't tested with OpenCode 1.19.6");
+      await told.waitFor();
+      await takePictures(workbench, "untested-version");
+      await told.getByRole("button", { name: "Show Tested Versions" }).click();
+      await workbench.webviewFrame().getByText("Tested versions").waitFor();
+      await workbench.reload();
+      await workbench.openView();
+      await isReady();
+      assert.equal(await workbench.notification("wasn't tested").count(), 0);
+    } finally {
+      proxy.close();
+      await server.stop();
+    }
+  });
+});
+
+/** A folder for PATH in which this program is `opencode`. */
+function installed(program: string): string {
+  const folder = tempDir("bin");
+  symlinkSync(program, join(folder, "opencode"));
+  return folder;
+}
+
+/** Prevents the machine's own OpenCode from being found; the fake one needs Node. */
+function pathWithoutOpenCode(): string {
+  const folders = (process.env["PATH"] ?? "").split(":").filter((folder) => !folder.includes("node_modules"));
+  return [...folders, dirname(process.execPath)].join(":");
+}
