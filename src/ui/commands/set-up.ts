@@ -116,9 +116,7 @@ function installWays(command: string, isPrivate: boolean): readonly Help[] {
         ? vscode.l10n.t("$(terminal) Install OpenCode 1 in a Terminal")
         : vscode.l10n.t("$(terminal) Install in a Terminal"),
       detail: isPrivate
-        ? vscode.l10n.t(
-            "For Async Agents only: OpenCode 2 and PATH stay as they are. Enters the command without running it",
-          )
+        ? vscode.l10n.t("For Async Agents only; enters the command without running it")
         : vscode.l10n.t("Enters the command without running it"),
       run: () => installInTerminal(command),
     },
