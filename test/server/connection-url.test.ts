@@ -144,7 +144,7 @@ describe("Connection to a server that is already running", function () {
 
   for (const [what, start] of [
     ["a web page", () => http((_, response) => response.end("<html>hello</html>"))],
-    ["other JSON", () => http((_, response) => response.end('{"ok":true}'))],
+    ["other JSON", () => http(answering({ ok: true }))],
     ["a refusal", () => http((_, response) => response.writeHead(404).end())],
     ["a redirection", () => http((_, response) => response.writeHead(302, { location: opencode.url }).end())],
     ["another protocol", () => listening(createServer((socket) => socket.end("SSH-2.0-x\r\n")))],
@@ -155,7 +155,7 @@ describe("Connection to a server that is already running", function () {
     });
 
   it("says which version is running and which is needed", async () => {
-    const url = await http((_, response) => response.end('{"healthy":true,"version":"1.17.99"}'));
+    const url = await http(answering({ healthy: true, version: "1.17.99" }));
     const failure = await failureOf(connectionTo(url).connect());
     assert.equal(failure.code, "too-old");
     assert.match(english(failure.message), /1\.17\.99.*1\.18\.0/);
@@ -326,3 +326,8 @@ describe("Connection to a server that is already running", function () {
     await assert.rejects(connection.connect(), { name: "AbortError" });
   });
 });
+
+function answering(body: unknown): RequestListener {
+  return (_, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
