@@ -24,7 +24,10 @@ export function createFolderCalls({
   return {
     launch: (...args) => engine.launch(...args),
     resume: (...args) => engine.resume(...args),
+    steer: (...args) => engine.steer(...args),
+    withdraw: (...args) => engine.withdraw(...args),
     retry: (...args) => engine.retry(...args),
+    continue: (...args) => engine.continue(...args),
     cancel: (...args) => engine.cancel(...args),
     cancelBatch: (...args) => engine.cancelBatch(...args),
     stopSubagent: (...args) => engine.stopSubagent(...args),

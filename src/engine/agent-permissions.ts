@@ -4,6 +4,7 @@ import { evaluate, isWithin, restrict, sharedDenials } from "./permissions.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, PermissionRule } from "./server-model.ts";
+import type { TaskRecord } from "./task.ts";
 
 /** An agent's call that starts work in another session. */
 export interface AgentCall {
@@ -35,6 +36,19 @@ export async function readCallingAgent(
   const name = message?.info.agent ?? (await server.session(sessionID))?.agent;
   const ofAgent = name === undefined ? NO_LIMITS : agents.find((agent) => agent.name === name)?.permission;
   return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
+}
+
+/** Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. */
+export async function limitToCaller(
+  { id, agent }: Pick<TaskRecord, "id" | "agent">,
+  call: AgentCall,
+  server: Pick<AgentServer, "message" | "permissions" | "session" | "restrict">,
+  catalog: Pick<Catalog, "current">,
+): Promise<void> {
+  const caller = await readCallingAgent(call, server, catalog);
+  caller.requireMayLaunch(agent);
+  const limits = caller.limits(agent, await server.permissions(id));
+  if (limits.length > 0) await server.restrict(id, limits);
 }
 
 /** An agent that delegates work to other agents, which must not be allowed more than it is. */

@@ -1,7 +1,7 @@
 import { partID } from "./ids.ts";
 import { ServerFailure, type AgentServer, type Clock } from "./ports.ts";
 import type { Entry } from "./registry.ts";
-import type { SentPrompt } from "./running-turn.ts";
+import { sentPrompt, type SentPrompt } from "./running-turn.ts";
 import type { Message, Part, Prompt, PromptFile, PromptPart } from "./server-model.ts";
 import type { TaskRecord } from "./task.ts";
 
@@ -65,9 +65,18 @@ export class PromptSender {
     await this.deliver(entry, { messageID, agent, model, parts, files, noReply });
   }
 
-  /** Repeats a prompt that may not have arrived. */
-  async sendAgain(entry: Entry, { prompt }: SentPrompt): Promise<void> {
-    await this.deliver(entry, prompt);
+  /**
+   * Repeats a prompt that may not have arrived: one that this process sent, or a follow-up whose text is in the record.
+   * False if there is no such prompt.
+   */
+  async sendAgain(entry: Entry): Promise<boolean> {
+    const { followUp, promptMessageID } = entry.record;
+    const sent = sentPrompt(entry);
+    if (sent?.isDoubtful) await this.deliver(entry, sent.prompt);
+    else if (!sent && followUp?.messageID === promptMessageID)
+      await this.send(entry, { text: followUp.text });
+    else return false;
+    return true;
   }
 
   private async deliver(entry: Entry, prompt: Prompt): Promise<void> {

@@ -17,6 +17,7 @@ import {
   type TaskRecord,
 } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
+import { isSteering, type Turn } from "./turn.ts";
 import { currentTurn, endOf } from "./turns.ts";
 import type { WorkTime } from "./work-time.ts";
 
@@ -137,8 +138,8 @@ export class Ending {
   stopLateStart(entry: Entry, event: ServerEvent): void {
     if (event.type !== "message-changed" || event.info.role !== "assistant") return;
     const { completed, parentID } = event.info;
-    if (completed === undefined && parentID === entry.record.promptMessageID && isStopped(entry.record))
-      this.abort(entry);
+    const asked = [entry.record.promptMessageID, entry.steeredBy];
+    if (completed === undefined && asked.includes(parentID) && isStopped(entry.record)) this.abort(entry);
   }
 
   /** Stops the turns that began after their cancellation, while there was no connection. */
@@ -148,8 +149,10 @@ export class Ending {
     if (stopped.length === 0) return;
     try {
       const statuses = await server.statuses();
-      const isLate = async ({ record: { id, promptMessageID } }: Entry): Promise<boolean> =>
-        askedLast(await server.messages(id))?.info.id === promptMessageID;
+      const isLate = async ({ record: { id, promptMessageID } }: Entry): Promise<boolean> => {
+        const asked = askedLast(await server.messages(id));
+        return asked !== undefined && (asked.info.id === promptMessageID || isSteering(asked));
+      };
       await Promise.all(
         stopped
           .filter(({ record }) => statuses.has(record.id))
@@ -178,7 +181,7 @@ export class Ending {
       transition(record, stopped(clock.now()));
       // A fork that was being built has nothing running yet.
       if (!wasBuilt) await server.abort(record.id);
-      const turn = wasBuilt ? ({ kind: "unanswered" } as const) : await currentTurn(server, record);
+      const turn: Turn = wasBuilt ? { kind: "unseen" } : await currentTurn(server, record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
       const event: TaskEvent =
@@ -202,7 +205,10 @@ export class Ending {
   private closed(entry: Entry, ended: TaskRecord, messageID: string, by?: Ender): TaskRecord {
     const toolCalls = ended.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
     const notice = this.noticeFor(ended, messageID, by);
-    return { ...ended, notice, toolCalls, worked: this.work.of(entry, ended.endedAt), queued: undefined };
+    const worked = this.work.of(entry, ended.endedAt);
+    // A follow-up that was sent has been answered; one that waits stays.
+    const followUp = ended.followUp?.messageID === undefined ? ended.followUp : undefined;
+    return { ...ended, notice, toolCalls, worked, followUp, queued: undefined };
   }
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {

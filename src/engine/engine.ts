@@ -13,6 +13,7 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
+import type { SteerOptions } from "./steering.ts";
 import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
 import { takenSince, type TakenSince } from "./taken-since.ts";
@@ -125,14 +126,29 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.registry.snapshot(await this.parts.launcher.launch(input));
   }
 
-  /** See {@link Launcher.retry}. */
+  /** See {@link Relaunch.retry}. */
   async retry(taskID: string): Promise<Task> {
-    return this.registry.snapshot(await this.parts.launcher.retry(this.registry.find(taskID)));
+    return this.registry.snapshot(await this.parts.relaunch.retry(this.registry.find(taskID)));
+  }
+
+  /** See {@link Relaunch.continue}. */
+  async continue(taskID: string, prompt?: string): Promise<Task> {
+    return this.registry.snapshot(await this.parts.relaunch.continue(this.registry.find(taskID), prompt));
   }
 
   /** See {@link Resume.run}. */
   resume(taskID: string, prompt: string, call?: AgentCall): Promise<Task> {
     return this.parts.resume.run(taskID, prompt, call);
+  }
+
+  /** See {@link Steering.steer}. */
+  steer(taskID: string, text: string, options?: SteerOptions): Promise<Task> {
+    return this.parts.steering.steer(taskID, text, options);
+  }
+
+  /** See {@link Steering.withdraw}. */
+  async withdraw(taskID: string): Promise<string> {
+    return this.parts.steering.withdraw(taskID);
   }
 
   /** See {@link Adoption.adopt}. */

@@ -1,5 +1,5 @@
 import { readCallingAgent } from "./agent-permissions.ts";
-import { hasArrived, isStored, type PromptSender } from "./arrival.ts";
+import { isStored, type PromptSender } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
@@ -13,9 +13,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
-import { isActive, isQueued, shortID, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
-import { STATUS_WORDS } from "./transitions.ts";
-import { answerText } from "./turn.ts";
+import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
 import type { TurnWatcher } from "./turns.ts";
 
 /** The maximum length of a given description, and of one made from a prompt, in characters. */
@@ -44,6 +42,8 @@ export interface LaunchInput {
   readonly permitted?: readonly string[] | undefined;
   /** The conversation that the task inherits. */
   readonly fork?: ForkRequest | undefined;
+  /** The failed or cancelled task that it retries or continues. */
+  readonly insteadOf?: string | undefined;
 }
 
 /** What is determined about a launch before its task exists. */
@@ -102,50 +102,6 @@ export class Launcher {
     } finally {
       this.launching.delete(key);
     }
-  }
-
-  /**
-   * Launches a new task with the prompt, agent and model of a task that failed or was cancelled. Concurrent calls get
-   * the same new task.
-   */
-  retry(entry: Entry): Promise<Entry> {
-    entry.retrying ??= this.launchAgain(entry.record).finally(() => (entry.retrying = undefined));
-    return entry.retrying;
-  }
-
-  private async launchAgain(record: TaskRecord): Promise<Entry> {
-    const { id, status, promptMessageID } = record;
-    if (status !== "error" && status !== "cancelled")
-      throw new Refusal(
-        "wrong-status",
-        sentence(
-          "Only failed or cancelled tasks can be retried. Task {0} has the status {1}.",
-          shortID(id),
-          STATUS_WORDS[status],
-        ),
-      );
-    const message = await this.parts.server.message(id, promptMessageID);
-    if (!message || !hasArrived(message))
-      throw new Refusal(
-        "session-gone",
-        sentence("The prompt of task {0} no longer exists. Launch a new task instead.", shortID(id)),
-      );
-    const { description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
-    const { forkedFrom, forkOptions } = record;
-    const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
-    return this.launch({
-      prompt: answerText(message),
-      files: message.parts.filter((part) => part.type === "file"),
-      description,
-      agent,
-      model,
-      parentSessionID,
-      parentMessageID,
-      launchedBy,
-      batchID,
-      permitted: [agent],
-      fork,
-    });
   }
 
   private async launchNew(input: LaunchInput): Promise<Entry> {
@@ -214,7 +170,7 @@ export class Launcher {
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {
     const { server, clock, random } = this.parts;
     const { agent, model, parentMessageID, batchID, startsNow, permission, opening } = settled;
-    const { parentSessionID, launchedBy, callID, fork } = input;
+    const { parentSessionID, launchedBy, callID, fork, insteadOf } = input;
     const description = describe(input);
     const now = clock.now();
     const promptMessageID = freshID("msg", now, random);
@@ -236,6 +192,7 @@ export class Launcher {
         isForked: fork !== undefined,
         forkedFrom: fork?.sourceSessionID,
         forkOptions: forkOptions(fork),
+        insteadOf,
         resumeCount: 0,
         status: "running",
         queued: startsNow ? undefined : true,
@@ -351,8 +308,8 @@ export function requirePrompt(prompt: string): void {
 /** Undefined if only the source was given. */
 function forkOptions(fork: ForkRequest | undefined): ForkRange | undefined {
   if (!fork) return undefined;
-  const { fromMessageID, upToMessageID, maxToolResultChars, maxTokens } = fork;
-  const options = { fromMessageID, upToMessageID, maxToolResultChars, maxTokens };
+  const { fromMessageID, upToMessageID, maxToolResultChars, maxTokens, carriesOn } = fork;
+  const options = { fromMessageID, upToMessageID, maxToolResultChars, maxTokens, carriesOn };
   return Object.values(options).some((option) => option !== undefined) ? options : undefined;
 }
 

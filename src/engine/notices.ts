@@ -1,5 +1,6 @@
-import { hasArrived, isOwnText, partsOf } from "./arrival.ts";
+import { hasArrived, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
+import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { messageOf, UserFacingError } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { MultiMap } from "./multi-map.ts";
@@ -15,8 +16,6 @@ import { answerText, TURN_WINDOW } from "./turn.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
-/** How long to wait for the event that a notice was stored, before asking the server. */
-const STORING_MS = 5_000;
 /** After a lost connection, notices up to this age are verified again. */
 const RECENT_MS = 60_000;
 const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
@@ -39,8 +38,6 @@ export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
   /** Tasks whose notice waits until the parent is idle or its call ends, by the parent's session ID. */
   private held = new MultiMap<string, Entry>();
-  /** Callbacks by the ID of a notice that was sent. Called when it is stored, or when the connection is lost. */
-  private readonly sent = new Map<string, (isStored: boolean) => void>();
 
   private readonly server: AgentServer;
   private readonly clock: Clock;
@@ -50,6 +47,7 @@ export class Notices implements Disposable {
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
     private readonly registry: TaskRegistry,
     private readonly catalog: Catalog,
+    private readonly prompts: ConfirmedPrompts,
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
@@ -142,7 +140,6 @@ export class Notices implements Disposable {
 
   /** When a parent becomes idle, or its waiting call ends, delivers the notices that were held back for that. */
   accept(event: ServerEvent): void {
-    if (event.type === "part-changed" && isOwnText(event.part)) this.sent.get(event.part.messageID)?.(true);
     const parentID =
       event.type === "session-status" && event.status.type === "idle"
         ? event.sessionID
@@ -161,7 +158,6 @@ export class Notices implements Disposable {
     for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
     this.held = new MultiMap();
-    for (const settle of [...this.sent.values()]) settle(false);
   }
 
   dispose(): void {
@@ -255,23 +251,9 @@ export class Notices implements Disposable {
 
   /** Sends a notice and waits until the server has stored it. False if the connection was lost first. */
   private async send(sessionID: string, prompt: Prompt): Promise<boolean> {
-    const { messageID } = prompt;
-    let timeout: Disposable | undefined;
-    // Registered before sending, as the event can arrive before the response.
-    const stored = new Promise<"stored" | "lost" | "silent">((resolve) => {
-      this.sent.set(messageID, (isStored) => resolve(isStored ? "stored" : "lost"));
-      timeout = this.clock.after(STORING_MS, () => resolve("silent"));
-    });
-    try {
-      await this.server.prompt(sessionID, prompt);
-      const outcome = await stored;
-      if (outcome === "silent" && !hasArrived(await this.server.message(sessionID, messageID)))
-        throw new UserFacingError(NOT_STORED);
-      return outcome !== "lost";
-    } finally {
-      this.sent.delete(messageID);
-      timeout?.dispose();
-    }
+    const outcome = await this.prompts.send(sessionID, prompt);
+    if (outcome === "missing") throw new UserFacingError(NOT_STORED);
+    return outcome === "stored";
   }
 
   private parts(entry: Entry, messageID: string, result: string): Prompt["parts"] {

@@ -4,6 +4,7 @@ import { BudgetGuard } from "./budget-guard.ts";
 import { BudgetUse } from "./budget-use.ts";
 import { Catalog } from "./catalog.ts";
 import { Collisions } from "./collisions.ts";
+import { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { Ending } from "./ending.ts";
 import type { Disposable } from "./event.ts";
 import { ForkBuilder } from "./fork/builder.ts";
@@ -14,11 +15,13 @@ import { Notices } from "./notices.ts";
 import type { EnginePorts } from "./ports.ts";
 import { LaunchQueue } from "./queue.ts";
 import { TaskRegistry } from "./registry.ts";
+import { Relaunch } from "./relaunch.ts";
 import { Requests } from "./requests.ts";
 import { Resume } from "./resume.ts";
+import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
-import { isActive } from "./task.ts";
+import { isActive, waitingMessage } from "./task.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
 
@@ -36,7 +39,8 @@ export function createParts(ports: EnginePorts) {
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
-  const notices = new Notices(ports, registry, catalog);
+  const confirmed = new ConfirmedPrompts(ports);
+  const notices = new Notices(ports, registry, catalog, confirmed);
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
@@ -46,11 +50,25 @@ export function createParts(ports: EnginePorts) {
   const forks = new ForkBuilder(ports, registry);
   const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
   const adoption = new Adoption(ports, registry, subagents, budget, turns);
-  const parts = { ...ports, registry, subagents, catalog, budget, notices, prompts, turns, queue, ending };
+  const parts = {
+    ...ports,
+    registry,
+    subagents,
+    catalog,
+    budget,
+    confirmed,
+    notices,
+    prompts,
+    turns,
+    queue,
+    ending,
+  };
   const launcher = new Launcher({ ...parts, forks, forkDelivery });
+  const relaunch = new Relaunch(server, launcher);
   const resume = new Resume({ ...parts, adoption });
+  const steering = new Steering({ ...parts, resume });
   const transcripts = new LiveTranscripts(server, logger);
-  const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, transcripts });
+  const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, resume, transcripts });
   const subscriptions = [
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
     registry.onWillLose((entry) => ending.lose(entry)),
@@ -63,7 +81,12 @@ export function createParts(ports: EnginePorts) {
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
+      const ended = after && waitingMessage(after) !== undefined && registry.entry(after.id);
+      // The notice of the end comes first.
+      if (ended) void Promise.resolve().then(() => resume.sendWaiting(ended));
     }),
+    // A task that begins to wait for the user frees its slot.
+    requests.onDidChange(() => queue.pump()),
   ];
   /** In the order of disposal. */
   const disposables: readonly Disposable[] = [
@@ -88,7 +111,9 @@ export function createParts(ports: EnginePorts) {
     forks,
     adoption,
     launcher,
+    relaunch,
     resume,
+    steering,
     transcripts,
     synchronizer,
     disposables,

@@ -69,9 +69,12 @@ export class LaunchQueue implements Disposable {
 
   private hasFreeSlot(): boolean {
     const limit = this.ports.settings().maxConcurrentTasks;
+    // A task that waits for the user takes no slot. When it continues, the limit may be exceeded for a while.
     const working = this.registry
       .active()
-      .filter(({ turn }) => turn?.kind === "working" || turn?.isStarting).length;
+      .filter(({ turn }) =>
+        turn?.kind === "working" ? turn.waiting.since === undefined : turn?.isStarting,
+      ).length;
     return limit === 0 || working + this.reserved < limit;
   }
 

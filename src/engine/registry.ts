@@ -23,8 +23,10 @@ export interface Entry {
   collisions?: readonly Collision[];
   /** The cached snapshot of the task, once requested. */
   snapshot?: Task | undefined;
-  /** The retry in progress. */
-  retrying?: Promise<Entry> | undefined;
+  /** The ID of the last message that steered the task. */
+  steeredBy?: string | undefined;
+  /** The retry or continuation in progress. */
+  relaunching?: Promise<Entry> | undefined;
   /** Runs the commands and endings of the task one at a time. */
   readonly serial: Serial;
 }

@@ -1,9 +1,9 @@
 import type { Adoption } from "./adoption.ts";
-import { readCallingAgent, type AgentCall } from "./agent-permissions.ts";
+import { limitToCaller, type AgentCall } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
-import { Refusal } from "./errors.ts";
+import { messageOf, Refusal } from "./errors.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
 import type { Notices } from "./notices.ts";
@@ -13,11 +13,11 @@ import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
-import { shortID, type Task, type TaskRecord } from "./task.ts";
+import { shortID, waitingMessage, type Task } from "./task.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
 
-interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random"> {
+interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | "logger"> {
   readonly registry: TaskRegistry;
   readonly subagents: Subagents;
   readonly catalog: Catalog;
@@ -58,9 +58,34 @@ export class Resume {
     });
   }
 
+  /**
+   * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure, the
+   * message waits for the next connect.
+   */
+  async sendWaiting(entry: Entry): Promise<void> {
+    try {
+      await entry.serial.run(async () => {
+        const text = waitingMessage(entry.record);
+        if (text !== undefined && entry.record.status === "completed")
+          await this.begin(entry, text, "waited");
+      });
+    } catch (error) {
+      this.parts.logger.warn(
+        `Couldn't send a message to task ${shortID(entry.record.id)}: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  /** Sends all messages whose task completed while there was no connection. */
+  async sendAllWaiting(): Promise<void> {
+    const waiting = this.parts.registry.all().filter(({ record }) => waitingMessage(record) !== undefined);
+    await Promise.all(waiting.map((entry) => this.sendWaiting(entry)));
+  }
+
   /** Must be called from within the task's queue, like the methods below. */
-  private async begin(entry: Entry, prompt: string, call: AgentCall | undefined): Promise<void> {
-    const { server, clock, random, registry, budget, notices, prompts, turns } = this.parts;
+  private async begin(entry: Entry, prompt: string, by: AgentCall | "waited" | undefined): Promise<void> {
+    const { server, clock, random, registry, catalog, budget, notices, prompts, turns } = this.parts;
+    const call = by === "waited" ? undefined : by;
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Throws a refusal before anything has been done.
@@ -71,11 +96,12 @@ export class Resume {
       registry.forget(id);
       throw registry.unknown(id);
     }
-    if (call) await this.limit(entry.record, call);
+    if (call) await limitToCaller(entry.record, call, server, catalog);
     // Resuming discards the previous end, so its notice must be delivered first.
     await notices.deliverNow(entry);
     const before = entry.record;
-    const resumed = { ...transition(before, event), callID: call?.callID };
+    const followUp = by === "waited" ? { text: prompt, messageID: event.promptMessageID } : before.followUp;
+    const resumed = { ...transition(before, event), callID: call?.callID, followUp };
     await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
       await prompts.send(entry, { text: prompt });
@@ -84,15 +110,6 @@ export class Resume {
       throw error;
     }
     turns.watch();
-  }
-
-  /** Restricts the task to what the agent that resumes it is allowed, whatever the task was allowed before. */
-  private async limit({ id, agent }: TaskRecord, call: AgentCall): Promise<void> {
-    const { server, catalog } = this.parts;
-    const caller = await readCallingAgent(call, server, catalog);
-    caller.requireMayLaunch(agent);
-    const limits = caller.limits(agent, await server.permissions(id));
-    if (limits.length > 0) await server.restrict(id, limits);
   }
 
   /** Repeats a call whose answer was lost: sends the prompt unless it has arrived. */

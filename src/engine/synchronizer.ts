@@ -1,6 +1,7 @@
 import type { BudgetGuard } from "./budget-guard.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Collisions } from "./collisions.ts";
+import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
@@ -10,6 +11,7 @@ import type { AgentServer, Logger } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { TaskRegistry } from "./registry.ts";
 import type { Requests } from "./requests.ts";
+import type { Resume } from "./resume.ts";
 import {
   sessionOf,
   type Part,
@@ -43,6 +45,8 @@ interface SynchronizerParts {
   readonly collisions: Collisions;
   readonly ending: Ending;
   readonly notices: Notices;
+  readonly confirmed: ConfirmedPrompts;
+  readonly resume: Resume;
   readonly queue: LaunchQueue;
   readonly transcripts: LiveTranscripts;
 }
@@ -98,7 +102,7 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { subagents, turns, guard, notices, queue } = this.parts;
+    const { subagents, turns, guard, notices, confirmed, queue } = this.parts;
     this.connected = false;
     this.attempt++;
     queue.disconnect();
@@ -107,6 +111,7 @@ export class Synchronizer implements Disposable {
     turns.disconnect();
     guard.disconnect();
     notices.disconnect();
+    confirmed.disconnect();
   }
 
   /** New settings may free a slot for queued tasks, or change the limits of running ones. */
@@ -160,12 +165,14 @@ export class Synchronizer implements Disposable {
 
   /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
-    const { guard, turns, notices, ending, queue } = this.parts;
+    const { guard, turns, notices, ending, resume, queue } = this.parts;
     guard.connect(this.tookUp);
     this.tookUp = true;
     await this.loseMissing();
     if (!this.connected) return;
     await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts()]);
+    if (!this.connected) return;
+    void resume.sendAllWaiting();
     queue.pump();
   }
 
@@ -180,7 +187,7 @@ export class Synchronizer implements Disposable {
   }
 
   private handle(event: ServerEvent): void {
-    const { registry, subagents, requests, turns, ending, notices, transcripts } = this.parts;
+    const { registry, subagents, requests, turns, ending, notices, confirmed, transcripts } = this.parts;
     if (event.type === "heartbeat") return;
     this.parts.collisions.accept(event);
     if (event.type === "session-changed") {
@@ -204,6 +211,7 @@ export class Synchronizer implements Disposable {
     requests.accept(event);
     transcripts.accept(event);
     notices.accept(event);
+    confirmed.accept(event);
     if (!entry) return subagents.accept(event);
     turns.accept(entry, event);
     ending.stopLateStart(entry, event);

@@ -5,7 +5,10 @@ export type TaskCommands = Pick<
   TaskEngine,
   | "launch"
   | "resume"
+  | "steer"
+  | "withdraw"
   | "retry"
+  | "continue"
   | "cancel"
   | "cancelBatch"
   | "stopSubagent"

@@ -24,6 +24,15 @@ export interface ForkRange {
   /** Override the limits in the settings. */
   readonly maxToolResultChars?: number | undefined;
   readonly maxTokens?: number | undefined;
+  /** Whether the fork carries on with the work of the conversation, instead of taking it as background. */
+  readonly carriesOn?: boolean | undefined;
+}
+
+/** A message that waits for the end of a task's turn, to be sent as a follow-up. */
+export interface FollowUp {
+  readonly text: string;
+  /** The ID of the prompt that it became. Kept until its turn ends, in case the prompt is lost. */
+  readonly messageID?: string | undefined;
 }
 
 /** US dollars and tokens. */
@@ -88,8 +97,10 @@ export interface TaskRecord {
   readonly isForked: boolean;
   /** The session whose conversation it inherited. */
   readonly forkedFrom?: string | undefined;
-  /** Which part of that conversation it inherited, and limits that differ from the settings. */
+  /** Which part of that conversation it inherited, for what, and limits that differ from the settings. */
   readonly forkOptions?: ForkRange | undefined;
+  /** The failed or cancelled task that it retries or continues. */
+  readonly insteadOf?: string | undefined;
   /** The usage that its session showed before the task began, if it was copied with the conversation. */
   readonly baseline?: Spending | undefined;
   readonly resumeCount: number;
@@ -100,8 +111,9 @@ export interface TaskRecord {
   readonly toolCalls: number;
   /** The agent's call that requested the current or last turn. Repeating the call changes nothing. */
   readonly callID?: string | undefined;
-  /** The user message that the task is answering or answered last. */
+  /** The user message that began the current or last turn. */
   readonly promptMessageID: string;
+  readonly followUp?: FollowUp | undefined;
   readonly createdAt: number;
   /** When the prompt of the current or last turn was sent. */
   readonly startedAt: number;
@@ -196,6 +208,11 @@ export function isStopped({ status }: Pick<TaskRecord, "status">): boolean {
 /** Whether the task waits for other tasks to end before it starts. */
 export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;
+}
+
+/** The message that waits for the end of the task's turn. Undefined if there is none. */
+export function waitingMessage({ followUp }: Pick<TaskRecord, "followUp">): string | undefined {
+  return followUp?.messageID === undefined ? followUp?.text : undefined;
 }
 
 /** The ID shown to users: the end of the full ID, as its start is a timestamp that siblings share. */

@@ -78,7 +78,7 @@ function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {
     return new Refusal(
       "being-resumed",
       sentence(
-        "Task {0} is currently being resumed. Wait for its result before you resume it again.",
+        "Task {0} is currently being resumed. Send it a message instead, or wait for its result before you resume it again.",
         shortID(id),
       ),
     );
@@ -92,11 +92,11 @@ function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {
 function notResumable(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
   return status === "running"
     ? sentence(
-        "Only completed tasks can be resumed. Task {0} has the status {1}; wait until it has completed.",
+        "Only completed tasks can be resumed. Task {0} has the status {1}; send it a message instead, or wait until it has completed.",
         ...values,
       )
     : sentence(
-        "Only completed tasks can be resumed. Task {0} has the status {1}; retry it as a new task, or fork it to continue from its conversation.",
+        "Only completed tasks can be resumed. Task {0} has the status {1}; retry or continue it as a new task.",
         ...values,
       );
 }

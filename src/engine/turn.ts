@@ -4,12 +4,21 @@ import type { AgentError, AssistantMessageInfo, Message, ToolPart } from "./serv
 /** How many of a session's newest messages are read to determine the state of its turn. */
 export const TURN_WINDOW = 20;
 
+/** The metadata key of a part that marks a message sent to steer a running task. */
+export const STEERING_MARK = "asyncagentsSteering";
+
 /** The state of the turn that answers a prompt, as far as the session's messages show it. */
 export type Turn =
   /** The server does not have the complete prompt. */
   | { readonly kind: "unseen" }
-  /** The prompt is stored, but there is no answer yet. */
-  | { readonly kind: "unanswered" }
+  /** The message is stored, but there is no answer to it yet: the prompt, or one that steers the task. */
+  | {
+      readonly kind: "unanswered";
+      /** The ID of that message. */
+      readonly asked: string;
+      /** For a message that steers the task: the end that the turn has if nobody answers it. */
+      readonly otherwise?: EndedTurn | undefined;
+    }
   /** The model is writing an answer, or was interrupted. `mark` changes with every change. */
   | { readonly kind: "open"; readonly mark: string }
   /** The last step called tools. The turn continues, unless the session is idle. */
@@ -36,14 +45,27 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   const prompt = messages.findIndex((message) => message.info.id === promptMessageID);
   if (prompt === -1 && messages.length < TURN_WINDOW) return { kind: "unseen" };
 
-  const answers = messages.slice(prompt + 1).filter(isAnswer);
+  const since = messages.slice(prompt + 1);
+  const answers = since.filter(isAnswer);
   const last = answers.at(-1);
-  if (!last) return { kind: prompt === -1 || hasArrived(messages[prompt]) ? "unanswered" : "unseen" };
+  if (!last)
+    return prompt === -1 || hasArrived(messages[prompt])
+      ? { kind: "unanswered", asked: promptMessageID }
+      : { kind: "unseen" };
 
   const { info } = last;
   if (info.completed === undefined)
     return { kind: "open", mark: `${info.id}/${last.parts.length}/${lastToolStatus(last)}` };
-  const end = { messageID: info.id, at: info.completed };
+  const end = endOfAnswers(answers, last, info.completed);
+  if (end.kind === "failed" || end.kind === "aborted") return end;
+  const steering = unansweredSteering(since);
+  return steering ? { kind: "unanswered", asked: steering.info.id, otherwise: end } : end;
+}
+
+/** How the turn has ended if its session is idle. The last answer is complete. */
+function endOfAnswers(answers: readonly Answer[], last: Answer, at: number): EndedTurn {
+  const { info } = last;
+  const end = { messageID: info.id, at };
   if (info.error)
     return info.error.name === "MessageAbortedError"
       ? { kind: "aborted", ...end }
@@ -54,14 +76,24 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   if (info.summary) {
     const answer = answers.findLast(({ info }) => !info.summary);
     const message = answer ?? last;
-    return {
-      kind: "compacted",
-      at: info.completed,
-      messageID: message.info.id,
-      answer: answerText(message),
-    };
+    return { kind: "compacted", at, messageID: message.info.id, answer: answerText(message) };
   }
   return { kind: "completed", ...end, answer: answerText(last) };
+}
+
+/** Whether a message was sent to steer a running task. */
+export function isSteering({ parts }: Message): boolean {
+  return parts.some((part) => part.type === "text" && part.metadata?.[STEERING_MARK] !== undefined);
+}
+
+/** The last message that steers the task, unless a model was asked with it or with a later one. */
+function unansweredSteering(messages: readonly Message[]): Message | undefined {
+  const at = messages.findLastIndex((message) => isSteering(message) && hasArrived(message));
+  if (at === -1) return undefined;
+  const ids = new Set(messages.slice(at).map(({ info }) => info.id));
+  return messages.some((message) => isAnswer(message) && ids.has(message.info.parentID))
+    ? undefined
+    : messages[at];
 }
 
 /** The present text of an answer. */

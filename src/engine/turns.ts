@@ -257,8 +257,7 @@ export class TurnWatcher implements Disposable {
     const sent = sentPrompt(entry);
     if (kind === "unanswered") {
       if (entry.turn) entry.turn.prompt = { kind: "stored" };
-    } else if (sent?.isDoubtful) {
-      await this.prompts.sendAgain(entry, sent);
+    } else if (await this.prompts.sendAgain(entry)) {
       if (!sentPrompt(entry)?.isDoubtful) return undefined;
     } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) {
       return undefined;
@@ -278,16 +277,17 @@ export class TurnWatcher implements Disposable {
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
     const suspicion = entry.turn?.suspicion;
-    if (entry.turn && kind === "unanswered" && !suspicion?.restarted) {
+    if (entry.turn && turn.kind === "unanswered" && !suspicion?.restarted) {
       entry.turn.suspicion = { mark: kind, since: now, restarted: true };
-      const { id, agent, model, promptMessageID } = entry.record;
-      await this.server.prompt(id, { messageID: promptMessageID, agent, model, parts: [] });
+      const { id, agent, model } = entry.record;
+      await this.server.prompt(id, { messageID: turn.asked, agent, model, parts: [] });
       return undefined;
     }
     const hasHadItsTime = sent && !sent.isDoubtful;
     const since = suspicion?.since ?? now;
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
+    if (turn.kind === "unanswered" && turn.otherwise) return endOf(turn.otherwise);
     const isLaunch = sent && entry.record.status !== "resumed";
     return kind === "unanswered" || isLaunch
       ? failed(now, NEVER_STARTED)
@@ -344,7 +344,8 @@ function mayBeStoredYet({ prompt, at }: SentPrompt, error: AgentError | undefine
 
 /** A text that stays the same as long as nothing changes in a turn. */
 function marksOf(turn: Turn): string {
-  const mark = "mark" in turn ? turn.mark : "messageID" in turn ? turn.messageID : "";
+  const mark =
+    "mark" in turn ? turn.mark : "messageID" in turn ? turn.messageID : "asked" in turn ? turn.asked : "";
   return `${turn.kind} ${mark}`;
 }
 

@@ -50,8 +50,10 @@ const storedRecord = z.object({
       upToMessageID: z.optional(z.string()),
       maxToolResultChars: z.optional(z.number()),
       maxTokens: z.optional(z.number()),
+      carriesOn: z.optional(z.boolean()),
     }),
   ),
+  insteadOf: z.optional(z.string()),
   baseline: z.optional(
     z.object({
       cost: z.number(),
@@ -68,6 +70,7 @@ const storedRecord = z.object({
   toolCalls: z.number(),
   callID: z.optional(z.string()),
   promptMessageID: z.string(),
+  followUp: z.optional(z.object({ text: z.string(), messageID: z.optional(z.string()) })),
   createdAt: time,
   startedAt: time,
   endedAt: z.optional(time),

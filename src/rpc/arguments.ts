@@ -14,6 +14,7 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../engine/server-model.ts";
+import type { SteerOptions } from "../engine/steering.ts";
 import type { ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
 import type {
@@ -53,6 +54,7 @@ const forkRequest = z.strictObject({
   upToMessageID: text,
   maxToolResultChars: z.optional(z.number()),
   maxTokens: z.optional(z.number()),
+  carriesOn: z.optional(z.boolean()),
 } satisfies Fields<ForkRequest>);
 const promptFile = z.strictObject({
   url: z.string(),
@@ -72,6 +74,7 @@ const launchInput = z.strictObject({
   callID: text,
   permitted: z.optional(texts),
   fork: z.optional(forkRequest),
+  insteadOf: text,
 } satisfies Fields<LaunchInput>);
 const agentCall = z.strictObject({
   sessionID: z.string(),
@@ -79,6 +82,10 @@ const agentCall = z.strictObject({
   callID: text,
   permitted: z.optional(texts),
 } satisfies Fields<AgentCall>);
+const steerOptions = z.strictObject({
+  after: z.optional(z.boolean()),
+  call: z.optional(agentCall),
+} satisfies Fields<SteerOptions>);
 const clearOptions = z.strictObject({
   cancelRunning: z.optional(z.boolean()),
   deleteSession: z.optional(z.boolean()),
@@ -154,7 +161,10 @@ type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "call
 const parameters = {
   launch: z.tuple([launchInput]),
   resume: z.tuple([id, z.string(), maybe(agentCall)]),
+  steer: z.tuple([id, z.string(), maybe(steerOptions)]),
+  withdraw: z.tuple([id]),
   retry: z.tuple([id]),
+  continue: z.tuple([id, maybe(z.string())]),
   cancel: z.tuple([id, maybe(caller)]),
   cancelBatch: z.tuple([id, maybe(id), maybe(caller)]),
   stopSubagent: z.tuple([id]),

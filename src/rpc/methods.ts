@@ -2,6 +2,7 @@ import type { AgentCall } from "../engine/agent-permissions.ts";
 import type { CancelSignal } from "../engine/event.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
+import type { SteerOptions } from "../engine/steering.ts";
 import type { FolderMethod } from "./contract.ts";
 
 /** The position of the cancel signal among a call's arguments. */
@@ -31,7 +32,10 @@ const ONCE: MethodTraits = { repeatable: false };
 const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   launch: { repeatable: ([input]) => (input as LaunchInput).callID !== undefined },
   resume: { repeatable: ([, , call]) => (call as AgentCall | undefined)?.callID !== undefined },
+  steer: { repeatable: ([, , options]) => (options as SteerOptions | undefined)?.call?.callID !== undefined },
+  withdraw: ONCE,
   retry: ONCE,
+  continue: ONCE,
   cancel: ONCE,
   cancelBatch: ONCE,
   stopSubagent: REACH,

@@ -15,7 +15,8 @@ const TASK: ToolDeclaration = {
     "such as research, a review or edits in other files; several calls in one message run in parallel. The agent sees " +
     "this prompt alone, not your conversation: put in all it needs, and say what to report. The answer says how you " +
     "get the result; until then do other work or end your turn, and never poll. With `resume`, the prompt is a " +
-    "follow-up to a completed task, which remembers its conversation. Do not use it for what you can do yourself in a " +
+    "follow-up to a completed task, which remembers its conversation. With `send_to`, it is a message to a task that is " +
+    "still running, which reads it at its next step. Do not use it for what you can do yourself in a " +
     "step or two.",
   input: {
     description: optionalText(
@@ -30,6 +31,9 @@ const TASK: ToolDeclaration = {
     fork: optionalFlag("true: the agent starts with a copy of this conversation. Not together with resume."),
     resume: optionalText(
       "The ID of a completed task to which the prompt is a follow-up; it keeps its agent, model and batch. Not together with fork.",
+    ),
+    send_to: optionalText(
+      "The ID of a running task to which the prompt is a message; it is no new task and no follow-up, and you get one result. Not together with fork or resume.",
     ),
     batch_id: optionalText(
       "A name for tasks that belong together, to list, cancel and clear them as one; by default tasks that run at the same time share one.",

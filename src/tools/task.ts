@@ -1,3 +1,4 @@
+import type { AgentCall } from "../engine/agent-permissions.ts";
 import { Refusal } from "../engine/errors.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import { isActive, type ModelRef, type Task } from "../engine/task.ts";
@@ -12,10 +13,17 @@ const DESCRIPTION_LENGTH = 80;
 export const runTask: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
   const resumed = input.id("resume");
+  const steered = input.id("send_to");
   const forks = input.flag("fork") ?? false;
   if (forks && resumed !== undefined) throw exclusive();
+  if (steered !== undefined && (forks || resumed !== undefined))
+    throw new Refusal(
+      "invalid-argument",
+      'The parameter "send_to" sends a message to a running task; give it without "fork" and "resume".',
+    );
   const prompt = input.text("prompt");
   if (prompt === undefined) throw missing("prompt", "say in full what the task is to do");
+  if (steered !== undefined) return steer(steered, prompt, context);
   return resumed === undefined ? launch(input, prompt, forks, context) : resume(resumed, prompt, context);
 };
 
@@ -44,13 +52,27 @@ async function launch(
 
 async function resume(reference: string, prompt: string, context: ToolContext): Promise<ToolResult> {
   const { id } = findTask(context, reference);
-  const { by, sessionID, messageID, permitted } = context.caller;
-  const call = { sessionID, messageID, permitted, callID: callKey(context.caller) };
-  const task = await context.commands.resume(id, prompt, by === "agent" ? call : undefined);
+  const task = await context.commands.resume(id, prompt, agentCall(context.caller));
   return startedText("Resumed", task, context);
 }
 
-function startedText(what: "Launched" | "Resumed", task: Task, context: ToolContext): ToolResult {
+async function steer(reference: string, prompt: string, context: ToolContext): Promise<ToolResult> {
+  const { id } = findTask(context, reference);
+  const task = await context.commands.steer(id, prompt, { call: agentCall(context.caller) });
+  return startedText("Sent a message to", task, context);
+}
+
+/** Undefined if the user makes the call. */
+function agentCall(caller: ToolCaller): AgentCall | undefined {
+  const { by, sessionID, messageID, permitted } = caller;
+  return by === "agent" ? { sessionID, messageID, permitted, callID: callKey(caller) } : undefined;
+}
+
+function startedText(
+  what: "Launched" | "Resumed" | "Sent a message to",
+  task: Task,
+  context: ToolContext,
+): ToolResult {
   const id = shortIDs(context, [task])(task);
   const title = `${what} task ${id}: ${oneLine(task.description, DESCRIPTION_LENGTH)}`;
   const next = isActive(task)

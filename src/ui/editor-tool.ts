@@ -205,9 +205,10 @@ function describeLaunch(
   known: KnownTasks,
   message: vscode.MarkdownString,
 ): string {
-  const resumed = input.id("resume");
-  if (resumed !== undefined)
-    addLine(message, vscode.l10n.t("Task: {0}", nameTask(resumed, known, sessionID)));
+  const [resumed, steered] = [input.id("resume"), input.id("send_to")];
+  const reference = resumed ?? steered;
+  if (reference !== undefined)
+    addLine(message, vscode.l10n.t("Task: {0}", nameTask(reference, known, sessionID)));
   const [description, agent, model] = [input.text("description"), input.text("agent"), input.text("model")];
   if (description !== undefined) addLine(message, description);
   if (agent !== undefined) addLine(message, vscode.l10n.t("Agent: {0}", agent));
@@ -218,6 +219,7 @@ function describeLaunch(
   message.appendCodeblock(visible(prompt.slice(0, PROMPT_EXCERPT)), "text");
   if (prompt.length > PROMPT_EXCERPT)
     addLine(message, vscode.l10n.t("… the prompt has {0} characters in total.", prompt.length));
+  if (steered !== undefined) return vscode.l10n.t("Send a message to a background task?");
   return resumed === undefined
     ? vscode.l10n.t("Launch a background task?")
     : vscode.l10n.t("Resume a background task?");

@@ -10,7 +10,7 @@ import { answerText } from "../turn.ts";
 import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
 import { inheritedHistory, unknownMessage } from "./history.ts";
 import { planFork, type ForkPlan } from "./plan.ts";
-import { forkPreamble } from "./preamble.ts";
+import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
 
@@ -166,8 +166,8 @@ export class ForkBuilder {
     };
   }
 
-  private facts({ sourceSessionID }: ForkRequest): { readonly sourceTitle: string | undefined } {
-    return { sourceTitle: this.sessions.session(sourceSessionID)?.title };
+  private facts({ sourceSessionID, carriesOn }: ForkRequest): ForkFacts {
+    return { sourceTitle: this.sessions.session(sourceSessionID)?.title, carriesOn };
   }
 
   /** The messages to write. Those converted to text come first, as one message dated before the others. */

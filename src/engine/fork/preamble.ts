@@ -12,6 +12,7 @@ const OUTLINE_LENGTH = 120;
 export interface ForkFacts {
   /** The title of the forked conversation. */
   readonly sourceTitle?: string | undefined;
+  readonly carriesOn?: boolean | undefined;
 }
 
 /**
@@ -34,7 +35,12 @@ export function forkPreamble(cut: CutHistory, facts: ForkFacts = {}): string {
   return sections.join("\n\n");
 }
 
-function framing({ source, messages }: CutHistory, { sourceTitle }: ForkFacts): string {
+function framing({ source, messages }: CutHistory, { sourceTitle, carriesOn }: ForkFacts): string {
+  if (carriesOn)
+    return (
+      "You are a background agent that works on its own. The messages so far are your own work, which stopped before " +
+      "it was finished; files may have changed since. A call that is said to be in progress was interrupted then."
+    );
   const title = excerpt(oneLine(sourceTitle ?? ""), TITLE_LENGTH);
   const origin = title === "" ? "another conversation" : `the conversation "${title}"`;
   return [

@@ -228,7 +228,10 @@ export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">
   return {
     launch: async (input) => at(input.parentSessionID).launch(input),
     resume: async (taskID, ...rest) => at(taskID).resume(taskID, ...rest),
+    steer: async (taskID, ...rest) => at(taskID).steer(taskID, ...rest),
+    withdraw: async (taskID) => at(taskID).withdraw(taskID),
     retry: async (taskID) => at(taskID).retry(taskID),
+    continue: async (taskID, ...rest) => at(taskID).continue(taskID, ...rest),
     cancel: async (taskID, ...rest) => at(taskID).cancel(taskID, ...rest),
     cancelBatch: async (batchID, parentSessionID, ...rest) =>
       at(parentSessionID).cancelBatch(batchID, parentSessionID, ...rest),

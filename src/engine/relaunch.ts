@@ -1,0 +1,89 @@
+import { hasArrived } from "./arrival.ts";
+import { Refusal } from "./errors.ts";
+import type { LaunchInput } from "./launcher.ts";
+import type { AgentServer } from "./ports.ts";
+import type { Entry } from "./registry.ts";
+import { sentence } from "./sentence.ts";
+import { shortID, waitingMessage, type TaskRecord } from "./task.ts";
+import { STATUS_WORDS } from "./transitions.ts";
+import { answerText } from "./turn.ts";
+
+/** The prompt of a continued task, unless another one is given. */
+const CARRY_ON = "Continue where you left off.";
+
+/** Launches new tasks in place of ones that failed or were cancelled. */
+export class Relaunch {
+  constructor(
+    private readonly server: AgentServer,
+    private readonly launcher: { launch(input: LaunchInput): Promise<Entry> },
+  ) {}
+
+  /** Launches a new task with the prompt, agent and model of this one. Concurrent calls get the same new task. */
+  retry(entry: Entry): Promise<Entry> {
+    return this.once(entry, async (record) => this.launcher.launch(await this.again(record)));
+  }
+
+  /**
+   * Launches a new task that carries on from the whole conversation of this one. Concurrent calls get the same new task.
+   * @param prompt defaults to the message that waited for the end of this task, or else to a plain request to continue
+   */
+  continue(entry: Entry, prompt?: string): Promise<Entry> {
+    return this.once(entry, (record) =>
+      this.launcher.launch({
+        ...sameTask(record),
+        prompt: prompt ?? waitingMessage(record) ?? CARRY_ON,
+        fork: { sourceSessionID: record.id, carriesOn: true },
+      }),
+    );
+  }
+
+  private once(entry: Entry, launch: (record: TaskRecord) => Promise<Entry>): Promise<Entry> {
+    const { record } = entry;
+    const { id, status } = record;
+    if (status !== "error" && status !== "cancelled")
+      return Promise.reject(
+        new Refusal(
+          "wrong-status",
+          sentence(
+            "Only failed or cancelled tasks can be retried or continued. Task {0} has the status {1}.",
+            shortID(id),
+            STATUS_WORDS[status],
+          ),
+        ),
+      );
+    entry.relaunching ??= launch(record).finally(() => (entry.relaunching = undefined));
+    return entry.relaunching;
+  }
+
+  private async again(record: TaskRecord): Promise<LaunchInput> {
+    const { id, promptMessageID, forkedFrom, forkOptions } = record;
+    const message = await this.server.message(id, promptMessageID);
+    if (!message || !hasArrived(message))
+      throw new Refusal(
+        "session-gone",
+        sentence("The prompt of task {0} no longer exists. Launch a new task instead.", shortID(id)),
+      );
+    return {
+      ...sameTask(record),
+      prompt: answerText(message),
+      files: message.parts.filter((part) => part.type === "file"),
+      fork: forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions },
+    };
+  }
+}
+
+/** What the new task has in common with the one that it replaces. */
+function sameTask(record: TaskRecord): Omit<LaunchInput, "prompt"> {
+  const { id, description, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = record;
+  return {
+    description,
+    agent,
+    model,
+    parentSessionID,
+    parentMessageID,
+    launchedBy,
+    batchID,
+    permitted: [agent],
+    insteadOf: id,
+  };
+}

@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { isSteering } from "../../src/engine/turn.ts";
+import type { Message } from "../../src/engine/server-model.ts";
+import { waitingMessage, type Task } from "../../src/engine/task.ts";
+import { remembered } from "../support/remembered.ts";
+import {
+  createSession,
+  ended,
+  notices,
+  openWindow,
+  storedMessages,
+  type EngineWindow,
+} from "../support/engine.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import {
+  lastUserText,
+  messageText,
+  script,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
+import { until } from "../support/wait.ts";
+
+describe("steering and continuing", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let window: EngineWindow;
+  let parent: string;
+  let gates = 0;
+
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
+    window = await start.engine(server);
+  });
+
+  beforeEach(async () => {
+    parent = await createSession(server);
+  });
+
+  const launch = (...steps: readonly ScriptStep[]): Promise<Task> =>
+    window.engine.launch({
+      prompt: script(steps, "The task. "),
+      description: "Steered",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "agent",
+    });
+
+  /** Launches a task that is in the middle of its first step. */
+  const atWork = async (step: ScriptStep, ...more: readonly ScriptStep[]) => {
+    const gate = `steer-${++gates}`;
+    const { id } = await launch({ ...step, gate }, ...more);
+    await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === gate);
+    return { id, release: () => model.release(gate) };
+  };
+
+  const requestsOf = (id: string) =>
+    model.requests.filter(({ sessionID, title }) => sessionID === id && !title);
+  const resultOf = async (id: string) => (await window.engine.output(id)).result;
+  const isIdle = async (id: string) => !(await window.connection.server.statuses()).has(id);
+  const noticesOf = async () => (await notices(server, parent)).length;
+  const told = (count: number) =>
+    until(`notice ${count}`, async () => (await noticesOf()) >= count || undefined);
+
+  it("[STE-1] a message to a task at work is read at its next step; status and resume count do not change", async () => {
+    const { id, release } = await atWork({ tools: [{ name: "glob", args: { pattern: "*.md" } }] });
+    const before = window.engine.get(id);
+    const task = await window.engine.steer(id, script([{ text: "As you wish." }], "Look at b.ts, too. "));
+    assert.deepEqual([task.status, task.resumeCount, task.startedAt], ["running", 0, before?.startedAt]);
+    release();
+    const end = await ended(window, id);
+    assert.deepEqual([end.status, end.resumeCount], ["completed", 0]);
+    assert.equal(await resultOf(id), "As you wish.");
+    const [first, second, third] = requestsOf(id);
+    assert.doesNotMatch(first?.messages.map(messageText).join("\n") ?? "", /b\.ts/);
+    assert.match(second?.messages.map(messageText).join("\n") ?? "", /The task[\s\S]*Look at b\.ts, too/);
+    assert.equal(third, undefined);
+    await told(1);
+    assert.equal(await noticesOf(), 1);
+  });
+
+  it("[STE-1] a message during the last step is answered in the same turn, and the task ends after that", async () => {
+    const { id, release } = await atWork({ text: "First answer." });
+    await window.engine.steer(id, script([{ text: "Second answer." }], "One more thing. "));
+    release();
+    assert.equal((await ended(window, id)).status, "completed");
+    assert.equal(await resultOf(id), "Second answer.");
+    assert.equal(requestsOf(id).length, 2);
+    await told(1);
+    assert.equal(await noticesOf(), 1);
+  });
+
+  it("[STE-1] a message that comes when the server has ended the turn and the task has not is answered, with one end", async () => {
+    // The end of the turn is noticed late, as its messages are read late.
+    let hold: Promise<void> | undefined;
+    let go: () => void = () => undefined;
+    const late = await openWindow(
+      server,
+      {},
+      {
+        between: (real) =>
+          Object.assign(Object.create(real) as typeof real, {
+            messages: async (...args: Parameters<typeof real.messages>) => {
+              await hold;
+              return real.messages(...args);
+            },
+          }),
+      },
+    );
+    const { id, release } = await atWork({ text: "First answer." });
+    // The other window must not end the task first.
+    window.engine.disconnect();
+    try {
+      await until("the task", () => late.engine.get(id) !== undefined);
+      hold = new Promise((resolve) => (go = resolve));
+      release();
+      await until("the end of the turn", () => isIdle(id));
+      const steered = late.engine.steer(id, script([{ text: "Second answer." }], "Wait. "));
+      go();
+      // Either the message is part of the turn, or it is refused.
+      const isTaken = await steered.then(
+        () => true,
+        (error: unknown) => {
+          assert.match(String(error), /has completed\. Resume it/);
+          return false;
+        },
+      );
+      assert.equal((await ended(late, id)).status, "completed");
+      assert.equal((await late.engine.output(id)).result, isTaken ? "Second answer." : "First answer.");
+      await until("rest", () => isIdle(id));
+      assert.equal(requestsOf(id).length, isTaken ? 2 : 1);
+      await told(1);
+      assert.equal(await noticesOf(), 1);
+    } finally {
+      late.dispose();
+      await window.engine.connect();
+    }
+  });
+
+  it("[STE-1] messages to a task that has ended, or not begun, are refused and change nothing", async () => {
+    const { id } = await launch({ text: "Done." });
+    await ended(window, id);
+    await assert.rejects(window.engine.steer(id, "More."), /has completed\. Resume it/);
+    const { id: cancelled } = await atWork({ text: "Never." });
+    await window.engine.cancel(cancelled);
+    await assert.rejects(window.engine.steer(cancelled, "More."), /status cancelled; continue it/);
+    await assert.rejects(window.engine.steer(cancelled, "More.", { after: true }), /status cancelled/);
+    await assert.rejects(window.engine.steer(id, " "), /prompt is empty/);
+    assert.equal((await storedMessages(server, id)).filter(({ info }) => info.role === "user").length, 1);
+  });
+
+  it("[STE-1] a call of an agent that is repeated sends its message once", async () => {
+    const { id, release } = await atWork({ text: "First answer." });
+    const call = { sessionID: parent, callID: "msg_1/call_1" };
+    const text = script([{ text: "Second answer." }], "Only once. ");
+    await window.engine.steer(id, text, { call });
+    await window.engine.steer(id, text, { call });
+    release();
+    await ended(window, id);
+    await window.engine.steer(id, text, { call });
+    const messages = (await storedMessages(server, id)) as unknown as readonly Message[];
+    assert.equal(messages.filter(isSteering).length, 1);
+  });
+
+  it("[STE-1] cancelling a task leaves no turn for a message that was just sent", async () => {
+    const { id } = await atWork({ text: "First answer." });
+    await Promise.all([window.engine.steer(id, "More."), window.engine.cancel(id)]);
+    assert.equal(window.engine.get(id)?.status, "cancelled");
+    await until("rest", () => isIdle(id));
+    assert.equal(requestsOf(id).filter(({ finished }) => finished).length, 0);
+  });
+
+  it("[STE-1] a message that waits for the end is sent as a follow-up, and both ends are told", async () => {
+    const { id, release } = await atWork({ text: "First answer." });
+    const waiting = await window.engine.steer(id, script([{ text: "Second answer." }], "Then this. "), {
+      after: true,
+    });
+    assert.match(waitingMessage(waiting) ?? "", /^Then this/);
+    release();
+    await until("the second answer", async () => (await resultOf(id)) === "Second answer." || undefined);
+    const task = await ended(window, id);
+    assert.deepEqual([task.status, task.resumeCount, task.followUp], ["completed", 1, undefined]);
+    assert.equal(requestsOf(id).length, 2);
+    await told(2);
+    assert.equal(await noticesOf(), 2);
+  });
+
+  it("[STE-1] a message that waits can be withdrawn, and then is not sent", async () => {
+    const { id, release } = await atWork({ text: "Only answer." });
+    await window.engine.steer(id, "One.", { after: true });
+    await window.engine.steer(id, "Two.", { after: true });
+    assert.equal(await window.engine.withdraw(id), "One.\n\nTwo.");
+    await assert.rejects(window.engine.withdraw(id), /No message is waiting/);
+    release();
+    await ended(window, id);
+    await told(1);
+    assert.equal(requestsOf(id).length, 1);
+    assert.equal(window.engine.get(id)?.resumeCount, 0);
+  });
+
+  it("[STE-1] a message that waits survives the end of the process that took it", async () => {
+    const store = remembered();
+    const first = await openWindow(server, {}, { tombstones: store });
+    const { id, release } = await atWork({ text: "First answer." });
+    await until("the task", () => first.engine.get(id) !== undefined);
+    window.engine.disconnect();
+    try {
+      await first.engine.steer(id, script([{ text: "Second answer." }], "Then this. "), { after: true });
+      first.dispose();
+      release();
+      await until("the end of the turn", () => isIdle(id));
+      const second = await openWindow(server, {}, { tombstones: store });
+      try {
+        await until("the follow-up", () => second.engine.get(id)?.resumeCount === 1 || undefined);
+        assert.equal((await ended(second, id)).status, "completed");
+        assert.equal((await second.engine.output(id)).result, "Second answer.");
+        assert.equal(requestsOf(id).length, 2);
+      } finally {
+        second.dispose();
+      }
+    } finally {
+      await window.engine.connect();
+    }
+  });
+
+  for (const end of ["failed", "cancelled"] as const)
+    it(`[STE-2] a ${end} task is continued from its whole conversation in one step, and both are linked`, async () => {
+      const steps: readonly ScriptStep[] = [
+        { tools: [{ name: "glob", args: { pattern: "*.md" } }] },
+        end === "failed"
+          ? { status: 400, body: { error: { message: "No." } } }
+          : { text: "Half a sentence", gate: "never", gateAfterText: true },
+      ];
+      const { id } = await launch(...steps);
+      if (end === "cancelled") {
+        await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "never");
+        await window.engine.cancel(id);
+      }
+      const old = await ended(window, id);
+      assert.equal(old.status, end === "failed" ? "error" : "cancelled");
+      const next = await window.engine.continue(id, script([{ text: "The rest." }], "Carry on. "));
+      assert.notEqual(next.id, id);
+      assert.deepEqual(
+        [next.insteadOf, next.description, next.batchID, next.parentSessionID, next.isForked],
+        [id, old.description, old.batchID, parent, true],
+      );
+      const done = await ended(window, next.id);
+      assert.equal(done.status, "completed", JSON.stringify(done.error));
+      assert.equal(await resultOf(next.id), "The rest.");
+      const said = requestsOf(next.id)[0]?.messages.map(messageText).join("\n") ?? "";
+      assert.match(said, /The task[\s\S]*your own work, which stopped[\s\S]*Carry on/);
+      assert.ok(requestsOf(next.id)[0]?.messages.some(({ role }) => role === "tool"));
+    });
+
+  it("[STE-2] without a prompt, a task is continued with its waiting message or a plain request", async () => {
+    const cancelled = async (after?: string): Promise<string> => {
+      const { id } = await atWork({ text: "Never." });
+      if (after !== undefined) await window.engine.steer(id, after, { after: true });
+      await window.engine.cancel(id);
+      return id;
+    };
+    const asked = async (id: string): Promise<string> => {
+      const [next, same] = await Promise.all([window.engine.continue(id), window.engine.continue(id)]);
+      assert.equal(same.id, next.id);
+      const request = await model.waitForRequest(({ sessionID }) => sessionID === next.id);
+      await ended(window, next.id);
+      return lastUserText(request.messages);
+    };
+    assert.match(await asked(await cancelled()), /Continue where you left off\./);
+    assert.match(await asked(await cancelled("And then this.")), /And then this\./);
+    const { id } = await launch({ text: "Done." });
+    await ended(window, id);
+    await assert.rejects(window.engine.continue(id), /Only failed or cancelled tasks/);
+  });
+
+  it("[STE-2] a retry is linked to the task that it retries", async () => {
+    const { id } = await atWork({ text: "Never." });
+    await window.engine.cancel(id);
+    const next = await window.engine.retry(id);
+    assert.deepEqual([next.insteadOf, next.isForked], [id, false]);
+    await window.engine.cancel(next.id);
+  });
+});
