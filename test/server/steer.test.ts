@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AgentServer } from "../../src/engine/ports.ts";
 import { isSteering } from "../../src/engine/turn.ts";
 import type { Message } from "../../src/engine/server-model.ts";
 import { waitingMessage, type Task } from "../../src/engine/task.ts";
@@ -11,6 +12,7 @@ import {
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
+import { replacing } from "../support/mortal-server.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import {
   lastUserText,
@@ -92,51 +94,74 @@ describe("steering and continuing", () => {
     assert.equal(await noticesOf(), 1);
   });
 
-  it("[STE-1] a message that comes when the server has ended the turn and the task has not is answered, with one end", async () => {
-    // The end of the turn is noticed late, as its messages are read late.
-    let hold: Promise<void> | undefined;
-    let go: () => void = () => undefined;
-    const late = await openWindow(
-      server,
-      {},
-      {
-        between: (real) =>
-          Object.assign(Object.create(real) as typeof real, {
-            messages: async (...args: Parameters<typeof real.messages>) => {
-              await hold;
-              return real.messages(...args);
-            },
-          }),
-      },
-    );
-    const { id, release } = await atWork({ text: "First answer." });
-    // The other window must not end the task first.
-    window.engine.disconnect();
-    try {
-      await until("the task", () => late.engine.get(id) !== undefined);
-      hold = new Promise((resolve) => (go = resolve));
-      release();
-      await until("the end of the turn", () => isIdle(id));
-      const steered = late.engine.steer(id, script([{ text: "Second answer." }], "Wait. "));
-      go();
-      // Either the message is part of the turn, or it is refused.
-      const isTaken = await steered.then(
-        () => true,
-        (error: unknown) => {
-          assert.match(String(error), /has completed\. Resume it/);
-          return false;
-        },
-      );
+  describe("at the moment when the turn ends", () => {
+    let late: EngineWindow;
+    let resume: () => void = () => undefined;
+    let held: Promise<void> | undefined;
+
+    const hold = (): void => void (held = new Promise((resolve) => (resume = resolve)));
+
+    /** Only the late window ends tasks. */
+    const open = async (between: (real: AgentServer) => AgentServer) => {
+      held = undefined;
+      late = await openWindow(server, {}, { between });
+      const task = await atWork({ text: "First answer." });
+      await until("the task", () => late.engine.get(task.id) !== undefined);
+      window.engine.disconnect();
+      return task;
+    };
+
+    const check = async (id: string, answers: readonly string[]): Promise<void> => {
       assert.equal((await ended(late, id)).status, "completed");
-      assert.equal((await late.engine.output(id)).result, isTaken ? "Second answer." : "First answer.");
+      assert.equal((await late.engine.output(id)).result, answers.at(-1));
       await until("rest", () => isIdle(id));
-      assert.equal(requestsOf(id).length, isTaken ? 2 : 1);
+      assert.equal(requestsOf(id).length, answers.length);
       await told(1);
       assert.equal(await noticesOf(), 1);
-    } finally {
+    };
+
+    afterEach(async () => {
+      resume();
       late.dispose();
       await window.engine.connect();
-    }
+    });
+
+    it("[STE-1] a message that arrives before the end is noticed begins another step of the turn", async () => {
+      const { id, release } = await open((real) =>
+        replacing(real, "onEvent", (listener) =>
+          real.onEvent((event) => {
+            if (event.type === "session-status" || event.type === "message-changed")
+              void Promise.resolve(held).then(() => listener(event));
+            else listener(event);
+          }),
+        ),
+      );
+      hold();
+      release();
+      await until("the end of the turn", () => isIdle(id));
+      await late.engine.steer(id, script([{ text: "Second answer." }], "Wait. "));
+      resume();
+      await check(id, ["First answer.", "Second answer."]);
+    });
+
+    it("[STE-1] a message that arrives after the end was noticed is refused", async () => {
+      let isReading: () => void = () => undefined;
+      const reading = new Promise<void>((resolve) => (isReading = resolve));
+      const { id, release } = await open((real) =>
+        replacing(real, "messages", async (...args) => {
+          if (held) isReading();
+          await held;
+          return real.messages(...args);
+        }),
+      );
+      hold();
+      release();
+      await Promise.all([reading, until("the end of the turn", () => isIdle(id))]);
+      const steered = late.engine.steer(id, script([{ text: "Second answer." }], "Wait. "));
+      resume();
+      await assert.rejects(steered, /has completed\. Resume it/);
+      await check(id, ["First answer."]);
+    });
   });
 
   it("[STE-1] messages to a task that has ended, or not begun, are refused and change nothing", async () => {
@@ -262,6 +287,8 @@ describe("steering and continuing", () => {
       return id;
     };
     const asked = async (id: string): Promise<string> => {
+      // The script of the old prompt is inherited, with its gate.
+      model.release(`steer-${gates}`);
       const [next, same] = await Promise.all([window.engine.continue(id), window.engine.continue(id)]);
       assert.equal(same.id, next.id);
       const request = await model.waitForRequest(({ sessionID }) => sessionID === next.id);

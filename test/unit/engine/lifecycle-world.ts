@@ -5,7 +5,8 @@ import { Refusal } from "../../../src/engine/errors.ts";
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
-import { isActive, type TaskRecord } from "../../../src/engine/task.ts";
+import { isActive, waitingMessage, type TaskRecord } from "../../../src/engine/task.ts";
+import { isSteering } from "../../../src/engine/turn.ts";
 import type { Fault } from "../../support/link.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
@@ -38,7 +39,11 @@ const FAULTS = ["refused", "answer-lost", "late", "answer-late"] as const satisf
 /** One step. `of` selects a task by its index, modulo the number of tasks. */
 type Step =
   | { readonly do: "launch"; readonly by: "agent" | "person" }
-  | { readonly do: "resume" | "cancel" | "clear" | "retry" | "wait"; readonly of: number }
+  | {
+      readonly do:
+        "resume" | "steer" | "steer after" | "withdraw" | "cancel" | "clear" | "retry" | "continue" | "wait";
+      readonly of: number;
+    }
   /** The server continues. */
   | { readonly do: "move"; readonly of: number; readonly move: (typeof MOVES)[number] }
   | { readonly do: "deliver"; readonly count: number }
@@ -50,7 +55,8 @@ type Step =
 const of = fc.nat({ max: 5 });
 const commands = fc.oneof(
   fc.record({ do: fc.constant("launch" as const), by: fc.constantFrom("agent" as const, "person" as const) }),
-  fc.record({ do: fc.constantFrom("resume" as const, "cancel", "clear", "retry", "wait"), of }),
+  fc.record({ do: fc.constantFrom("resume" as const, "cancel", "clear", "retry", "continue", "wait"), of }),
+  fc.record({ do: fc.constantFrom("steer" as const, "steer after", "withdraw"), of }),
 );
 const server = fc.record({ do: fc.constant("move" as const), of, move: fc.constantFrom(...MOVES) });
 const delivery = fc.oneof(
@@ -131,6 +137,18 @@ export class World {
         break;
       case "resume":
         this.runOn(step.of, (id) => engine.resume(id, "Go on."));
+        break;
+      case "steer":
+        this.runOn(step.of, (id) => engine.steer(id, "Look here, too."));
+        break;
+      case "steer after":
+        this.runOn(step.of, (id) => engine.steer(id, "Then this.", { after: true }));
+        break;
+      case "withdraw":
+        this.runOn(step.of, (id) => engine.withdraw(id));
+        break;
+      case "continue":
+        this.runOn(step.of, (id) => engine.continue(id));
         break;
       case "cancel":
         this.runOn(step.of, (id) => engine.cancel(id));
@@ -218,6 +236,8 @@ export class World {
   private compare(record: TaskRecord, task: TaskRecord | undefined): void {
     const { id, status } = record;
     if (task?.status !== status) this.wrong.push(`${id} is ${task?.status} here and ${status} on the server`);
+    if (status === "completed" && waitingMessage(record) !== undefined)
+      this.wrong.push(`${id}'s follow-up is still waiting`);
     if (record.notice.state === "pending") this.wrong.push(`${id}'s notice is still pending`);
     const ends = [...this.ended].filter((turn) => turn.startsWith(id)).length;
     const told = this.told().get(id) ?? 0;
@@ -262,6 +282,8 @@ export class World {
     this.ended.add(`${after.id} ${after.promptMessageID}`);
     if (after.status === "completed" && !turn.isAnswered)
       this.wrong.push(`${after.id} is said to be completed`);
+    if (after.status === "completed" && !turn.isSteeringAnswered)
+      this.wrong.push(`${after.id} is said to be completed before a message was answered`);
     const stage = this.server.running().get(after.id);
     if (before && after.status === "error" && (stage === "busy" || stage === "tool"))
       this.wrong.push(`${after.id} is said to have failed (${after.error?.name}) and is at work`);
@@ -346,9 +368,12 @@ export class World {
 /** Whether the prompt exists and has a complete answer. */
 function turnOf(messages: readonly Message[], promptMessageID: string) {
   const prompt = messages.findIndex(({ info }) => info.id === promptMessageID);
-  const last = messages.slice(prompt + 1).findLast(({ info }) => info.role === "assistant")?.info;
+  const since = messages.slice(prompt + 1);
+  const last = since.findLast(({ info }) => info.role === "assistant")?.info;
   return {
     isThere: prompt !== -1,
+    isSteeringAnswered:
+      since.findLastIndex(isSteering) <= since.findLastIndex(({ info }) => info.role === "assistant"),
     isAnswered:
       prompt !== -1 &&
       last?.role === "assistant" &&
