@@ -12,13 +12,7 @@ export type Turn =
   /** The server does not have the complete prompt. */
   | { readonly kind: "unseen" }
   /** The message is stored, but there is no answer to it yet: the prompt, or one that steers the task. */
-  | {
-      readonly kind: "unanswered";
-      /** The ID of that message. */
-      readonly asked: string;
-      /** For a message that steers the task: the end that the turn has if nobody answers it. */
-      readonly otherwise?: EndedTurn | undefined;
-    }
+  | { readonly kind: "unanswered"; readonly asked: string }
   /** The model is writing an answer, or was interrupted. `mark` changes with every change. */
   | { readonly kind: "open"; readonly mark: string }
   /** The last step called tools. The turn continues, unless the session is idle. */
@@ -59,7 +53,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   const end = endOfAnswers(answers, last, info.completed);
   if (end.kind === "failed" || end.kind === "aborted") return end;
   const steering = unansweredSteering(since);
-  return steering ? { kind: "unanswered", asked: steering.info.id, otherwise: end } : end;
+  return steering ? { kind: "unanswered", asked: steering.info.id } : end;
 }
 
 /** How the turn has ended if its session is idle. The last answer is complete. */

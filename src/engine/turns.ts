@@ -42,6 +42,11 @@ const NEVER_STARTED = taskError(
   sentence("The task was created, but its prompt was never started. Launch it again as a new task."),
 );
 
+const NEVER_ANSWERED = taskError(
+  "NeverAnswered",
+  sentence("A message to the task was never answered. Continue the task as a new one."),
+);
+
 /** The error of a turn whose prompt was lost. */
 function promptLost({ status, isForked }: TaskRecord): TaskError {
   return taskError(
@@ -287,10 +292,10 @@ export class TurnWatcher implements Disposable {
     const since = suspicion?.since ?? now;
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    if (turn.kind === "unanswered" && turn.otherwise) return endOf(turn.otherwise);
+    const isPrompt = turn.kind !== "unanswered" || turn.asked === entry.record.promptMessageID;
     const isLaunch = sent && entry.record.status !== "resumed";
     return kind === "unanswered" || isLaunch
-      ? failed(now, NEVER_STARTED)
+      ? failed(now, isPrompt ? NEVER_STARTED : NEVER_ANSWERED)
       : { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
   }
 
