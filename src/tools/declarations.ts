@@ -15,9 +15,8 @@ const TASK: ToolDeclaration = {
     "such as research, a review or edits in other files; several calls in one message run in parallel. The agent sees " +
     "this prompt alone, not your conversation: put in all it needs, and say what to report. The answer says how you " +
     "get the result; until then do other work or end your turn, and never poll. With `resume`, the prompt is a " +
-    "follow-up to a completed task, which remembers its conversation. With `send_to`, it is a message to a task that is " +
-    "still running, which reads it at its next step. Do not use it for what you can do yourself in a " +
-    "step or two.",
+    "follow-up to a completed task, which remembers its conversation; with `send_to`, " +
+    "a message to a running one. Do not use it for what you can do yourself in a step or two.",
   input: {
     description: optionalText(
       "What the task is about, in 3 to 8 words, for the user; by default the prompt's first line.",
@@ -33,7 +32,7 @@ const TASK: ToolDeclaration = {
       "The ID of a completed task to which the prompt is a follow-up; it keeps its agent, model and batch. Not together with fork.",
     ),
     send_to: optionalText(
-      "The ID of a running task to which the prompt is a message; it is no new task and no follow-up, and you get one result. Not together with fork or resume.",
+      "The ID of a running task to which the prompt is a message, which it reads at its next step; you still get one result. Not together with fork or resume.",
     ),
     batch_id: optionalText(
       "A name for tasks that belong together, to list, cancel and clear them as one; by default tasks that run at the same time share one.",

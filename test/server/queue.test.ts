@@ -78,6 +78,39 @@ describe("queue, batches and descendants", () => {
     assert.ok(!isAsked(second.id));
   });
 
+  it("a task that waits for the user takes no slot, and may exceed the limit when it continues", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const asking = await launch(window, { tools: [{ name: "read", args: { filePath: "/etc/hostname" } }] });
+    const request = await until("the request", () => window.engine.requests[0]);
+    const [second, third] = [
+      await launch(window, { text: "second", gate: "hold-8" }),
+      await launch(window, { text: "third" }),
+    ];
+    await model.waitForRequest(({ sessionID }) => sessionID === second.id);
+    assert.deepEqual(phases(window), ["needs-permission", "thinking", "queued"]);
+    await window.engine.answer(request, { type: "permission", reply: "once" });
+    await ended(window, asking.id);
+    assert.ok(!isAsked(third.id));
+    model.release("hold-8");
+    await ended(window, second.id);
+    await ended(window, third.id);
+  });
+
+  it("a queued task starts when a running one begins to wait for the user", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const asking = await launch(window, {
+      gate: "hold-9",
+      tools: [{ name: "read", args: { filePath: "/etc/hostname" } }],
+    });
+    const second = await launch(window, { text: "second" });
+    await model.waitForRequest(({ sessionID }) => sessionID === asking.id);
+    assert.deepEqual(phases(window).at(-1), "queued");
+    model.release("hold-9");
+    await ended(window, second.id);
+    assert.equal(window.engine.get(asking.id)?.progress?.phase, "needs-permission");
+    await window.engine.cancel(asking.id);
+  });
+
   it("a queued task survives a reload of the window", async () => {
     const before = await open({ maxConcurrentTasks: 1 });
     const first = await launch(before, { text: "x", gate: "hold-2" });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { answerText, readTurn, TURN_WINDOW } from "../../../src/engine/turn.ts";
+import { answerText, readTurn, STEERING_MARK, TURN_WINDOW } from "../../../src/engine/turn.ts";
 import { answer, prompt, textPart, toolPart } from "./builders.ts";
 
 const read = (...messages: Parameters<typeof readTurn>[0]): ReturnType<typeof readTurn> =>
@@ -87,6 +87,45 @@ describe("the state of a turn", () => {
       answer({ id: "msg_2", completed: 2_000, finish: "stop", summary: true }),
     );
     assert.deepEqual(turn, { kind: "compacted", answer: "", messageID: "msg_1", at: 2_000 });
+  });
+
+  describe("with a message that steers the task", () => {
+    const { info, parts } = prompt("msg_steering");
+    const metadata = { [STEERING_MARK]: true };
+    const steering = {
+      info,
+      parts: parts.flatMap((part) => (part.type === "text" ? [{ ...part, metadata }] : [])),
+    };
+    const unanswered = { kind: "unanswered", asked: "msg_steering" };
+
+    it("unanswered until a model was asked with the message, even if it was stored before the answer", () => {
+      const before = answer({ completed: 2_000, finish: "stop" });
+      assert.deepEqual(read(prompt(), before, steering), unanswered);
+      assert.deepEqual(read(prompt(), steering, before), unanswered);
+      assert.deepEqual(
+        read(prompt(), answer({ completed: 2_000, finish: "tool-calls" }), steering),
+        unanswered,
+      );
+    });
+
+    it("completed by the answer to the message or to a later one", () => {
+      for (const parentID of ["msg_steering", "msg_later"]) {
+        const last = answer({ id: "msg_2", parentID, completed: 2_000, finish: "stop" });
+        assert.equal(read(prompt(), steering, prompt("msg_later"), last).kind, "completed");
+      }
+    });
+
+    it("open, failed or aborted as without it", () => {
+      const error = { name: "APIError", message: "no" };
+      assert.equal(read(prompt(), answer(), steering).kind, "open");
+      assert.equal(read(prompt(), answer({ completed: 2_000, error }), steering).kind, "failed");
+      assert.equal(read(prompt(), answer({ completed: 2_000 }), steering).kind, "aborted");
+    });
+
+    it("not affected by one of an earlier turn", () => {
+      const last = answer({ id: "msg_2", completed: 2_000, finish: "stop" });
+      assert.equal(read(steering, prompt(), last).kind, "completed");
+    });
   });
 
   it("the text of an answer leaves out hidden and empty parts", () => {

@@ -115,6 +115,8 @@ describe("A call whose daemon is gone", () => {
     assert.ok(!isRepeatable("resume", ["ses_1", "Go on."]));
     assert.ok(isRepeatable("agents", []));
     assert.ok(!isRepeatable("retry", ["ses_1"]));
+    assert.ok(!isRepeatable("steer", ["ses_1", "More."]));
+    assert.ok(isRepeatable("steer", ["ses_1", "More.", { call: { sessionID: "ses_2", callID: "c" } }]));
   });
 });
 

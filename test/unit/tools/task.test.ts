@@ -155,6 +155,33 @@ describe("asyncagents_task", () => {
       );
   });
 
+  it("sends a message to a running task, once for a repeated call", async () => {
+    const { id } = await window.launch();
+    const place = { messageID: "msg_asking", callID: "call_1" };
+    for (let times = 0; times < 2; times++) {
+      const { title, text } = await window.call("task", { send_to: id, prompt: "And 43?" }, place);
+      assert.equal(title, "Sent a message to task memory: Work.");
+      assert.match(text, /^Status: running \(thinking\)$/m);
+      assert.match(text, /You will be notified/);
+    }
+    assert.deepEqual([window.task(id).status, window.task(id).resumeCount], ["running", 0]);
+    assert.equal((await window.server.messages(id)).filter(({ info }) => info.role === "user").length, 2);
+  });
+
+  it("sends messages to running tasks of the caller only", async () => {
+    const { id } = await window.launchDone();
+    await window.refuses(
+      "task",
+      { send_to: id, prompt: "More." },
+      /has completed\. Resume it/,
+      "wrong-status",
+    );
+    const other = await window.launch({ parent: await window.otherSession() });
+    await window.refuses("task", { send_to: other.id, prompt: "More." }, /./, "unknown-task");
+    for (const also of [{ fork: true }, { resume: id }])
+      await window.refuses("task", { send_to: id, prompt: "More.", ...also }, /without "fork" and "resume"/);
+  });
+
   it("forks the caller's conversation", async () => {
     await window.text("task", { fork: "true", prompt: "Work." });
     const [task] = window.engine.list(window.parent);
