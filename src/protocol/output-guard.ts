@@ -6,6 +6,7 @@ const MAX_ID = 200;
 const MAX_URL = 8_000;
 const MAX_PATH = 4_000;
 const MAX_PROMPT = 1_000_000;
+const MAX_QUERY = 1_000;
 const MAX_ANSWER = 100_000;
 /** Limits both the questions of a request and the answers to one question. */
 const MAX_ANSWERS = 100;
@@ -50,6 +51,9 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   "open-diff": { id },
   "open-path": { path: text(MAX_PATH) },
   "open-link": { url: text(MAX_URL) },
+  "open-session": { id },
+  "find-in-tools": { query: text(MAX_QUERY) },
+  "copy-conversation": {},
   "open-transcript": {},
   "copy-result": {},
   resume: { prompt: text(MAX_PROMPT) },

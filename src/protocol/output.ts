@@ -80,6 +80,8 @@ export interface ToolEntry extends EntryBase {
   readonly tool: string;
   readonly title?: string | undefined;
   readonly status: ToolUse["status"];
+  /** Whether the call launched a session that can be opened. */
+  readonly hasSession: boolean;
   readonly start?: number | undefined;
   readonly end?: number | undefined;
 }
@@ -212,7 +214,15 @@ export type HostMessage =
   /** The reply to the request couldn't be sent. */
   | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
   /** A short message that the page shows for a moment. */
-  | { readonly type: "note"; readonly text: string };
+  | { readonly type: "note"; readonly text: string }
+  /** Shows the box for finding text. */
+  | { readonly type: "find" }
+  /** How often the details of tool calls contain the text, by entry ID. */
+  | {
+      readonly type: "found-in-tools";
+      readonly query: string;
+      readonly counts: Readonly<Record<string, number>>;
+    };
 
 /** From the panel to the extension. */
 export type PanelMessage =
@@ -228,6 +238,12 @@ export type PanelMessage =
   /** Opens a file that the agent mentioned: a path, optionally with `:line` or `:line:column`. */
   | { readonly type: "open-path"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
+  /** Opens the output of the session that a tool call launched. */
+  | { readonly type: "open-session"; readonly id: string }
+  /** Searches the details of tool calls, which the page doesn't have. */
+  | { readonly type: "find-in-tools"; readonly query: string }
+  /** Copies the whole conversation. */
+  | { readonly type: "copy-conversation" }
   | { readonly type: "open-transcript" }
   | { readonly type: "copy-result" }
   | { readonly type: "resume"; readonly prompt: string }

@@ -4,14 +4,17 @@ import { Banner, Toast } from "./banner.ts";
 import type { Context, Disclosures } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
 import { button, h } from "./dom.ts";
+import { Finder } from "./finder.ts";
 import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
 import { phaseWord, statusWord } from "./l10n.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
+import { ReadingKeys } from "./reading-keys.ts";
 import { requestTitle } from "./request-card.ts";
 import { Requests } from "./requests.ts";
 import { ResumeBox } from "./resume-box.ts";
+import { isMac } from "./platform.ts";
 import { RowView } from "./row-view.ts";
 import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
@@ -60,10 +63,13 @@ export class Page {
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     note: ({ text }) => this.note(text),
+    find: () => this.finder.open(),
+    "found-in-tools": ({ query, counts }) => this.finder.receive(query, counts),
   };
 
   private readonly conversation: Conversation;
   private readonly list: VirtualList;
+  private readonly finder: Finder;
   private readonly tools: ToolView;
   private readonly header: Header;
   private readonly footer: Footer;
@@ -116,19 +122,35 @@ export class Page {
     const jump = button("jump", follow, icon("down"), l10n.t("Jump to Latest"));
     jump.hidden = true;
     const observer: ConversationObserver = {
-      onSplice: (index, removed, inserted) => this.list.onSplice(index, removed, inserted),
-      onChange: (row) => this.list.onChange(row),
+      onSplice: (index, removed, inserted) => {
+        this.list.onSplice(index, removed, inserted);
+        this.finder.didChange();
+      },
+      onChange: (row) => {
+        this.list.onChange(row);
+        this.finder.didChange();
+      },
     };
     this.conversation = new Conversation(observer);
     const rowView = new RowView(context, disclosures, this.tools, (text) => void this.copy(text));
     this.list = new VirtualList(this.scroller, this.conversation.rows, rowView, () => {
       jump.hidden = this.list.following;
       this.keepReadingPosition();
+      this.finder.didLayout();
     });
+    const { conversation, list, scroller } = this;
+    this.finder = new Finder(context, {
+      conversation,
+      list,
+      scroller,
+      disclosures,
+      announce: (text) => this.announce(text),
+    });
+    new ReadingKeys(scroller, follow);
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
     this.scroller.addEventListener("click", (event) => this.onClick(event));
-    const stage = h("div", { class: "stage" }, this.scroller, jump, this.toast.element);
+    const stage = h("div", { class: "stage" }, this.finder.box.element, this.scroller, jump, this.toast.element);
     root.replaceChildren(
       this.header.element,
       this.banner.element,
@@ -139,6 +161,33 @@ export class Page {
     );
     this.showPlaceholder();
     window.setInterval(() => this.tick(), 1_000);
+    document.addEventListener("keydown", (event) => this.onKeyDown(event));
+    document.addEventListener("copy", (event) => this.onCopy(event));
+    window.addEventListener("focus", () => this.takeFocus());
+    this.takeFocus();
+  }
+
+  /** Whoever opens the panel reads it: without this, no key would scroll. */
+  private takeFocus(): void {
+    if (document.hasFocus() && (document.activeElement ?? document.body) === document.body)
+      this.scroller.focus({ preventScroll: true });
+  }
+
+  private onKeyDown(event: KeyboardEvent): void {
+    const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+    if (key === "F3" && this.finder.isOpen) this.finder.step(shiftKey ? -1 : 1);
+    else if (key.toLowerCase() === "f" && (isMac ? metaKey : ctrlKey) && !altKey && !shiftKey)
+      this.finder.open();
+    else return;
+    event.preventDefault();
+  }
+
+  /** A selection of everything has only the rows that are in the page, so the extension copies the whole. */
+  private onCopy(event: ClipboardEvent): void {
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement) return;
+    if (!document.getSelection()?.containsNode(this.list.element)) return;
+    event.preventDefault();
+    this.context.post({ type: "copy-conversation" });
   }
 
   private showTask(task: TaskView): void {
@@ -233,7 +282,7 @@ export class Page {
       return;
     }
     const path = event.target.closest("button.path");
-    if (path) this.context.post({ type: "open-path", path: path.textContent });
+    if (path) this.context.post({ type: "open-path", path: path.getAttribute("title") ?? path.textContent });
     const copy = event.target.closest("button.code-copy");
     if (copy) void this.copyCode(copy);
   }

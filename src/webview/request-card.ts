@@ -11,6 +11,7 @@ export class RequestCard {
   readonly element: HTMLElement;
   private readonly problem = h("p", { class: "request-problem", role: "alert" });
   private readonly reason = h("p", { class: "request-reason", dir: "auto" });
+  private readonly subjects: HTMLElement;
   private readonly buttons = new Set<HTMLButtonElement>();
   private readonly form: QuestionForm | undefined;
   private isSending = false;
@@ -23,6 +24,12 @@ export class RequestCard {
     private readonly onDidEdit: (draft: ReplyDraft) => void,
   ) {
     const titleID = `request-${request.id}`;
+    this.subjects = h("div", {
+      class: "request-subjects",
+      tabindex: "0",
+      role: "group",
+      "aria-label": context.l10n.t("Input"),
+    });
     this.element = h(
       "article",
       { class: "request", tabindex: "-1", "aria-labelledby": titleID },
@@ -50,10 +57,16 @@ export class RequestCard {
     this.refresh();
   }
 
-  /** Adds the reason, which may become known after the request. */
+  /** Shows the whole command and the reason, which may become known after the request. */
   update(request: RequestView): void {
-    if (request.kind !== "permission" || request.reason === undefined || this.reason.hasChildNodes()) return;
-    this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), request.reason);
+    if (request.kind !== "permission") return;
+    const { subjects, reason } = request;
+    const shown = [...this.subjects.children].map(({ textContent }) => textContent);
+    if (shown.length !== subjects.length || subjects.some((text, index) => text !== shown[index]))
+      this.subjects.replaceChildren(...subjects.map((text) => h("pre", { dir: "ltr" }, text)));
+    this.subjects.hidden = subjects.length === 0;
+    if (reason === undefined || this.reason.hasChildNodes()) return;
+    this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), reason);
   }
 
   /** Shows that the reply couldn't be sent. */
@@ -63,15 +76,9 @@ export class RequestCard {
     this.refresh();
   }
 
-  private *permission({ id, subjects, diff }: PermissionView): Generator<HTMLElement | Node> {
-    const { l10n } = this.context;
+  private *permission({ id, diff }: PermissionView): Generator<Node> {
     yield this.reason;
-    if (subjects.length > 0)
-      yield h(
-        "div",
-        { class: "request-subjects", tabindex: "0", role: "group", "aria-label": l10n.t("Input") },
-        ...subjects.map((text) => h("pre", { dir: "ltr" }, text)),
-      );
+    yield this.subjects;
     if (diff) yield* diffView(id, diff, this.context);
   }
 

@@ -17,7 +17,6 @@ export class ResumeBox {
     private readonly onDidEdit: (draft: string) => void,
   ) {
     const { l10n } = context;
-    const mac = navigator.platform.startsWith("Mac");
     this.text = h("textarea", {
       rows: "1",
       dir: "auto",
@@ -26,14 +25,14 @@ export class ResumeBox {
     });
     this.text.value = draft;
     this.button = button("primary", () => this.send(), l10n.t("Resume"));
-    const hint = h("span", { class: "resume-hint" }, l10n.t("{0} to send", mac ? "⌘⏎" : "Ctrl+Enter"));
+    const hint = h("span", { class: "resume-hint" }, l10n.t("Shift+Enter for a new line"));
     this.text.addEventListener("input", () => {
       this.problem.textContent = "";
       this.refresh();
       onDidEdit(this.text.value);
     });
     this.text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.send();
     });

@@ -3,6 +3,7 @@ import type { Context, Disclosures } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { diffView } from "./diff-view.ts";
 import { button, h } from "./dom.ts";
+import { action } from "./header.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
 import { styledTerminalText } from "./terminal-text.ts";
 
@@ -27,6 +28,7 @@ export class ToolView {
       line = button("line", () => disclosures.toggle(row));
       element.append(line);
     }
+    if (entry.hasSession && !element.querySelector(":scope > .action")) line.after(this.openSession(entry));
     element.dataset["status"] = entry.status;
     line.ariaExpanded = String(open);
     line.replaceChildren(...this.lineContent(entry));
@@ -44,6 +46,11 @@ export class ToolView {
     );
     if (body) body.replaceWith(fresh);
     else element.append(fresh);
+  }
+
+  private openSession({ id }: ToolEntry): HTMLElement {
+    const { l10n, post } = this.context;
+    return action("open", l10n.t("Open Subagent"), () => post({ type: "open-session", id }));
   }
 
   /** Stores details from the extension; the row must then be redrawn. */
@@ -88,7 +95,7 @@ export class ToolView {
   }
 
   private waiting(): Node {
-    return h("p", { class: "detail-note" }, this.context.l10n.t("Loading details…"));
+    return h("p", { class: "detail-note detail-wait" }, this.context.l10n.t("Loading details…"));
   }
 
   private detailContent(detail: ToolDetail, entry: ToolEntry): Node[] {
@@ -111,7 +118,7 @@ export class ToolView {
       const styled = styledTerminalText(detail.output.text).map(({ text, classes }) =>
         classes.length === 0 ? text : h("span", { class: classes.join(" ") }, text),
       );
-      sections.push(h("pre", { class: "output", dir: "ltr", tabindex: "0" }, ...styled));
+      sections.push(h("pre", { class: entry.status === "error" ? "output wrapped" : "output", dir: "ltr", tabindex: "0" }, ...styled));
       sections.push(...this.more(detail.id, TOOL_OUTPUT, detail.output));
     }
     return sections;

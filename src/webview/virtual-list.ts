@@ -65,6 +65,11 @@ export class VirtualList implements ConversationObserver {
     return this.isFollowing;
   }
 
+  /** The rows in the page, with their elements, in any order. */
+  get shown(): ReadonlyMap<Row, HTMLElement> {
+    return this.elements;
+  }
+
   follow(): void {
     this.wanted = undefined;
     this.isFollowing = true;
@@ -282,7 +287,8 @@ export class VirtualList implements ConversationObserver {
     if (element) this.scroller.scrollTop += offsetOf(element, this.scroller) - anchor.top;
   }
 
-  private firstSeen(): ReadingPosition | undefined {
+  /** The first row that is at least partly visible. */
+  firstSeen(): ReadingPosition | undefined {
     for (const row of this.mounted) {
       const element = this.elements.get(row)!;
       const top = offsetOf(element, this.scroller);

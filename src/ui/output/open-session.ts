@@ -17,6 +17,7 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
   return new OutputSession(taskID, parts, {
     translations: vscode.l10n.bundle ?? {},
     wording: { title: (request) => requestWords(request).title, asker, always: alwaysWords },
+    folder: () => folders.of(taskID)?.uri.fsPath,
     connection: () => connectionOf(folders, taskID),
     onDidChangeConnection: (listener) =>
       vscode.Disposable.from(
@@ -29,7 +30,8 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
     openDocument: (name, text) => void documents.open(name, text),
     openFile: (path, position) => openWorkspaceFile(path, position, folders.of(taskID)?.uri.fsPath),
     openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
-    copyText: (text) => void orShow(copy(text)),
+    openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
+    copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
     describe: humanMessage,
     translate,
   });
@@ -46,9 +48,4 @@ function connectionOf(folders: Folders, taskID: string): ConnectionView {
 function connectionView({ kind }: ConnectionState): ConnectionView {
   if (kind === "connected") return "connected";
   return kind === "connecting" || kind === "reconnecting" ? "connecting" : "disconnected";
-}
-
-async function copy(text: string): Promise<void> {
-  await vscode.env.clipboard.writeText(text);
-  vscode.window.setStatusBarMessage(vscode.l10n.t("Copied the result"), 3_000);
 }

@@ -5,7 +5,8 @@ import * as vscode from "vscode";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { outputPage } from "./html.ts";
-import type { OutputParts, OutputSession } from "./output-session.ts";
+import type { OutputParts } from "./output-parts.ts";
+import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
 
 const VIEW_TYPE = "asyncagents.output";

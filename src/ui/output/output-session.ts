@@ -1,85 +1,46 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { OpenRequest } from "../../engine/engine.ts";
-import type { Event } from "../../engine/event.ts";
-import { ServerFailure, type Logger } from "../../engine/ports.ts";
+import { ServerFailure } from "../../engine/ports.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
-import type { TaskCommands } from "../../engine/task-commands.ts";
 import { lastAnswer } from "../../engine/turn.ts";
+import { findExpression } from "../../protocol/find.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
   dispatch,
   TOOL_OUTPUT,
-  type ConnectionView,
   type Handlers,
   type HostMessage,
-  type PanelCommand,
   type PanelMessage,
   type RefusedPrompt,
 } from "../../protocol/output.ts";
-import type { Tasks } from "../folders/all-tasks.ts";
 import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
-import { pathAndPosition, type FilePosition } from "./file-reference.ts";
+import { pathAndPosition } from "./file-reference.ts";
+import type { OutputEditor, OutputParts } from "./output-parts.ts";
 import {
+  findInTools,
   findTool,
+  launchedSession,
+  toolFile,
+  toolText,
+  toToolDetail,
+} from "./tool-model.ts";
+import {
   isWithin,
   pageOf,
   type Perspective,
   perspectiveOf,
-  type RequestWording,
   toEntryChanges,
-  toolFile,
-  toolText,
   toRequestView,
   toTaskView,
-  toToolDetail,
 } from "./view-model.ts";
 import { toolDiff } from "./tool-diff.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
-
-/** What all panels share. */
-export interface OutputParts {
-  readonly known: Pick<
-    Tasks,
-    | "child"
-    | "transcript"
-    | "openRequests"
-    | "toolInput"
-    | "onDidChange"
-    | "onDidChangeSubagent"
-    | "onDidChangeRequests"
-  >;
-  readonly tasks: Pick<TaskCommands, "resume" | "answer" | "output">;
-  readonly logger: Logger;
-}
-
-/** What a panel needs of the editor. */
-export interface OutputEditor {
-  /** The texts of the page, by their English text. */
-  readonly translations: Readonly<Record<string, string>>;
-  readonly wording: RequestWording;
-  /** The connection of the session's folder. */
-  connection(): ConnectionView;
-  readonly onDidChangeConnection: Event<void>;
-  post(message: HostMessage): void;
-  setTitle(title: string): void;
-  /** Resolves when the command has ended; to undefined if it did nothing. */
-  run(command: PanelCommand): PromiseLike<unknown>;
-  /** The extension in `name` determines the language. */
-  openDocument(name: string, text: string): void;
-  /** Rejects with an error whose message says why the file was not opened. */
-  openFile(path: string, position?: FilePosition): Promise<void>;
-  openExternal(url: string): void;
-  copyText(text: string): void;
-  /** The message of an error. */
-  describe(error: unknown): string;
-  translate(text: Text): string;
-}
 
 /** Characters of the first page of entries, and of each later one. */
 const FIRST_PAGE_SIZE = 60_000;
@@ -105,7 +66,7 @@ export class OutputSession {
     earlier: ({ before }) => this.sendConversation(before),
     "tool-detail": ({ id }) => {
       const tool = findTool(this.messages, id);
-      if (tool) this.post({ type: "tool-detail", detail: toToolDetail(tool) });
+      if (tool) this.post({ type: "tool-detail", detail: toToolDetail(tool, this.editor.folder()) });
     },
     "open-field": ({ id, field }) => this.openField(id, field),
     "open-diff": ({ id }) => this.openDiff(id),
@@ -116,9 +77,20 @@ export class OutputSession {
     "open-link": ({ url }) => {
       if (isSafeLink(url)) this.editor.openExternal(url);
     },
-    "open-transcript": () => {
-      const title = this.child?.description ?? this.taskID;
-      this.editor.openDocument(`${title}.md`, transcriptMarkdown(title, this.messages));
+    "open-session": ({ id }) => {
+      const tool = findTool(this.messages, id);
+      const launched = tool && launchedSession(tool);
+      if (launched !== undefined) this.editor.openSession(launched);
+    },
+    "find-in-tools": ({ query }) => {
+      const expression = findExpression(query);
+      const counts = expression ? findInTools(this.messages, expression, this.editor.folder()) : {};
+      this.post({ type: "found-in-tools", query, counts });
+    },
+    "open-transcript": () => this.editor.openDocument(`${this.title}.md`, this.markdown()),
+    "copy-conversation": () => {
+      this.editor.copyText(this.markdown());
+      this.note(sentence("Copied the whole conversation, including tool calls."));
     },
     "copy-result": () => this.orNote(this.copyResult()),
     resume: ({ prompt }) => void this.resume(prompt),
@@ -149,6 +121,11 @@ export class OutputSession {
     this.sendTitle();
   }
 
+  /** Shows the page's box for finding text. */
+  find(): void {
+    this.post({ type: "find" });
+  }
+
   /** Handles a message of the page; invalid ones are logged and dropped. */
   receive(value: unknown): void {
     const message = parsePanelMessage(value);
@@ -172,6 +149,10 @@ export class OutputSession {
 
   private get child(): Child | undefined {
     return this.parts.known.child(this.taskID);
+  }
+
+  private get title(): string {
+    return this.child?.description ?? this.taskID;
   }
 
   private get messages(): readonly Message[] {
@@ -235,7 +216,7 @@ export class OutputSession {
     const { conversation } = this;
     if (conversation?.perspective) return conversation.perspective;
     const child = this.child;
-    const perspective = perspectiveOf(child, this.messages);
+    const perspective = perspectiveOf(child, this.messages, this.editor.folder());
     if (conversation && child && perspective.promptMessageID !== undefined)
       conversation.perspective = perspective;
     return perspective;
@@ -255,7 +236,9 @@ export class OutputSession {
   private sendTask(): void {
     this.sendTitle();
     const child = this.child;
-    if (child) this.post({ type: "task", task: toTaskView(child, (text) => this.editor.translate(text)) });
+    const { editor } = this;
+    if (child)
+      this.post({ type: "task", task: toTaskView(child, (text) => editor.translate(text), editor.folder()) });
     else if (this.editor.connection() === "connected") this.post({ type: "gone" });
   }
 
@@ -275,7 +258,13 @@ export class OutputSession {
     if (this.editor.connection() !== "connected") return;
     const open = this.requests();
     const requests = open.map((one) =>
-      toRequestView(one, this.taskID, this.editor.wording, this.toolInputs.get(one.request.id)),
+      toRequestView(
+        one,
+        this.taskID,
+        this.editor.wording,
+        this.toolInputs.get(one.request.id),
+        this.editor.folder(),
+      ),
     );
     this.post({ type: "requests", requests });
     for (const id of this.toolInputs.keys())
@@ -334,7 +323,7 @@ export class OutputSession {
     const answer =
       child && isTask(child) ? (await this.parts.tasks.output(child.id)).result : lastAnswer(this.messages);
     if (answer) this.editor.copyText(answer);
-    else this.note(sentence("There is no result to copy."));
+    this.note(answer ? sentence("Copied the result") : sentence("There is no result to copy."));
   }
 
   private async reply(id: string, reply: RequestAnswer): Promise<void> {
@@ -359,6 +348,10 @@ export class OutputSession {
   private noteAnswered(): void {
     this.sendRequests();
     this.note(sentence("This request is no longer waiting."));
+  }
+
+  private markdown(): string {
+    return transcriptMarkdown(this.title, this.messages);
   }
 
   private openField(id: string, field: string): void {

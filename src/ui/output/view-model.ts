@@ -8,7 +8,6 @@ import type {
   Part,
   PermissionRequest,
   Question,
-  ToolPart,
 } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import { type ModelRef, shortID } from "../../engine/task.ts";
@@ -17,51 +16,33 @@ import {
   type ActivityView,
   type Entry,
   type EntryChange,
-  type Excerpt,
   type PromptEntry,
   type QuestionView,
   type RequestView,
   type TaskView,
-  TOOL_OUTPUT,
-  type ToolDetail,
-  type ToolEntry,
 } from "../../protocol/output.ts";
 import { title, visible } from "../plain-text.ts";
 import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
 import { ancestors, type Family } from "../tree/family.ts";
-import { changeFields, toolDiff } from "./tool-diff.ts";
+import { relativePath } from "./relative-path.ts";
+import { excerptOfLines, toToolEntry } from "./tool-model.ts";
 
-/** Which messages of a session launched or continued its task. */
+/** How a conversation is read: which messages launched or continued the task, and where its files are. */
 export interface Perspective {
   /** Messages before this time are part of the history that a fork inherited. */
   readonly ownSince: number;
   /** The message that launched the task; later prompts are follow-ups. */
   readonly promptMessageID: string | undefined;
+  /** The folder that the agent works in. */
+  readonly folder?: string | undefined;
 }
 
-/** Fields of a tool's input that name one file. */
-const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
-/** Fields of a tool's input that summarize the call, most descriptive first. */
-const TITLE_FIELDS = [
-  "description",
-  "command",
-  "filePath",
-  "pattern",
-  "query",
-  "url",
-  "path",
-  "name",
-  "prompt",
-];
-const TITLE_LENGTH = 200;
-/** Characters of a text shown in the panel; the full text opens as a document. */
-const EXCERPT_LENGTH = 20_000;
 /** The size of an entry in addition to its text, in characters. */
 const ENTRY_SIZE = 200;
 /** Names of the errors that the server reports when someone stopped the turn. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
-export function toTaskView(child: Child, translate: (text: Text) => string): TaskView {
+export function toTaskView(child: Child, translate: (text: Text) => string, folder?: string): TaskView {
   const task = isTask(child) ? child : undefined;
   return {
     kind: task ? "task" : "subagent",
@@ -79,7 +60,7 @@ export function toTaskView(child: Child, translate: (text: Text) => string): Tas
     tokens: child.tokens,
     error: child.error && translate(child.error.sentence ?? child.error.message),
     nearLimit: task?.nearLimit && { scope: task.nearLimit.scope, percent: percentOf(task.nearLimit) },
-    activity: toActivityView(child),
+    activity: toActivityView(child, folder),
   };
 }
 
@@ -87,25 +68,29 @@ function modelName({ providerID, modelID, variant }: ModelRef): string {
   return `${providerID}/${modelID}${variant === undefined ? "" : ` (${variant})`}`;
 }
 
-function toActivityView({ progress }: Child): ActivityView | undefined {
+function toActivityView({ progress }: Child, folder: string | undefined): ActivityView | undefined {
   if (!progress) return undefined;
   const { phase, toolCalls, recentTools, lastUpdate, retry } = progress;
   const tool = recentTools.findLast(({ status }) => status === "running" || status === "pending");
   return {
     phase,
     toolCalls,
-    tool: tool && { name: title(tool.tool), title: tool.title && title(tool.title) },
+    tool: tool && { name: title(tool.tool), title: tool.title && title(relativePath(tool.title, folder)) },
     lastUpdate,
     retry,
   };
 }
 
-export function perspectiveOf(child: Child | undefined, messages: readonly Message[]): Perspective {
+export function perspectiveOf(
+  child: Child | undefined,
+  messages: readonly Message[],
+  folder?: string,
+): Perspective {
   const ownSince = child && isTask(child) && child.isForked ? child.createdAt : 0;
   const prompt = messages.find(
     (message) => message.info.role === "user" && message.info.created >= ownSince && !isNotice(message),
   );
-  return { ownSince, promptMessageID: prompt?.info.id };
+  return { ownSince, promptMessageID: prompt?.info.id, folder };
 }
 
 /** The entries of one message in reading order. */
@@ -136,7 +121,7 @@ function toEntry(message: Message, part: Part, perspective: Perspective): Entry 
     case "reasoning":
       return { kind: "reasoning", id, messageID, text: part.text, start: part.start, end: part.end };
     case "tool":
-      return { kind: "tool", id, messageID, tool: part.tool, title: toolTitle(part), ...toolProgress(part) };
+      return toToolEntry(part, perspective.folder);
     case "file":
       return { kind: "file", id, messageID, name: part.filename ?? part.mime, mime: part.mime };
     case "other":
@@ -160,27 +145,6 @@ function toErrorEntry(info: MessageInfo): Entry | undefined {
     message: message === "" ? name : message,
     interrupted: INTERRUPTIONS.has(name),
   };
-}
-
-function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" | "end"> {
-  switch (state.status) {
-    case "pending":
-      return { status: state.status };
-    case "running":
-      return { status: state.status, start: state.start };
-    case "completed":
-    case "error":
-      return { status: state.status, start: state.start, end: state.end };
-  }
-}
-
-/** A one-line summary of the call: the tool's own title, otherwise the most descriptive field of its input. */
-function toolTitle({ state }: ToolPart): string | undefined {
-  const own = "title" in state ? state.title : undefined;
-  const found =
-    own || TITLE_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string");
-  if (typeof found !== "string" || found === "") return undefined;
-  return title(found).slice(0, TITLE_LENGTH);
 }
 
 /** A range of entries, and whether there are others before it. */
@@ -262,71 +226,6 @@ function put(
   return [{ type: "put", entry, after }];
 }
 
-/** The tool call with that ID. */
-export function findTool(messages: readonly Message[], partID: string): ToolPart | undefined {
-  for (let index = messages.length - 1; index >= 0; index--) {
-    const part = messages[index]!.parts.find(({ id }) => id === partID);
-    if (part) return part.type === "tool" ? part : undefined;
-  }
-  return undefined;
-}
-
-export function toToolDetail(part: ToolPart): ToolDetail {
-  const output = toolText(part, TOOL_OUTPUT);
-  const diff = toolDiff(part);
-  const shown = new Set(diff === undefined ? [] : changeFields(part.tool));
-  return {
-    id: part.id,
-    input: Object.entries(part.state.input)
-      .filter(([name]) => !shown.has(name))
-      .map(([name, value]) => ({
-        name,
-        value: excerpt(printed(value)),
-        isFile: FILE_FIELDS.has(name) && typeof value === "string",
-      })),
-    output: output === undefined ? undefined : excerpt(output),
-    diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
-  };
-}
-
-/** The full text of an input field, or of the output ({@link TOOL_OUTPUT}). */
-export function toolText({ state }: ToolPart, field: string): string | undefined {
-  if (field !== TOOL_OUTPUT)
-    return Object.hasOwn(state.input, field) ? printed(state.input[field]) : undefined;
-  switch (state.status) {
-    case "pending":
-      return undefined;
-    case "running": {
-      const sofar = state.metadata?.["output"];
-      return typeof sofar === "string" ? sofar : undefined;
-    }
-    case "completed":
-      return state.output;
-    case "error":
-      return state.error;
-  }
-}
-
-/** The path in an input field, if the field names a file. */
-export function toolFile(part: ToolPart, field: string): string | undefined {
-  const value = FILE_FIELDS.has(field) ? part.state.input[field] : undefined;
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function printed(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value, undefined, 2) ?? "");
-}
-
-function excerpt(text: string): Excerpt {
-  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
-}
-
-/** Like {@link excerpt}, but cuts only between lines. */
-function excerptOfLines(text: string): Excerpt {
-  const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
-  return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
-}
-
 /** The texts about requests, the same wherever requests are shown. */
 export interface RequestWording {
   title(request: PermissionRequest): string;
@@ -348,13 +247,14 @@ export function toRequestView(
   sessionID: string,
   wording: RequestWording,
   input?: Readonly<Record<string, unknown>>,
+  folder?: string,
 ): RequestView {
   const { id } = request;
   const asker = child.id === sessionID ? child.agent && visible(child.agent) : wording.asker(child);
   if (request.type === "question")
     return { kind: "question", id, asker, questions: request.questions.map(toQuestionView) };
   const diff = proposedDiff(request);
-  const subjects = subjectsOf(request);
+  const subjects = subjectsOf(request, input, folder);
   return {
     kind: "permission",
     id,
@@ -381,13 +281,23 @@ function toQuestionView({ question, header, options, ...how }: Question): Questi
   };
 }
 
-/** The patterns, with the command and the input that they stand for if these say more. */
-function subjectsOf({ patterns, metadata }: PermissionRequest): readonly string[] {
-  const command = text(metadata["command"]);
+/**
+ * What the request is about, each item once. The patterns of a command are its parts, so the whole command stands for
+ * them; it may be known only from the input of the tool call.
+ */
+function subjectsOf(
+  { permission, patterns, metadata }: PermissionRequest,
+  toolInput: Readonly<Record<string, unknown>> | undefined,
+  folder: string | undefined,
+): readonly string[] {
+  const command =
+    text(metadata["command"]) ?? (permission === "bash" ? text(toolInput?.["command"]) : undefined);
   const input = metadata["input"];
   return [
-    ...(command === undefined || patterns.includes(command) ? [] : [command]),
-    ...patterns.filter((pattern) => pattern !== "*"),
+    ...(command === undefined ? [] : [command]),
+    ...patterns
+      .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
+      .map((pattern) => relativePath(pattern, folder)),
     ...(typeof input === "object" && input !== null ? [JSON.stringify(input, undefined, 2)] : []),
   ].map(visible);
 }

@@ -14,7 +14,8 @@ import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import type { ConnectionView } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
-import { OutputSession, type OutputEditor, type OutputParts } from "../../../src/ui/output/output-session.ts";
+import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
+import { OutputSession } from "../../../src/ui/output/output-session.ts";
 import type { RequestWording } from "../../../src/ui/output/view-model.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
 
@@ -54,6 +55,8 @@ export interface PanelOptions {
   readonly width?: number;
   readonly height?: number;
   readonly connection?: ConnectionView;
+  /** The folder that the agent works in. */
+  readonly folder?: string;
   /** The state that the editor kept from an earlier page. */
   readonly state?: unknown;
   readonly task: Child | undefined;
@@ -123,6 +126,7 @@ export class PanelPage {
     this.session = new OutputSession(id, parts, {
       translations: {},
       wording: WORDING,
+      folder: () => options.folder,
       connection: () => this.connection,
       onDidChangeConnection: this.connectionChanges.event,
       post: (message) => {
@@ -139,6 +143,7 @@ export class PanelPage {
       openDocument: note("openDocument"),
       openFile: options.openFile ?? ((...values) => Promise.resolve(note("openFile")(...values))),
       openExternal: note("openExternal"),
+      openSession: note("openSession"),
       copyText: note("copyText"),
       describe: (error) => `${messageOf(error)} Try again.`,
       translate: english,

@@ -14,6 +14,7 @@ const tool = (id: string, status: ToolEntry["status"] = "running"): ToolEntry =>
   id,
   messageID: "m1",
   tool: "bash",
+  hasSession: false,
   status,
 });
 const LONG = `${"word ".repeat(300).trim()}\n\n`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 import { pathAndPosition } from "../../../src/ui/output/file-reference.ts";
-import { looksLikeFile } from "../../../src/webview/markdown.ts";
+import { looksLikeFile } from "../../../src/webview/file-links.ts";
 
 describe("references to files", () => {
   it("are distinguished from other code", () => {

@@ -195,7 +195,7 @@ describe("the output panel", function () {
     assert.ok(panel.page.url().startsWith("http://panel.test/"));
   });
 
-  it("resumes with Ctrl+Enter, and says why that failed", async () => {
+  it("resumes with Enter, breaks the line with Shift+Enter, and says why resuming failed", async () => {
     let refuse = true;
     const prompts: string[] = [];
     await open(new FakeTranscript().user("Go"), {
@@ -206,13 +206,14 @@ describe("the output panel", function () {
     });
     const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill("go on");
+    await box.press("Shift+Enter");
+    await box.pressSequentially("with it");
     await box.press("Enter");
-    await box.press("Control+Enter");
     await panel.page.getByRole("alert").getByText("the session is busy").waitFor();
     refuse = false;
     await button("Resume").click();
     await until("the box to be empty", async () => (await box.inputValue()) === "");
-    assert.deepEqual(prompts, ["go on", "go on"]);
+    assert.deepEqual(prompts, ["go on\nwith it", "go on\nwith it"]);
     assert.ok(await button("Resume").isDisabled());
   });
 
@@ -224,7 +225,7 @@ describe("the output panel", function () {
     const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill("go on");
     await settledState(panel);
-    await box.press("Control+Enter");
+    await box.press("Enter");
     await until("the prompt on its way", () => button("Resume").isDisabled());
     await panel.leave();
     take();
@@ -239,7 +240,7 @@ describe("the output panel", function () {
     });
     const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill("go on");
-    await box.press("Control+Enter");
+    await box.press("Enter");
     await until("the prompt on its way", () => button("Resume").isDisabled());
     await panel.leave();
     refuse(new Error("the session is busy"));
@@ -247,7 +248,7 @@ describe("the output panel", function () {
     await panel.page.getByRole("alert").getByText("the session is busy").waitFor();
     assert.equal(await box.inputValue(), "go on");
 
-    await box.press("Control+Enter");
+    await box.press("Enter");
     await until("the prompt on its way", () => button("Resume").isDisabled());
     await panel.leave();
     await panel.comeBack();

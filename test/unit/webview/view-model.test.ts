@@ -7,16 +7,13 @@ import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
 import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
+import { findTool, toolFile, toolText, toToolDetail } from "../../../src/ui/output/tool-model.ts";
 import {
   entriesOf,
-  findTool,
   pageOf,
   perspectiveOf,
   toEntryChanges,
-  toolFile,
-  toolText,
   toTaskView,
-  toToolDetail,
 } from "../../../src/ui/output/view-model.ts";
 import { lastAnswer } from "../../../src/engine/turn.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";

@@ -1,0 +1,51 @@
+import type { Event } from "../../engine/event.ts";
+import type { Logger } from "../../engine/ports.ts";
+import type { Text } from "../../engine/sentence.ts";
+import type { TaskCommands } from "../../engine/task-commands.ts";
+import type { ConnectionView, HostMessage, PanelCommand } from "../../protocol/output.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
+import type { FilePosition } from "./file-reference.ts";
+import type { RequestWording } from "./view-model.ts";
+
+/** What all panels share. */
+export interface OutputParts {
+  readonly known: Pick<
+    Tasks,
+    | "child"
+    | "transcript"
+    | "openRequests"
+    | "toolInput"
+    | "onDidChange"
+    | "onDidChangeSubagent"
+    | "onDidChangeRequests"
+  >;
+  readonly tasks: Pick<TaskCommands, "resume" | "answer" | "output">;
+  readonly logger: Logger;
+}
+
+/** What a panel needs of the editor. */
+export interface OutputEditor {
+  /** The texts of the page, by their English text. */
+  readonly translations: Readonly<Record<string, string>>;
+  readonly wording: RequestWording;
+  /** The folder that the agent works in. */
+  folder(): string | undefined;
+  /** The connection of the session's folder. */
+  connection(): ConnectionView;
+  readonly onDidChangeConnection: Event<void>;
+  post(message: HostMessage): void;
+  setTitle(title: string): void;
+  /** Resolves when the command has ended; to undefined if it did nothing. */
+  run(command: PanelCommand): PromiseLike<unknown>;
+  /** The extension in `name` determines the language. */
+  openDocument(name: string, text: string): void;
+  /** Rejects with an error whose message says why the file was not opened. */
+  openFile(path: string, position?: FilePosition): Promise<void>;
+  openExternal(url: string): void;
+  /** Shows the output of another session. */
+  openSession(id: string): void;
+  copyText(text: string): void;
+  /** The message of an error. */
+  describe(error: unknown): string;
+  translate(text: Text): string;
+}

@@ -1,0 +1,183 @@
+import { stripVTControlCharacters } from "node:util";
+
+import type { Message, ToolPart } from "../../engine/server-model.ts";
+import { countMatches } from "../../protocol/find.ts";
+import { type Excerpt, TOOL_OUTPUT, type ToolDetail, type ToolEntry } from "../../protocol/output.ts";
+import { title, visible } from "../plain-text.ts";
+import { relativePath } from "./relative-path.ts";
+import { changeFields, toolDiff } from "./tool-diff.ts";
+
+/** Fields of a tool's input that name one file. */
+const FILE_FIELDS: ReadonlySet<string> = new Set(["filePath", "file_path"]);
+/** Fields of a tool's input that summarize the call, most descriptive first. */
+const TITLE_FIELDS = [
+  "description",
+  "command",
+  "filePath",
+  "pattern",
+  "query",
+  "url",
+  "path",
+  "name",
+  "prompt",
+];
+const TITLE_LENGTH = 200;
+/** Characters of a text shown in the panel; the full text opens as a document. */
+const EXCERPT_LENGTH = 20_000;
+
+/** The call as one line of the conversation. */
+export function toToolEntry(part: ToolPart, folder: string | undefined): ToolEntry {
+  const { id, messageID, tool } = part;
+  return {
+    kind: "tool",
+    id,
+    messageID,
+    tool,
+    title: toolTitle(part, folder),
+    hasSession: launchedSession(part) !== undefined,
+    ...toolProgress(part),
+  };
+}
+
+/** The session that the call launched. */
+export function launchedSession({ tool, state }: ToolPart): string | undefined {
+  if (tool !== "task" || !("metadata" in state)) return undefined;
+  const id = state.metadata?.["sessionId"];
+  return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" | "end"> {
+  switch (state.status) {
+    case "pending":
+      return { status: state.status };
+    case "running":
+      return { status: state.status, start: state.start };
+    case "completed":
+    case "error":
+      return { status: state.status, start: state.start, end: state.end };
+  }
+}
+
+/** A one-line summary of the call: the tool's own title, otherwise the most descriptive field of its input. */
+function toolTitle({ tool, state }: ToolPart, folder: string | undefined): string | undefined {
+  const own = tool !== "question" && "title" in state ? state.title : undefined;
+  const found =
+    own ||
+    TITLE_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string") ||
+    questionsOf(state.input)[0]?.question;
+  if (typeof found !== "string" || found === "") return undefined;
+  return title(relativePath(found, folder)).slice(0, TITLE_LENGTH);
+}
+
+/** The tool call with that ID. */
+export function findTool(messages: readonly Message[], partID: string): ToolPart | undefined {
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const part = messages[index]!.parts.find(({ id }) => id === partID);
+    if (part) return part.type === "tool" ? part : undefined;
+  }
+  return undefined;
+}
+
+export function toToolDetail(part: ToolPart, folder?: string): ToolDetail {
+  const output = toolText(part, TOOL_OUTPUT);
+  const diff = toolDiff(part);
+  const shown = new Set(diff === undefined ? [] : changeFields(part.tool));
+  return {
+    id: part.id,
+    input: Object.entries(part.state.input)
+      .filter(([name]) => !shown.has(name))
+      .map(([name, value]) => {
+        const isFile = FILE_FIELDS.has(name) && typeof value === "string";
+        const text = printed(value);
+        return { name, value: excerpt(isFile ? relativePath(text, folder) : text), isFile };
+      }),
+    output: output === undefined ? undefined : excerpt(output),
+    diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
+  };
+}
+
+/** The full text of an input field, or of the output ({@link TOOL_OUTPUT}). */
+export function toolText({ tool, state }: ToolPart, field: string): string | undefined {
+  if (field !== TOOL_OUTPUT)
+    return Object.hasOwn(state.input, field) ? printed(state.input[field]) : undefined;
+  switch (state.status) {
+    case "pending":
+      return undefined;
+    case "running": {
+      const sofar = state.metadata?.["output"];
+      return typeof sofar === "string" ? sofar : undefined;
+    }
+    case "completed":
+      return tool === "task" ? subagentResult(state.output) : state.output;
+    case "error":
+      return state.error;
+  }
+}
+
+/** What the subagent answered, without the tags in which the server passes it to the model. */
+function subagentResult(output: string): string {
+  return /^<task id="[^>]*>\n[^]*?<(task_result|task_error)>\n?([^]*?)\n?<\/\1>\s*<\/task>\s*$/.exec(output)?.[2] ?? output;
+}
+
+/** How often the expression matches in each tool call's details, by entry ID. */
+export function findInTools(
+  messages: readonly Message[],
+  expression: RegExp,
+  folder: string | undefined,
+): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { parts } of messages)
+    for (const part of parts) {
+      if (part.type !== "tool") continue;
+      const { input, diff, output } = toToolDetail(part, folder);
+      const texts = [...input.flatMap(({ name, value }) => [name, value.text]), diff?.text, output?.text];
+      const count = texts.reduce(
+        (sum, text) => sum + countMatches(stripVTControlCharacters(text ?? ""), expression),
+        0,
+      );
+      if (count > 0) counts[part.id] = count;
+    }
+  return counts;
+}
+
+/** The path in an input field, if the field names a file. */
+export function toolFile(part: ToolPart, field: string): string | undefined {
+  const value = FILE_FIELDS.has(field) ? part.state.input[field] : undefined;
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function printed(value: unknown): string {
+  const questions = questionsOf({ questions: value });
+  if (questions.length > 0) return questions.map(printedQuestion).join("\n\n");
+  return typeof value === "string" ? value : (JSON.stringify(value, undefined, 2) ?? "");
+}
+
+interface AskedQuestion {
+  readonly question: string;
+  readonly options?: unknown;
+}
+
+/** The questions in the input of OpenCode's tool `question`; models may send anything. */
+function questionsOf({ questions }: Readonly<Record<string, unknown>>): readonly AskedQuestion[] {
+  const isQuestion = (one: unknown): one is AskedQuestion =>
+    typeof one === "object" && one !== null && "question" in one && typeof one.question === "string";
+  return Array.isArray(questions) && questions.every(isQuestion) ? questions : [];
+}
+
+function printedQuestion({ question, options }: AskedQuestion): string {
+  const labels = Array.isArray(options) ? (options as readonly { label?: unknown; description?: unknown }[]) : [];
+  const lines = labels.map((option) =>
+    [option.label, option.description].filter((text) => typeof text === "string" && text !== "").join(": "),
+  );
+  return [question, ...lines.map((line) => `- ${line}`)].join("\n");
+}
+
+function excerpt(text: string): Excerpt {
+  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
+}
+
+/** Like {@link excerpt}, but cuts only between lines. */
+export function excerptOfLines(text: string): Excerpt {
+  const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
+  return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
+}

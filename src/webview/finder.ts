@@ -1,0 +1,306 @@
+import { countMatches, findExpression } from "../protocol/find.ts";
+import type { Context, Disclosures } from "./context.ts";
+import type { Conversation, Row } from "./conversation.ts";
+import { FindBox } from "./find-box.ts";
+import { rangesIn, textOfHtml } from "./readable-text.ts";
+import { plainTerminalText } from "./terminal-text.ts";
+import type { VirtualList } from "./virtual-list.ts";
+
+/** Milliseconds of typing, or of a growing conversation, after which the search is done again. */
+const DELAY_MS = 120;
+/** Milliseconds of searching after which the page gets a turn. */
+const SLICE_MS = 12;
+/** Pixels that the box covers at the top of the view. */
+const COVERED = 48;
+const LONGEST_QUERY = 200;
+
+interface Found {
+  readonly row: Row;
+  /** Position of the row in the conversation. */
+  readonly index: number;
+  /** Matches that can be seen without expanding the row. */
+  readonly seen: number;
+  readonly count: number;
+}
+
+/** One match: a row, and the number of the match in it, counted from 0. */
+interface Match {
+  readonly row: Row;
+  readonly nth: number;
+}
+
+/** What the finder works on. */
+export interface Findable {
+  readonly conversation: Conversation;
+  readonly list: VirtualList;
+  readonly scroller: HTMLElement;
+  readonly disclosures: Disclosures;
+  readonly announce: (text: string) => void;
+}
+
+/**
+ * Finds text in the whole conversation: in rows that are not in the page, in collapsed ones, and in the details of tool
+ * calls, which the extension searches. Matches are marked without changing the page.
+ */
+export class Finder {
+  readonly box: FindBox;
+  private expression: RegExp | undefined;
+  private found: readonly Found[] = [];
+  private current: Match | undefined;
+  /** The row from which on a match is looked for. */
+  private from = 0;
+  /** Matches in the details of tool calls, by entry ID. */
+  private inTools: Readonly<Record<string, number>> = {};
+  private readonly texts = new WeakMap<Row, { readonly source: unknown; readonly text: string }>();
+  private search: object | undefined;
+  private timer: number | undefined;
+  /** Whether the current match is still to be scrolled to. */
+  private isRevealing = false;
+
+  constructor(
+    private readonly context: Context,
+    private readonly page: Findable,
+  ) {
+    this.box = new FindBox(context, {
+      onEdit: () => this.schedule(),
+      onStep: (by) => this.step(by),
+      onClose: () => this.close(),
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.box.element.hidden;
+  }
+
+  /** Shows the box, with the selected text if there is some. */
+  open(): void {
+    const selected = document.getSelection()?.toString() ?? "";
+    const { list, conversation } = this.page;
+    const row = list.firstSeen()?.row;
+    this.from = row ? conversation.rows.indexOf(row) : 0;
+    this.box.open(selected.length > LONGEST_QUERY || selected.includes("\n") ? "" : selected.trim());
+    this.schedule();
+  }
+
+  /** Selects the current match, so that reading goes on there. */
+  close(): void {
+    const { current } = this;
+    const element = current && this.page.list.shown.get(current.row);
+    const range = element && this.expression && rangesIn(element, this.expression)[current.nth];
+    this.box.close();
+    this.stop();
+    this.page.scroller.focus({ preventScroll: true });
+    if (range) document.getSelection()?.setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
+  }
+
+  /** Goes to the next match, or with −1 to the previous one; after the last one follows the first. */
+  step(by: 1 | -1): void {
+    if (this.timer !== undefined) {
+      this.begin();
+      return;
+    }
+    const { total } = this;
+    if (total > 0) this.goTo((this.position + by + total) % total);
+  }
+
+  /** The conversation has changed. */
+  didChange(): void {
+    if (this.isOpen) this.schedule();
+  }
+
+  /** Rows were added to the page, changed or removed. */
+  didLayout(): void {
+    if (this.expression) this.mark(this.expression);
+  }
+
+  receive(query: string, counts: Readonly<Record<string, number>>): void {
+    if (!this.isOpen || query !== this.box.query) return;
+    this.inTools = counts;
+    if (this.expression) void this.searchFor(this.expression);
+  }
+
+  private schedule(): void {
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.begin(), DELAY_MS);
+  }
+
+  private begin(): void {
+    window.clearTimeout(this.timer);
+    this.timer = undefined;
+    if (!this.isOpen) return;
+    const { query } = this.box;
+    const expression = findExpression(query);
+    if (expression?.source !== this.expression?.source) this.inTools = {};
+    if (!expression) {
+      this.stop();
+      return;
+    }
+    this.expression = expression;
+    this.context.post({ type: "find-in-tools", query });
+    void this.searchFor(expression);
+  }
+
+  private stop(): void {
+    this.search = this.expression = this.current = undefined;
+    this.found = [];
+    CSS.highlights.clear();
+    this.box.showCount("", false);
+  }
+
+  private async searchFor(expression: RegExp): Promise<void> {
+    const search = (this.search = {});
+    const found: Found[] = [];
+    let pause = performance.now() + SLICE_MS;
+    for (const [index, row] of [...this.page.conversation.rows].entries()) {
+      if (performance.now() > pause) {
+        await new Promise((resolve) => setTimeout(resolve));
+        if (this.search !== search) return;
+        pause = performance.now() + SLICE_MS;
+      }
+      const seen = countMatches(this.textOf(row), expression);
+      const count = seen + (row.item.entry.kind === "tool" ? (this.inTools[row.item.entry.id] ?? 0) : 0);
+      if (count > 0) found.push({ row, index, seen, count });
+    }
+    this.found = found;
+    this.choose();
+  }
+
+  /** Stays at the current match if that is still one; otherwise goes to the first one from the reader's position on. */
+  private choose(): void {
+    const { current } = this;
+    const same = this.found.find(({ row }) => row === current?.row);
+    if (current && same) {
+      this.current = { row: same.row, nth: Math.min(current.nth, same.count - 1) };
+      this.showPosition();
+      this.didLayout();
+      return;
+    }
+    const next = this.found.find(({ index }) => index >= this.from) ?? this.found[0];
+    this.current = undefined;
+    if (next) this.goTo(this.before(next.row));
+    else {
+      CSS.highlights.clear();
+      this.showPosition();
+    }
+  }
+
+  private goTo(position: number): void {
+    let rest = position;
+    const at = this.found.find(({ count }) => rest < count || ((rest -= count), false));
+    if (!at) return;
+    this.current = { row: at.row, nth: rest };
+    this.from = at.index;
+    this.isRevealing = true;
+    this.showPosition();
+    const { list, scroller, disclosures } = this.page;
+    const { entry } = at.row.item;
+    const isHidden = entry.kind === "reasoning" || rest >= at.seen;
+    if (isHidden && !disclosures.isOpen(entry.id)) disclosures.toggle(at.row);
+    if (list.shown.has(at.row)) this.didLayout();
+    else list.restore({ row: at.row, top: scroller.clientHeight / 3 });
+  }
+
+  private showPosition(): void {
+    const { l10n, format } = this.context;
+    const text =
+      this.total === 0
+        ? l10n.t("No results")
+        : l10n.t("{0} of {1}", format.number(this.position + 1), format.number(this.total));
+    this.box.showCount(text, this.total === 0);
+    this.page.announce(text);
+  }
+
+  private get total(): number {
+    return this.found.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  private get position(): number {
+    return this.current ? this.before(this.current.row) + this.current.nth : -1;
+  }
+
+  /** The number of matches before the row. */
+  private before(row: Row): number {
+    let sum = 0;
+    for (const found of this.found) {
+      if (found.row === row) break;
+      sum += found.count;
+    }
+    return sum;
+  }
+
+  /** Marks the matches in the page, and scrolls to the current one once it is there. */
+  private mark(expression: RegExp): void {
+    const { current } = this;
+    const all: Range[] = [];
+    let range: Range | undefined;
+    for (const [row, element] of this.page.list.shown) {
+      const ranges = rangesIn(element, expression);
+      all.push(...ranges);
+      if (row !== current?.row) continue;
+      const isLoading = element.querySelector(".detail-wait") !== null;
+      range = ranges[current.nth] ?? (isLoading ? undefined : ranges.at(-1));
+    }
+    CSS.highlights.set("found", new Highlight(...all));
+    const chosen = new Highlight(...(range ? [range] : []));
+    chosen.priority = 1;
+    CSS.highlights.set("found-current", chosen);
+    if (!this.isRevealing || !range || !current) return;
+    this.isRevealing = false;
+    this.bringIntoView(current.row, range);
+  }
+
+  private bringIntoView(row: Row, range: Range): void {
+    const { list, scroller } = this.page;
+    for (let at = range.startContainer.parentElement; at && at !== scroller; at = at.parentElement)
+      scrollWithin(at, range);
+    const view = scroller.getBoundingClientRect();
+    const { top, bottom } = range.getBoundingClientRect();
+    if (top >= view.top + COVERED && bottom <= view.bottom) return;
+    const element = list.shown.get(row);
+    if (!element) return;
+    const wanted = view.height / 3 - (top - element.getBoundingClientRect().top);
+    list.restore({ row, top: wanted });
+  }
+
+  /** The text that can be found in a row without its tool's details. */
+  private textOf(row: Row): string {
+    const { entry } = row.item;
+    const source = row.text === "" ? entry : row.text;
+    const known = this.texts.get(row);
+    if (known?.source === source) return known.text;
+    const text = this.read(row);
+    this.texts.set(row, { source, text });
+    return text;
+  }
+
+  private read(row: Row): string {
+    const { markdown } = this.context;
+    const { entry } = row.item;
+    switch (entry.kind) {
+      case "text":
+        return textOfHtml(markdown.toHtml(plainTerminalText(row.text)));
+      case "prompt":
+        return textOfHtml(markdown.toHtml(plainTerminalText(row.text), { breaks: true }));
+      case "reasoning":
+        return textOfHtml(markdown.toHtml(plainTerminalText(entry.text)));
+      case "tool":
+        return [entry.tool, entry.title].join("\u0000");
+      case "file":
+        return entry.name;
+      case "error":
+        return entry.interrupted ? "" : entry.message;
+      case "compaction":
+        return "";
+    }
+  }
+}
+
+/** Scrolls an element inside a row, such as a long output, so that the range is visible in it. */
+function scrollWithin(element: Element, range: Range): void {
+  const { overflowX, overflowY } = getComputedStyle(element);
+  const [view, at] = [element.getBoundingClientRect(), range.getBoundingClientRect()];
+  if (/auto|scroll/.test(overflowY) && (at.top < view.top || at.bottom > view.bottom))
+    element.scrollTop += at.top - view.top - view.height / 3;
+  if (/auto|scroll/.test(overflowX) && (at.left < view.left || at.right > view.right))
+    element.scrollLeft += at.left - view.left - view.width / 3;
+}

@@ -1,0 +1,70 @@
+/** Pixels of a page that are still visible after a page key. */
+const OVERLAP = 40;
+const CONTROLS = "button, a[href], [tabindex='-1']";
+
+/**
+ * The keys of the conversation. It is one stop of the Tab key, so that what follows it is near; Tab then goes to the
+ * first control in view, from which the arrow keys go to the others.
+ */
+export class ReadingKeys {
+  constructor(
+    private readonly scroller: HTMLElement,
+    /** Follows the end of the conversation. */
+    private readonly toEnd: () => void,
+  ) {
+    scroller.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+      if (this.move(event)) event.preventDefault();
+    });
+  }
+
+  private move({ key, shiftKey, target }: KeyboardEvent): boolean {
+    const { scroller } = this;
+    const isInRow = target !== scroller;
+    if (key === "Tab") return !shiftKey && !isInRow && this.enter();
+    if (shiftKey) return false;
+    if (isInRow && target instanceof HTMLElement && (key === "ArrowDown" || key === "ArrowUp"))
+      return !canScroll(target, key) && this.go(target, key === "ArrowDown" ? 1 : -1);
+    if (isInRow && target instanceof HTMLElement && isScrollable(target)) return false;
+    // The editor's smooth scrolling would be stopped by each row that is added on the way.
+    const page = scroller.clientHeight - OVERLAP;
+    if (key === "PageDown") scroller.scrollTop += page;
+    else if (key === "PageUp") scroller.scrollTop -= page;
+    else if (key === "Home") scroller.scrollTop = 0;
+    else if (key === "End") this.toEnd();
+    else return false;
+    return true;
+  }
+
+  private controls(): readonly HTMLElement[] {
+    return [...this.scroller.querySelectorAll<HTMLElement>(CONTROLS)].filter((control) =>
+      control.checkVisibility({ visibilityProperty: true }),
+    );
+  }
+
+  private enter(): boolean {
+    const view = this.scroller.getBoundingClientRect();
+    const first = this.controls().find((control) => {
+      const { top, bottom } = control.getBoundingClientRect();
+      return bottom > view.top && top < view.bottom;
+    });
+    first?.focus({ preventScroll: true });
+    return first !== undefined;
+  }
+
+  private go(from: HTMLElement, by: 1 | -1): boolean {
+    const controls = this.controls();
+    controls[controls.indexOf(from) + by]?.focus();
+    return true;
+  }
+}
+
+function isScrollable({ scrollHeight, clientHeight }: HTMLElement): boolean {
+  return scrollHeight > clientHeight + 1;
+}
+
+function canScroll(element: HTMLElement, key: "ArrowDown" | "ArrowUp"): boolean {
+  if (!isScrollable(element) || element instanceof HTMLButtonElement) return false;
+  const { scrollTop, clientHeight, scrollHeight } = element;
+  return key === "ArrowUp" ? scrollTop > 0 : scrollTop + clientHeight < scrollHeight - 1;
+}
