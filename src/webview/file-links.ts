@@ -8,12 +8,12 @@ const TYPES =
 const FILE_TYPES = new Set(TYPES.split(" "));
 const PLACE = /(?::\d{1,7}(?:[:-]\d{1,7})?|#L\d{1,7}(?:-L?\d{1,7})?)/.source;
 const PATH = new RegExp(
-  /^(?<drive>[A-Za-z]:[\\/])?(?<folders>(?:[\w@.+~()[\]-]*[\\/])*)[\w@.+~()[\]-]*\.(?<type>[A-Za-z]\w{0,9})/.source +
-    `(?<place>${PLACE})?$`,
+  /^(?<drive>[A-Za-z]:[\\/])?(?<folders>(?:[\w@.+~()[\]-]*[\\/])*)[\w@.+~()[\]-]*\.(?<type>[A-Za-z]\w{0,9})/
+    .source + `(?<place>${PLACE})?$`,
 );
 /** A path in running text: in a folder or with a line, and of a type that is known, because names of hosts look alike. */
 const BARE = new RegExp(
-  `(?<![\\w/\\\\:.@#~-])(?:[A-Za-z]:[\\\\/]|/)?(?:[\\w@.+~-]+[\\\\/])*[\\w@.+~-]+\\.(?:${TYPES.replaceAll(" ", "|")})(?:${PLACE})?(?![\\w/\\\\@-]|\\.\\w)`,
+  `(?<![\\w/\\\\:.@#%~-])(?:[A-Za-z]:[\\\\/]|/)?(?:[\\w@.+~-]+[\\\\/])*[\\w@.+~-]+\\.(?:${TYPES.replaceAll(" ", "|")})(?:${PLACE})?(?![\\w/\\\\@-]|\\.\\w)`,
   "g",
 );
 const LONGEST_PATH = 400;
@@ -30,11 +30,11 @@ export function looksLikeFile(text: string): boolean {
   );
 }
 
-/** The path that a link leads to; undefined if it leads elsewhere. */
+/** The path that a link leads to; undefined if it leads elsewhere. Unlike other text, links may name any letters. */
 export function linkedFile(url: string): string | undefined {
   try {
     const path = decodeURI(url);
-    return looksLikeFile(path) ? path : undefined;
+    return looksLikeFile(path.replace(/ |(?![A-Za-z])\p{L}/gu, "_")) ? path : undefined;
   } catch {
     return undefined;
   }

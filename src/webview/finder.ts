@@ -90,7 +90,10 @@ export class Finder {
     this.box.close();
     this.stop();
     this.page.scroller.focus({ preventScroll: true });
-    if (range) document.getSelection()?.setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
+    if (range)
+      document
+        .getSelection()
+        ?.setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
   }
 
   /** Goes to the next match, or with −1 to the previous one; after the last one follows the first. */

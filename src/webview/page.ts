@@ -150,7 +150,14 @@ export class Page {
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
     this.scroller.addEventListener("click", (event) => this.onClick(event));
-    const stage = h("div", { class: "stage" }, this.finder.box.element, this.scroller, jump, this.toast.element);
+    const stage = h(
+      "div",
+      { class: "stage" },
+      this.finder.box.element,
+      this.scroller,
+      jump,
+      this.toast.element,
+    );
     root.replaceChildren(
       this.header.element,
       this.banner.element,

@@ -4,9 +4,7 @@ const READABLE =
 const LABELS = ".code-bar, .sr-only";
 /** Between parts that are apart: no query matches it. */
 const GAP = "\u0000";
-const BLOCKS = new Set(
-  "BLOCKQUOTE DD DIV DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TD TH TR UL".split(" "),
-);
+const BLOCKS = new Set("BLOCKQUOTE DD DIV DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TD TH TR UL".split(" "));
 
 interface Piece {
   readonly node: Text;
@@ -25,7 +23,8 @@ function readingOf(root: Node): { readonly text: string; readonly pieces: readon
     if (node instanceof Text) {
       pieces.push({ node, start: text.length });
       text += node.data;
-    } else if (BLOCKS.has(node.nodeName) || (node instanceof Element && node.matches(".diff-line"))) text += GAP;
+    } else if (BLOCKS.has(node.nodeName) || (node instanceof Element && node.matches(".diff-line")))
+      text += GAP;
   }
   return { text, pieces };
 }

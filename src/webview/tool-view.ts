@@ -118,7 +118,13 @@ export class ToolView {
       const styled = styledTerminalText(detail.output.text).map(({ text, classes }) =>
         classes.length === 0 ? text : h("span", { class: classes.join(" ") }, text),
       );
-      sections.push(h("pre", { class: entry.status === "error" ? "output wrapped" : "output", dir: "ltr", tabindex: "0" }, ...styled));
+      sections.push(
+        h(
+          "pre",
+          { class: entry.status === "error" ? "output wrapped" : "output", dir: "ltr", tabindex: "0" },
+          ...styled,
+        ),
+      );
       sections.push(...this.more(detail.id, TOOL_OUTPUT, detail.output));
     }
     return sections;

@@ -22,14 +22,7 @@ import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition } from "./file-reference.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
-import {
-  findInTools,
-  findTool,
-  launchedSession,
-  toolFile,
-  toolText,
-  toToolDetail,
-} from "./tool-model.ts";
+import { findInTools, findTool, launchedSession, toolFile, toolText, toToolDetail } from "./tool-model.ts";
 import {
   isWithin,
   pageOf,

@@ -116,7 +116,11 @@ export function toolText({ tool, state }: ToolPart, field: string): string | und
 
 /** What the subagent answered, without the tags in which the server passes it to the model. */
 function subagentResult(output: string): string {
-  return /^<task id="[^>]*>\n[^]*?<(task_result|task_error)>\n?([^]*?)\n?<\/\1>\s*<\/task>\s*$/.exec(output)?.[2] ?? output;
+  return (
+    /^<task id="[^>]*>\n[^]*?<(task_result|task_error)>\n?([^]*?)\n?<\/\1>\s*<\/task>\s*$/.exec(
+      output,
+    )?.[2] ?? output
+  );
 }
 
 /** How often the expression matches in each tool call's details, by entry ID. */
@@ -165,7 +169,9 @@ function questionsOf({ questions }: Readonly<Record<string, unknown>>): readonly
 }
 
 function printedQuestion({ question, options }: AskedQuestion): string {
-  const labels = Array.isArray(options) ? (options as readonly { label?: unknown; description?: unknown }[]) : [];
+  const labels = Array.isArray(options)
+    ? (options as readonly { label?: unknown; description?: unknown }[])
+    : [];
   const lines = labels.map((option) =>
     [option.label, option.description].filter((text) => typeof text === "string" && text !== "").join(": "),
   );

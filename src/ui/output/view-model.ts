@@ -2,13 +2,7 @@ import { percentOf } from "../../engine/limit.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { isNotice } from "../../engine/notices.ts";
 import type { Text } from "../../engine/sentence.ts";
-import type {
-  Message,
-  MessageInfo,
-  Part,
-  PermissionRequest,
-  Question,
-} from "../../engine/server-model.ts";
+import type { Message, MessageInfo, Part, PermissionRequest, Question } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import { type ModelRef, shortID } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";

@@ -198,6 +198,11 @@ export class PanelPage {
     await this.page.goto(`${ORIGIN}/`);
   }
 
+  /** Runs the command for finding text. */
+  find(): void {
+    this.session.find();
+  }
+
   setTask(task: Child | undefined): void {
     this.task = task;
     this.taskChanges.fire({ id: this.session.taskID, before: undefined, after: undefined });

@@ -27,7 +27,6 @@ describe("MarkdownRenderer", () => {
       "data:text/html,x",
       "vscode://x.y/z",
       "//host/path",
-      "./relative.md",
       "ftp://a.test",
       "&#106;avascript:alert(1)",
     ]) {
@@ -40,6 +39,49 @@ describe("MarkdownRenderer", () => {
     }
   });
 
+  /** The paths of the buttons that open a file. */
+  const files = (text: string): string[] =>
+    Array.from(
+      render(text).matchAll(/<button[^>]*class="path"[^>]*title="([^"]*)"/g),
+      ([, path]) => path ?? "",
+    );
+
+  it("turns links to files into buttons that open them", () => {
+    assert.deepEqual(
+      files("[cart](src/cart.js#L12) [**it**](./a%20b/c.md) [x](/work/x.py:3) ![chart](docs/chart.png)"),
+      ["src/cart.js#L12", "./a b/c.md", "/work/x.py:3", "docs/chart.png"],
+    );
+    assert.match(render("[**it**](x.md)"), /title="x.md"><strong>it<\/strong><\/button>/);
+    assert.deepEqual(
+      files("[a](https://a.test/src/a.ts) [b](command:x.ts) [c](file:///a.ts) [d](//h/a.ts?x)"),
+      [],
+    );
+  });
+
+  it("links paths in running text that are in a folder or have a line", () => {
+    assert.deepEqual(
+      files("At src/cart.js:18:5, cart.js:7 (see src/util/a.ts). In C:\\work\\a.cs and /work/b.py:2."),
+      ["src/cart.js:18:5", "cart.js:7", "src/util/a.ts", "C:\\work\\a.cs", "/work/b.py:2"],
+    );
+    assert.match(render("At src/a.ts:1."), /At <button[^>]*dir="ltr">src\/a.ts:1<\/button>\./);
+    assert.deepEqual(
+      files(
+        "README.md console.log a.test:80 https://a.test/src/a.ts [x src/a.ts](https://a.test) `src/a.ts` and/or 1.2:3",
+      ),
+      [],
+    );
+  });
+
+  it("shows the boxes of a task list", () => {
+    const html = render("- [x] done\n- [ ] **open**\n- [link](https://a.test)\n- [x]no");
+    assert.match(html, /<li class="task">☑ done<\/li>\n<li class="task">☐ <strong>/);
+    assert.equal(html.match(/class="task"/g)?.length, 2);
+  });
+
+  it("keeps code from left to right in text of the other direction", () => {
+    assert.match(render("שלום `a.b(c)` ו `src/a.ts`"), /<code dir="ltr">a.b.*<code dir="ltr">src\/a.ts/);
+  });
+
   it("does not link file names", () => {
     assert.deepEqual(links(render("README.md and test.py and www.example.com and a@b.test")), []);
   });
@@ -49,7 +91,7 @@ describe("MarkdownRenderer", () => {
     assert.doesNotMatch(html, /<img/);
     assert.match(
       html,
-      /<a class="image" href="https:\/\/a.test\/x.png\?a=1&amp;b=2">a &quot;chart&quot; \(https:/,
+      /<a class="image" tabindex="-1" href="https:\/\/a.test\/x.png\?a=1&amp;b=2">a &quot;chart&quot; \(https:/,
     );
   });
 

@@ -38,6 +38,23 @@ describe("requests in the panel", () => {
     assert.ok(!within(orphan, TASK_ID) && !within(fakeTask(), "b"));
   });
 
+  it("show a command once, instead of its parts, and paths relative to the folder", () => {
+    const view = (facts: Partial<PermissionRequest>, input?: Record<string, unknown>) => {
+      const open = { request: permission(facts), child: fakeTask() };
+      const shown = toRequestView(open, TASK_ID, WORDING, input, "/tmp/work");
+      return shown.kind === "permission" && shown.subjects;
+    };
+    const patterns = ["cd src", "git push origin main"];
+    const command = "cd src &&\n  git push origin main";
+    assert.deepEqual(view({ patterns }), patterns);
+    assert.deepEqual(view({ patterns }, { command }), [command]);
+    assert.deepEqual(view({ patterns: [...patterns, "rm x"] }, { command }), [command, "rm x"]);
+    assert.deepEqual(view({ permission: "edit", patterns: ["tmp/work/a.ts", "tmp/b.ts"] }, { command }), [
+      "a.ts",
+      "tmp/b.ts",
+    ]);
+  });
+
   it("show what is asked: the whole command, the reason, the change", () => {
     const long = `rm ${"x".repeat(50_000)}`;
     assert.deepEqual(shown({ metadata: { command: long } }).subjects, [long, "git push"]);

@@ -7,7 +7,15 @@ import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
 import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
-import { findTool, toolFile, toolText, toToolDetail } from "../../../src/ui/output/tool-model.ts";
+import { findExpression } from "../../../src/protocol/find.ts";
+import {
+  findInTools,
+  findTool,
+  launchedSession,
+  toolFile,
+  toolText,
+  toToolDetail,
+} from "../../../src/ui/output/tool-model.ts";
 import {
   entriesOf,
   pageOf,
@@ -15,6 +23,7 @@ import {
   toEntryChanges,
   toTaskView,
 } from "../../../src/ui/output/view-model.ts";
+import { relativePath } from "../../../src/ui/output/relative-path.ts";
 import { lastAnswer } from "../../../src/engine/turn.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
 
@@ -171,6 +180,74 @@ describe("the output panel's view model", () => {
     assert.equal(toolFile(tool, "filePath"), "/a");
     assert.equal(toolFile(tool, "content"), undefined);
     assert.equal(findTool(transcript.messages, "unknown"), undefined);
+  });
+
+  it("names files relative to the folder, with and without Git", () => {
+    assert.equal(relativePath("/tmp/work/src/a.ts", "/tmp/work"), "src/a.ts");
+    assert.equal(relativePath("tmp/work/src/a.ts", "/tmp/work"), "src/a.ts");
+    assert.equal(relativePath("C:\\work\\a.ts", "C:\\work"), "a.ts");
+    assert.equal(relativePath("work\\a.ts", "C:\\work"), "a.ts");
+    for (const path of ["/tmp/workshop/a.ts", "/tmp/work", "/tmp/work/", "src/a.ts", ""])
+      assert.equal(relativePath(path, "/tmp/work"), path);
+    assert.equal(relativePath("/tmp/a.ts", undefined), "/tmp/a.ts");
+    assert.equal(relativePath("/a.ts", "/"), "/a.ts");
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("read", { filePath: "/tmp/work/a.ts" }, "", "tmp/work/a.ts");
+    const perspective = perspectiveOf(fakeTask(), transcript.messages, "/tmp/work");
+    const [entry] = entriesOf(transcript.messages[0]!, perspective);
+    assert.ok(entry?.kind === "tool" && entry.title === "a.ts");
+    const { input } = toToolDetail(findTool(transcript.messages, "prt_002")!, "/tmp/work");
+    assert.equal(input[0]?.value.text, "a.ts");
+  });
+
+  it("shows the answer of a subagent without tags, and knows its session", () => {
+    const output = (tool: string, text: string) => {
+      const state = {
+        status: "completed",
+        input: {},
+        output: text,
+        title: "",
+        metadata: { sessionId: "ses_b" },
+      } as const;
+      const transcript = new FakeTranscript().assistant().tool(tool, { ...state, start: NOW, end: NOW });
+      const part = findTool(transcript.messages, "prt_002")!;
+      return [toolText(part, ""), launchedSession(part)];
+    };
+    const wrapped =
+      '<task id="ses_b" state="completed">\n<task_result>\nFound <b>two</b>.\n\nEnd\n</task_result>\n</task>';
+    assert.deepEqual(output("task", wrapped), ["Found <b>two</b>.\n\nEnd", "ses_b"]);
+    assert.deepEqual(output("task", "plain"), ["plain", "ses_b"]);
+    assert.deepEqual(output("bash", wrapped), [wrapped, undefined]);
+  });
+
+  it("shows a call's questions as text, in full", () => {
+    const long = `Which ${"long ".repeat(30)}one?`;
+    const questions = [
+      { question: long, header: "H", options: [{ label: "A", description: "first" }, { label: "B" }] },
+    ];
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("question", { questions }, "", "Asked 1 question");
+    const [entry] = entries(transcript);
+    assert.ok(entry?.kind === "tool" && entry.title === long);
+    const { input } = toToolDetail(findTool(transcript.messages, "prt_002")!);
+    assert.equal(input[0]?.value.text, `${long}\n- A: first\n- B`);
+    const odd = new FakeTranscript().assistant().ran("question", { questions: [{ question: 1 }, null] }, "");
+    assert.match(toToolDetail(findTool(odd.messages, "prt_002")!).input[0]!.value.text, /"question": 1/);
+  });
+
+  it("finds text in the details of tool calls", () => {
+    const transcript = new FakeTranscript()
+      .assistant()
+      .ran("read", { filePath: "/a", n: "Needle" }, "one needle\nNEE\u001b[31mDLE")
+      .text("needle")
+      .ran("read", {}, "nothing");
+    const find = (query: string) => findInTools(transcript.messages, findExpression(query)!, undefined);
+    assert.deepEqual(find("needle"), { prt_002: 3 });
+    assert.deepEqual(find("one  needle nee"), { prt_002: 1 });
+    assert.deepEqual(find("n.*e"), {});
+    assert.equal(findExpression("  "), undefined);
   });
 
   it("shows a call's change as a diff, instead of the fields it is made of", () => {

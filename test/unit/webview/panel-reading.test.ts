@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+
+import type { Browser } from "playwright-core";
+
+import { barriers } from "../../support/panel-page/barriers.ts";
+import { launchChromium } from "../../support/panel-page/browser.ts";
+import { FakeTranscript, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
+import {
+  buildPanel,
+  PanelPage,
+  type PanelBundle,
+  type PanelOptions,
+} from "../../support/panel-page/panel-page.ts";
+import { until } from "../../support/wait.ts";
+
+const WORDS = "Some words. ".repeat(400);
+
+/** Reading and finding in the page, in a browser instead of the editor. */
+describe("reading the output panel", function () {
+  this.timeout(30_000);
+  let browser: Browser;
+  let bundle: PanelBundle;
+  let panel: PanelPage;
+
+  before(async () => {
+    [browser, bundle] = await Promise.all([launchChromium(), buildPanel()]);
+  });
+
+  after(() => browser.close());
+
+  afterEach(async () => {
+    assert.deepEqual(panel.pageErrors, []);
+    await panel.close();
+  });
+
+  async function open(transcript: FakeTranscript, options: Partial<PanelOptions> = {}): Promise<void> {
+    panel = await PanelPage.open(browser, bundle, {
+      task: fakeTask(),
+      transcript: () => Promise.resolve(transcript),
+      ...options,
+    });
+    await panel.page.locator(".row").first().waitFor();
+  }
+
+  /** A conversation of many views, with "needle" in different kinds of entries, none of them near the end. */
+  function haystack(): FakeTranscript {
+    const transcript = new FakeTranscript().user("The first **nee**dle").assistant();
+    transcript.reasoning("Where is the needle?");
+    transcript.ran("bash", { command: "ls" }, `${"line\n".repeat(300)}a needle, a NEEDLE\n`, "List files");
+    for (let index = 0; index < 40; index++) transcript.text(`# Part ${index}\n\n${WORDS}`);
+    transcript.text("| a | b |\n|---|---|\n| nee | dle |\n\nThe `needle`\nhere");
+    for (let index = 0; index < 10; index++) transcript.text(`# End ${index}\n\n${WORDS}`);
+    return transcript;
+  }
+
+  const box = () => panel.page.getByRole("textbox", { name: "Find in output" });
+  const count = (text: string) =>
+    panel.page.locator(".find-count").getByText(text, { exact: true }).waitFor();
+  /** The marked text, and whether the reader can see it. */
+  const current = (): Promise<{ text: string; seen: boolean }> =>
+    panel.page.evaluate(() => {
+      const [range] = [...(CSS.highlights.get("found-current") ?? [])] as Range[];
+      if (!range) return { text: "", seen: false };
+      const { top, bottom, left } = range.getBoundingClientRect();
+      const hit = document.elementFromPoint(left + 2, (top + bottom) / 2);
+      const { parentElement } = range.startContainer;
+      return { text: range.toString(), seen: hit !== null && (parentElement?.contains(hit) ?? false) };
+    });
+  const shows = (text: string): Promise<unknown> =>
+    until(`"${text}" to be shown`, async () => {
+      const now = await current();
+      return now.text === text && now.seen;
+    });
+  const className = (): Promise<string> => panel.page.evaluate("document.activeElement.className");
+
+  it("finds text in the whole conversation, also in what is collapsed or not in the page", async () => {
+    await open(haystack());
+    await panel.page.keyboard.press("Control+f");
+    await panel.page.keyboard.type("needle");
+    await count("1 of 5");
+    for (const [position, text] of [
+      ["1 of 5", "needle"],
+      ["2 of 5", "needle"],
+      ["3 of 5", "needle"],
+      ["4 of 5", "NEEDLE"],
+      ["5 of 5", "needle"],
+      ["1 of 5", "needle"],
+    ] as const) {
+      await count(position);
+      await shows(text);
+      await box().press("Enter");
+    }
+    await box().press("Shift+Enter");
+    await box().press("Shift+Enter");
+    await count("5 of 5");
+    await shows("needle");
+    assert.ok((await panel.page.locator("*").count()) < 900);
+    assert.equal(await panel.page.getByRole("status").textContent(), "5 of 5");
+    await box().press("Escape");
+    assert.equal(await panel.page.locator(".find").isVisible(), false);
+    assert.equal(await panel.page.evaluate("CSS.highlights.size"), 0);
+    assert.equal(await panel.page.evaluate("getSelection().toString()"), "needle");
+    assert.equal(await className(), "scroller");
+  });
+
+  it("says that nothing was found, and finds what is written later", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().text("Hello");
+    await open(transcript);
+    await panel.page.keyboard.press("Control+f");
+    await panel.page.keyboard.type("world (1)");
+    await count("No results");
+    transcript.stream(" world (1)");
+    await count("1 of 1");
+    await shows("world (1)");
+    await box().fill("");
+    await until("no count", async () => (await panel.page.locator(".find-count").textContent()) === "");
+  });
+
+  it("starts with the selected text, from the reader's position on, and is opened by the extension", async () => {
+    const transcript = new FakeTranscript().user("needle").assistant();
+    for (let index = 0; index < 10; index++) transcript.text(`# Part ${index}\n\n${WORDS}`);
+    transcript.text("needle at the end");
+    await open(transcript);
+    await panel.page.getByText("needle at the end").dblclick({ position: { x: 8, y: 8 } });
+    panel.find();
+    await until("the text in the box", async () => (await box().inputValue()) === "needle");
+    await count("2 of 2");
+    await shows("needle");
+  });
+
+  it("has no accessibility barriers while finding, in any theme and at a narrow width", async () => {
+    const answer =
+      "See [cart](src/cart.js#L12) at src/a.ts:3\n\n- [x] needle\n\n```ts\nconst needle = 1;\n```";
+    for (const theme of ["dark", "light", "highContrast"] as const) {
+      await open(new FakeTranscript().user("Go").assistant().text(answer), { theme, width: 300 });
+      await panel.page.keyboard.press("Control+f");
+      await panel.page.keyboard.type("needle");
+      await count("1 of 2");
+      assert.deepEqual(await barriers((script) => panel.page.evaluate(script)), [], theme);
+      assert.ok(await panel.page.evaluate("document.body.scrollWidth <= document.body.clientWidth"));
+      if (theme !== "highContrast") await panel.close();
+    }
+  });
+
+  it("copies the whole conversation if everything is selected, and says so", async () => {
+    await open(haystack());
+    await panel.page.keyboard.press("Control+a");
+    await panel.page.evaluate("document.execCommand('copy')");
+    await panel.page.locator(".toast", { hasText: "Copied the whole conversation" }).waitFor();
+    const [name, text] = panel.calls[0] as [string, string];
+    assert.equal(name, "copyText");
+    assert.match(text, /The first \*\*nee\*\*dle[^]*a needle, a NEEDLE[^]*# End 9/);
+  });
+
+  it("is read by keys as soon as it is opened", async () => {
+    await open(haystack());
+    assert.equal(await className(), "scroller");
+    const top = (): Promise<number> => panel.page.locator(".scroller").evaluate((at) => at.scrollTop);
+    const view = await panel.page.locator(".scroller").evaluate((at) => at.clientHeight);
+    const place = async (text: string): Promise<number> =>
+      (await panel.page.getByText(text).first().boundingBox())?.y ?? Infinity;
+    await until("the end", async () => (await top()) > 1_000);
+    // Rows above the view have estimated heights, so the scroll position says nothing about the way that was scrolled.
+    const before = await place("End 9");
+    await panel.page.keyboard.press("PageUp");
+    await until("the page above", async () => Math.abs((await place("End 9")) - before - view) < 60);
+    await panel.page.keyboard.press("Home");
+    await panel.page.getByText("The first needle").waitFor();
+    assert.equal(await top(), 0);
+    const first = await place("The first needle");
+    await panel.page.keyboard.press("PageDown");
+    await until(
+      "the page below",
+      async () => Math.abs(first - (await place("The first needle")) - view) < 60,
+    );
+    await panel.page.keyboard.press("End");
+    await until("the end", async () => (await top()) > 1_000);
+    assert.equal(await panel.page.getByText("Jump to Latest").isVisible(), false);
+  });
+
+  it("takes at most three Tabs from the conversation to the follow-up, and arrow keys to each control", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant();
+    for (let index = 0; index < 5; index++)
+      transcript.ran("read", { filePath: `/${index}.ts` }, "out", `${index}.ts`);
+    transcript.text(`See \`src/a.ts:1\`, [b](src/b.ts)\n\n\`\`\`ts\nlet x\n\`\`\`\n\n${WORDS}`);
+    await open(transcript);
+    await panel.page.keyboard.press("Home");
+    await panel.page.getByText("Jump to Latest").waitFor();
+    const focused = (): Promise<string> =>
+      panel.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent");
+    for (let tabs = 0; (await focused()) !== "Follow-up prompt"; tabs++) {
+      assert.ok(tabs < 3, await focused());
+      await panel.page.keyboard.press("Tab");
+    }
+    await panel.page.locator(".line").first().focus();
+    await panel.page.keyboard.press("Enter");
+    await panel.page.locator(".output").waitFor();
+    const seen: string[] = [];
+    for (let last = ""; last !== (last = await focused());) {
+      seen.push(last);
+      await panel.page.keyboard.press("ArrowDown");
+    }
+    assert.match(seen.join("|"), /read0\.ts.*\|.*out\|.*1\.ts.*\|.*4\.ts.*\|.*src\/a\.ts:1\|b\|Copy\|let x/s);
+    await panel.page.keyboard.press("ArrowUp");
+    assert.equal(await focused(), seen.at(-2));
+    for (let tabs = 0; (await focused()) !== "Follow-up prompt"; tabs++) {
+      assert.ok(tabs < 3, await focused());
+      await panel.page.keyboard.press("Tab");
+    }
+  });
+
+  it("opens files that links name, and a subagent from its call", async () => {
+    const transcript = new FakeTranscript()
+      .user("Go")
+      .assistant()
+      .text("[cart](src/cart.js#L12), src/cart.js:18:5 and ![chart](docs/chart.png)")
+      .tool("task", {
+        status: "completed",
+        input: { description: "Look" },
+        output: '<task id="ses_b" state="completed">\n<task_result>\nFound it.\n</task_result>\n</task>',
+        title: "Look",
+        metadata: { sessionId: "ses_b" },
+        start: NOW,
+        end: NOW,
+      });
+    await open(transcript);
+    for (const name of ["cart", "src/cart.js:18:5", "chart (docs/chart.png)"])
+      await panel.page.getByRole("button", { name, exact: true }).click();
+    await panel.page.getByRole("button", { name: "Open Subagent" }).click();
+    await panel.page.locator(".line").click();
+    await panel.page.locator(".output").getByText("Found it.", { exact: true }).waitFor();
+    assert.deepEqual(panel.calls, [
+      ["openFile", "src/cart.js", { line: 12, column: 1 }],
+      ["openFile", "src/cart.js", { line: 18, column: 5 }],
+      ["openFile", "docs/chart.png", undefined],
+      ["openSession", "ses_b"],
+    ]);
+  });
+
+  it("wraps long lines of errors", async () => {
+    const error = `Error: ${"x".repeat(2_000)}`;
+    const transcript = new FakeTranscript().user("Go").assistant();
+    transcript.tool("bash", { status: "error", input: { command: "x" }, error, start: NOW, end: NOW });
+    await open(transcript, { width: 520 });
+    await panel.page.locator(".line").click();
+    const output = panel.page.locator(".output");
+    await output.waitFor();
+    assert.ok(await output.evaluate((at) => at.scrollWidth <= at.clientWidth));
+  });
+});
