@@ -49,8 +49,6 @@ export class Finder {
   private current: Match | undefined;
   /** The row from which on a match is looked for. */
   private from = 0;
-  /** Matches in the details of tool calls, by entry ID. */
-  private inTools: Readonly<Record<string, number>> = {};
   private readonly texts = new WeakMap<Row, { readonly source: unknown; readonly text: string }>();
   private search: object | undefined;
   private timer: number | undefined;
@@ -116,10 +114,10 @@ export class Finder {
     if (this.expression) this.mark(this.expression);
   }
 
+  /** Takes the matches in the details of tool calls, by entry ID, and searches the rest. */
   receive(query: string, counts: Readonly<Record<string, number>>): void {
-    if (!this.isOpen || query !== this.box.query) return;
-    this.inTools = counts;
-    if (this.expression) void this.searchFor(this.expression);
+    if (this.expression && this.isOpen && query === this.box.query)
+      void this.searchFor(this.expression, counts);
   }
 
   private schedule(): void {
@@ -133,14 +131,12 @@ export class Finder {
     if (!this.isOpen) return;
     const { query } = this.box;
     const expression = findExpression(query);
-    if (expression?.source !== this.expression?.source) this.inTools = {};
     if (!expression) {
       this.stop();
       return;
     }
     this.expression = expression;
     this.context.post({ type: "find-in-tools", query });
-    void this.searchFor(expression);
   }
 
   private stop(): void {
@@ -150,7 +146,7 @@ export class Finder {
     this.box.showCount("", false);
   }
 
-  private async searchFor(expression: RegExp): Promise<void> {
+  private async searchFor(expression: RegExp, inTools: Readonly<Record<string, number>>): Promise<void> {
     const search = (this.search = {});
     const found: Found[] = [];
     let pause = performance.now() + SLICE_MS;
@@ -161,7 +157,7 @@ export class Finder {
         pause = performance.now() + SLICE_MS;
       }
       const seen = countMatches(this.textOf(row), expression);
-      const count = seen + (row.item.entry.kind === "tool" ? (this.inTools[row.item.entry.id] ?? 0) : 0);
+      const count = seen + (row.first ? (inTools[row.item.entry.id] ?? 0) : 0);
       if (count > 0) found.push({ row, index, seen, count });
     }
     this.found = found;

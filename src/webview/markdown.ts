@@ -56,7 +56,7 @@ export class MarkdownRenderer {
       return (
         `<div class="code"><div class="code-bar"><span>${escapeHtml(info)}</span>` +
         `<button type="button" class="code-copy" tabindex="-1">${escapeHtml(copyCode)}</button></div>` +
-        `<pre dir="ltr" tabindex="-1"><code${language === undefined ? "" : ` class="language-${language}"`}>` +
+        `<pre dir="ltr" tabindex="0"><code${language === undefined ? "" : ` class="language-${language}"`}>` +
         `${escapeHtml(text)}</code></pre></div>`
       );
     };
@@ -65,7 +65,7 @@ export class MarkdownRenderer {
       return code(content, info.trim().split(/\s+/, 1)[0] ?? "");
     };
     engine.renderer.rules["code_block"] = (tokens, index) => code(tokens[index]!.content, "");
-    engine.renderer.rules["table_open"] = () => `<div class="table" tabindex="-1"><table>`;
+    engine.renderer.rules["table_open"] = () => `<div class="table" tabindex="0"><table>`;
     engine.renderer.rules["table_close"] = () => `</table></div>`;
     this.engine = engine;
   }

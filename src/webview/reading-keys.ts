@@ -1,6 +1,6 @@
 /** Pixels of a page that are still visible after a page key. */
 const OVERLAP = 40;
-const CONTROLS = "button, a[href], [tabindex='-1']";
+const CONTROLS = "button, a[href], input, textarea, [tabindex]";
 
 /**
  * The keys of the conversation. It is one stop of the Tab key, so that what follows it is near; Tab then goes to the
@@ -21,7 +21,8 @@ export class ReadingKeys {
   private move({ key, shiftKey, target }: KeyboardEvent): boolean {
     const { scroller } = this;
     const isInRow = target !== scroller;
-    if (key === "Tab") return !shiftKey && !isInRow && this.enter();
+    if (key === "Tab")
+      return shiftKey ? isInRow && this.backToText() : (!isInRow && this.enter()) || this.leave();
     if (shiftKey) return false;
     if (isInRow && target instanceof HTMLElement && (key === "ArrowDown" || key === "ArrowUp"))
       return !canScroll(target, key) && this.go(target, key === "ArrowDown" ? 1 : -1);
@@ -37,9 +38,26 @@ export class ReadingKeys {
   }
 
   private controls(): readonly HTMLElement[] {
-    return [...this.scroller.querySelectorAll<HTMLElement>(CONTROLS)].filter((control) =>
-      control.checkVisibility({ visibilityProperty: true }),
+    return [...this.scroller.querySelectorAll<HTMLElement>(CONTROLS)].filter(isVisible);
+  }
+
+  private backToText(): boolean {
+    this.scroller.focus({ preventScroll: true });
+    return true;
+  }
+
+  /** Goes past the other controls of the conversation, of which long outputs would be stops of the Tab key. */
+  private leave(): boolean {
+    const { scroller } = this;
+    const next = [...document.querySelectorAll<HTMLElement>(CONTROLS)].find(
+      (control) =>
+        scroller.compareDocumentPosition(control) === Node.DOCUMENT_POSITION_FOLLOWING &&
+        control.tabIndex >= 0 &&
+        !control.matches(":disabled") &&
+        isVisible(control),
     );
+    next?.focus();
+    return next !== undefined;
   }
 
   private enter(): boolean {
@@ -57,6 +75,10 @@ export class ReadingKeys {
     controls[controls.indexOf(from) + by]?.focus();
     return true;
   }
+}
+
+function isVisible(element: HTMLElement): boolean {
+  return element.checkVisibility({ visibilityProperty: true });
 }
 
 function isScrollable({ scrollHeight, clientHeight }: HTMLElement): boolean {

@@ -29,8 +29,7 @@ export class RowView implements RowRenderer {
   update(row: Row, element: HTMLElement): void {
     this.fill(row, element);
     // The conversation is one stop of the Tab key, see ReadingKeys.
-    for (const control of element.querySelectorAll<HTMLElement>("button, [tabindex='0']"))
-      control.tabIndex = -1;
+    for (const control of element.querySelectorAll("button")) control.tabIndex = -1;
   }
 
   private fill(row: Row, element: HTMLElement): void {

@@ -131,7 +131,7 @@ describe("adopting subagents that others launched, in a real editor", () => {
 
   it("a follow-up in its panel adopts and resumes it in one step", async () => {
     await inPanel("textbox").fill("Mend them");
-    await inPanel("textbox").press("Control+Enter");
+    await inPanel("textbox").press("Enter");
     await workbench.webviewFrame().getByText("All three are mended.").waitFor();
     await row("Search the callers, completed, (resumed), general").waitFor();
     await until("the badge", async () => (await workbench.badges(row("Search the callers"))).join() === "R");

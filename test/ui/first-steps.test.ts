@@ -157,7 +157,7 @@ describe("the first steps in a real editor", () => {
     await workbench.page.setViewportSize({ width: 1080, height: 520 });
     await takeAllPictures(workbench, "walkthrough-resume", { x: 353, y: 69, width: 722, height: 418 });
     await workbench.page.setViewportSize(WINDOW);
-    await box.press("Control+Enter");
+    await box.press("Enter");
     await frame.getByText("each file is read once").waitFor();
     await workbench.treeItem("(resumed)").waitFor();
     await showWalkthrough();

@@ -435,7 +435,7 @@ describe("the output panel in a real editor", () => {
     await show("Publish the branch");
     const box = frame.getByRole("textbox", { name: "Follow-up prompt" });
     await box.fill("And then");
-    await box.press("Control+Enter");
+    await box.press("Enter");
     await frame.getByText("Carried on.").waitFor();
     await ended("Completed");
     await button("Fork").click();

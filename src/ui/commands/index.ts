@@ -28,6 +28,7 @@ export {
   clearFinished,
   copyResult,
   copyTaskId,
+  findInOutput,
   openInTerminal,
   resume,
   retry,

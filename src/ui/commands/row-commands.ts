@@ -31,6 +31,10 @@ export async function showSelected({ panels, clickedID }: CommandContext): Promi
   if (id !== undefined) panels.show(id);
 }
 
+export async function findInOutput({ panels }: CommandContext): Promise<void> {
+  panels.find();
+}
+
 export async function openInTerminal(context: TaskContext, argument: unknown): Promise<void> {
   const picked = await pickConnected(context, argument, { title: vscode.l10n.t("Open in Terminal") });
   if (!picked) return;

@@ -16,9 +16,14 @@ export interface PanelParts extends OutputParts {
   readonly documents: TextDocuments;
 }
 
+interface OpenPanel {
+  readonly panel: vscode.WebviewPanel;
+  readonly session: Promise<OutputSession>;
+}
+
 /** The output panels: at most one per task; restored after a window reload. */
 export class OutputPanels implements vscode.Disposable {
-  private readonly panels = new Map<string, vscode.WebviewPanel>();
+  private readonly panels = new Map<string, OpenPanel>();
 
   constructor(
     private readonly extensionUri: vscode.Uri,
@@ -29,7 +34,7 @@ export class OutputPanels implements vscode.Disposable {
   show(taskID: string, { preserveFocus = false }: { preserveFocus?: boolean } = {}): void {
     const open = this.panels.get(taskID);
     if (open) {
-      open.reveal(undefined, preserveFocus);
+      open.panel.reveal(undefined, preserveFocus);
       return;
     }
     const description = this.parts.known.child(taskID)?.description;
@@ -44,7 +49,13 @@ export class OutputPanels implements vscode.Disposable {
 
   /** Whether the user can see this task's output now. */
   isShown(taskID: string): boolean {
-    return this.panels.get(taskID)?.visible ?? false;
+    return this.panels.get(taskID)?.panel.visible ?? false;
+  }
+
+  /** Shows the box for finding text in the panel that the user is in. */
+  find(): void {
+    for (const { panel, session } of this.panels.values())
+      if (panel.active) this.use(session, (loaded) => loaded.find());
   }
 
   /** Lets the editor restore panels that were open when the window closed. */
@@ -63,17 +74,15 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const panel of [...this.panels.values()]) panel.dispose();
+    for (const { panel } of [...this.panels.values()]) panel.dispose();
   }
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
     // Loads along with the page; messages of the page wait for it.
     const session = this.loadSession(panel, taskID);
-    const withSession = (use: (session: OutputSession) => void): void => {
-      session.then(use).catch((error: unknown) => this.parts.logger.error("An output panel failed.", error));
-    };
-    this.panels.set(taskID, panel);
+    const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
+    this.panels.set(taskID, { panel, session });
     const subscriptions = [
       webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
@@ -100,6 +109,10 @@ export class OutputPanels implements vscode.Disposable {
       cspSource: webview.cspSource,
       nonce: randomBytes(16).toString("base64"),
     });
+  }
+
+  private use(session: Promise<OutputSession>, use: (session: OutputSession) => void): void {
+    session.then(use).catch((error: unknown) => this.parts.logger.error("An output panel failed.", error));
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {

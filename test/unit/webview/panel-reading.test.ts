@@ -132,10 +132,15 @@ describe("reading the output panel", function () {
     const answer =
       "See [cart](src/cart.js#L12) at src/a.ts:3\n\n- [x] needle\n\n```ts\nconst needle = 1;\n```";
     for (const theme of ["dark", "light", "highContrast"] as const) {
-      await open(new FakeTranscript().user("Go").assistant().text(answer), { theme, width: 300 });
+      const transcript = new FakeTranscript()
+        .user("Go")
+        .assistant()
+        .ran("read", {}, `needle${"\nline".repeat(90)}`);
+      await open(transcript.text(answer), { theme, width: 300 });
       await panel.page.keyboard.press("Control+f");
       await panel.page.keyboard.type("needle");
-      await count("1 of 2");
+      await count("1 of 3");
+      await panel.page.locator(".output").waitFor();
       assert.deepEqual(await barriers((script) => panel.page.evaluate(script)), [], theme);
       assert.ok(await panel.page.evaluate("document.body.scrollWidth <= document.body.clientWidth"));
       if (theme !== "highContrast") await panel.close();
@@ -192,8 +197,7 @@ describe("reading the output panel", function () {
       assert.ok(tabs < 3, await focused());
       await panel.page.keyboard.press("Tab");
     }
-    await panel.page.locator(".line").first().focus();
-    await panel.page.keyboard.press("Enter");
+    await panel.page.locator(".line").first().press("Enter");
     await panel.page.locator(".output").waitFor();
     const seen: string[] = [];
     for (let last = ""; last !== (last = await focused());) {
