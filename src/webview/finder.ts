@@ -49,6 +49,8 @@ export class Finder {
   private current: Match | undefined;
   /** The row from which on a match is looked for. */
   private from = 0;
+  /** The selection with which finding began. */
+  private selected: Range | undefined;
   private readonly texts = new WeakMap<Row, { readonly source: unknown; readonly text: string }>();
   private search: object | undefined;
   private timer: number | undefined;
@@ -70,13 +72,18 @@ export class Finder {
     return !this.box.element.hidden;
   }
 
-  /** Shows the box, with the selected text if there is some. */
+  /** Shows the box, with the selected text if there is some, and looks from there or from the reader's position on. */
   open(): void {
-    const selected = document.getSelection()?.toString() ?? "";
     const { list, conversation } = this.page;
-    const row = list.firstSeen()?.row;
+    const selection = document.getSelection();
+    const range = selection && !selection.isCollapsed ? selection.getRangeAt(0) : undefined;
+    const text = range?.toString() ?? "";
+    const isQuery = text.length <= LONGEST_QUERY && !text.includes("\n");
+    const holder = range && [...list.shown].find(([, element]) => element.contains(range.startContainer));
+    const row = holder?.[0] ?? list.firstSeen()?.row;
+    this.selected = holder && range;
     this.from = row ? conversation.rows.indexOf(row) : 0;
-    this.box.open(selected.length > LONGEST_QUERY || selected.includes("\n") ? "" : selected.trim());
+    this.box.open(isQuery ? text.trim() : "");
     this.schedule();
   }
 
@@ -141,6 +148,7 @@ export class Finder {
 
   private stop(): void {
     this.search = this.expression = this.current = undefined;
+    this.isRevealing = false;
     this.found = [];
     CSS.highlights.clear();
     this.box.showCount("", false);
@@ -174,13 +182,30 @@ export class Finder {
       this.didLayout();
       return;
     }
-    const next = this.found.find(({ index }) => index >= this.from) ?? this.found[0];
     this.current = undefined;
-    if (next) this.goTo(this.before(next.row));
+    if (this.total > 0) this.goTo(this.first() % this.total);
     else {
       CSS.highlights.clear();
       this.showPosition();
     }
+  }
+
+  /** The position of the first match from where finding began. */
+  private first(): number {
+    const next = this.found.find(({ index }) => index >= this.from);
+    if (!next) return 0;
+    const position = this.before(next.row);
+    const element = this.page.list.shown.get(next.row);
+    if (next.index > this.from || !element || !this.expression) return position;
+    const { top } = this.page.scroller.getBoundingClientRect();
+    const { selected } = this;
+    const nth = rangesIn(element, this.expression).findIndex((range) =>
+      selected
+        ? range.compareBoundaryPoints(Range.START_TO_START, selected) >= 0
+        : range.getBoundingClientRect().bottom > top,
+    );
+    // Matches in a collapsed line aren't in the page.
+    return position + (nth >= 0 || next.seen === 0 ? Math.max(0, nth) : next.count);
   }
 
   private goTo(position: number): void {

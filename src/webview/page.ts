@@ -29,6 +29,14 @@ const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "queued",
 ]);
 
+type TextField = HTMLInputElement | HTMLTextAreaElement;
+
+function isTextField(target: EventTarget | null): target is TextField {
+  return (
+    target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
+  );
+}
+
 /** The output panel: one task, its conversation and its actions. */
 export class Page {
   /** Handles each message of the extension. */
@@ -87,6 +95,8 @@ export class Page {
   private isLoaded = false;
   private isGone = false;
   private announced = "";
+  /** The text field that has the focus, or had it last. */
+  private typing: TextField | undefined;
   /** The reading position to restore once its row is received. */
   private pendingReading: PageState["reading"];
 
@@ -170,14 +180,28 @@ export class Page {
     window.setInterval(() => this.tick(), 1_000);
     document.addEventListener("keydown", (event) => this.onKeyDown(event));
     document.addEventListener("copy", (event) => this.onCopy(event));
+    document.addEventListener(
+      "focusin",
+      ({ target }) => (this.typing = isTextField(target) ? target : undefined),
+    );
     window.addEventListener("focus", () => this.takeFocus());
     this.takeFocus();
   }
 
-  /** Whoever opens the panel reads it: without this, no key would scroll. */
+  /**
+   * Gives the focus to the conversation when the panel is opened, so that keys scroll it. When the user returns to the
+   * panel, whose focus the editor has removed, it goes to where the user was typing.
+   */
   private takeFocus(): void {
-    if (document.hasFocus() && (document.activeElement ?? document.body) === document.body)
-      this.scroller.focus({ preventScroll: true });
+    if (!document.hasFocus() || (document.activeElement ?? document.body) !== document.body) return;
+    const { scroller, typing } = this;
+    if (typing?.checkVisibility() && typing.value !== "") {
+      typing.focus();
+      return;
+    }
+    scroller.classList.add("opened");
+    scroller.addEventListener("blur", () => scroller.classList.remove("opened"), { once: true });
+    scroller.focus({ preventScroll: true });
   }
 
   private onKeyDown(event: KeyboardEvent): void {
@@ -191,7 +215,7 @@ export class Page {
 
   /** A selection of everything has only the rows that are in the page, so the extension copies the whole. */
   private onCopy(event: ClipboardEvent): void {
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement) return;
+    if (isTextField(event.target)) return;
     if (!document.getSelection()?.containsNode(this.list.element)) return;
     event.preventDefault();
     this.context.post({ type: "copy-conversation" });

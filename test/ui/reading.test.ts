@@ -198,8 +198,10 @@ describe("reading and finding in the output panel, in a real editor", () => {
       }
     }
     assert.deepEqual(found, []);
-    await box().press("Escape");
-    assert.equal(await focused(), "Conversation");
+    // The editor took the focus away to change the theme.
+    await until("the focus in the box again", async () => (await focused()) === "Find in output");
+    await press("Escape");
+    await until("the focus in the text", async () => (await focused()) === "Conversation");
     await workbench.runCommand("Async Agents: Find in Output");
     await until("the box again", async () => (await focused()) === "Find in output");
     await count("2 of 3");
