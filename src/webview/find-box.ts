@@ -4,10 +4,10 @@ import { action } from "./header.ts";
 
 export interface FindBoxEvents {
   /** Another text was entered. */
-  onEdit(query: string): void;
+  readonly onEdit: (query: string) => void;
   /** The next match is wanted, or with −1 the previous one. */
-  onStep(by: 1 | -1): void;
-  onClose(): void;
+  readonly onStep: (by: 1 | -1) => void;
+  readonly onClose: () => void;
 }
 
 /** The box for finding text, which covers a corner of the conversation. */

@@ -199,8 +199,8 @@ export class Page {
       typing.focus();
       return;
     }
-    scroller.classList.add("opened");
-    scroller.addEventListener("blur", () => scroller.classList.remove("opened"), { once: true });
+    scroller.dataset["opened"] = "";
+    scroller.addEventListener("blur", () => delete scroller.dataset["opened"], { once: true });
     scroller.focus({ preventScroll: true });
   }
 

@@ -32,7 +32,6 @@ function readingOf(root: Node): { readonly text: string; readonly pieces: readon
 /** The text that the HTML shows. It is parsed apart from the page, and nothing in it is run or loaded. */
 export function textOfHtml(html: string): string {
   const { body } = new DOMParser().parseFromString(html, "text/html");
-  // Its nodes are of another document, whose classes are the same.
   return readingOf(body).text;
 }
 

@@ -175,13 +175,16 @@ describe("the extension's manifest", () => {
     assert.equal(when, "asyncagents.connected");
   });
 
-  it("binds chords under one prefix, and Ctrl+Enter only in prompt editors", () => {
+  it("binds chords under one prefix, Ctrl+Enter only in prompt editors, and Ctrl+F only in output panels", () => {
     const known = commands.map(({ command }) => command);
     for (const { command, key, mac, when } of keybindings) {
       assert.ok(known.includes(command) || command === "asyncagents.tasks.focus", command);
       if ([key, mac].some((chord) => chord?.endsWith("+enter")))
         assert.equal(when, "editorTextFocus && resource in asyncagents.promptEditors");
-      else {
+      else if (key === "ctrl+f") {
+        assert.equal(mac, "cmd+f");
+        assert.equal(when, "activeWebviewPanelId == 'asyncagents.output'");
+      } else {
         assert.match(key ?? "", /^ctrl\+k a [a-z]$/);
         assert.equal(mac, key?.replace("ctrl", "cmd"));
       }
