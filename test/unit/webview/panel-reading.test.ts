@@ -40,6 +40,7 @@ describe("reading the output panel", function () {
       ...options,
     });
     await panel.page.locator(".row").first().waitFor();
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
   }
 
   /** A conversation of many views, with "needle" in different kinds of entries, none of them near the end. */
