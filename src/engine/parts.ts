@@ -19,6 +19,7 @@ import { Resume } from "./resume.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { isActive } from "./task.ts";
+import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
 
@@ -33,10 +34,11 @@ export function createParts(ports: EnginePorts) {
   const requests = new Requests(registry, subagents, logger);
   const catalog = new Catalog(server);
   const collisions = new Collisions(registry, settings);
+  const worktrees = new TaskWorktrees(ports, registry, subagents);
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
-  const notices = new Notices(ports, registry, catalog);
+  const notices = new Notices(ports, registry, catalog, worktrees);
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
@@ -46,7 +48,19 @@ export function createParts(ports: EnginePorts) {
   const forks = new ForkBuilder(ports, registry);
   const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
   const adoption = new Adoption(ports, registry, subagents, budget, turns);
-  const parts = { ...ports, registry, subagents, catalog, budget, notices, prompts, turns, queue, ending };
+  const parts = {
+    ...ports,
+    registry,
+    subagents,
+    catalog,
+    budget,
+    notices,
+    prompts,
+    turns,
+    queue,
+    ending,
+    worktrees,
+  };
   const launcher = new Launcher({ ...parts, forks, forkDelivery });
   const resume = new Resume({ ...parts, adoption });
   const transcripts = new LiveTranscripts(server, logger);

@@ -323,4 +323,5 @@ export const questionRequest = read(
 
 export const health = z.object({ healthy: z.boolean(), version: z.string() });
 
-export const folderPath = z.object({ directory: z.string() });
+/** `worktree` is `/` outside of Git repositories. */
+export const folderPath = z.object({ directory: z.string(), worktree: z.optional(z.string()) });

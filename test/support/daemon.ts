@@ -20,6 +20,7 @@ import { realClock } from "./engine.ts";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
 
 /** A folder as followed by one window. */
 interface WatchedFolder extends FolderClient {
@@ -109,6 +110,7 @@ export class DaemonDesk extends DaemonState {
             fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
             maxConcurrentTasks: 0,
             collisions: "block",
+            isolation: NO_ISOLATION,
             budget: {},
             ...engine,
           },
