@@ -196,7 +196,16 @@ export class Launcher {
     }
     const startsNow = queue.reserve();
     const permission = depth + 1 < maxDepth ? limits : [...limits, NO_AGENT_TOOLS];
-    const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, permission, opening, place };
+    const settled = {
+      agent,
+      model,
+      parentMessageID,
+      batchID: batch.id,
+      startsNow,
+      permission,
+      opening,
+      place,
+    };
     let entry: Entry;
     try {
       entry = await this.createTask(input, settled);

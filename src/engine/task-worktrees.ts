@@ -62,7 +62,10 @@ export class TaskWorktrees {
   }
 
   /** Makes the worktree of a new task. Undefined if it gets none. */
-  async make({ isIsolated, worktree: from }: Workplace, description: string): Promise<TaskWorktree | undefined> {
+  async make(
+    { isIsolated, worktree: from }: Workplace,
+    description: string,
+  ): Promise<TaskWorktree | undefined> {
     if (!isIsolated) return undefined;
     const { worktrees, settings, random } = this.ports;
     const { location, startFrom } = settings().isolation;

@@ -14,20 +14,25 @@ import type {
   PermissionRequest,
   PermissionRule,
   Prompt,
-  PromptFile,
-  PromptPart,
   RequestAnswer,
   ServerEvent,
   Session,
   SessionChanges,
   SessionStatus,
 } from "../engine/server-model.ts";
-import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
+import type { TaskRecord } from "../engine/task.ts";
 import { call, callName } from "./call.ts";
 import type { Method, ServerClient, ServerRequest } from "./client.ts";
-import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
+import { RECORD_KEY, readRecord } from "./record-codec.ts";
+import {
+  encoded,
+  inDirectory,
+  messagesRequest,
+  newSessionBody,
+  promptBody,
+  replayRequest,
+} from "./requests.ts";
 import * as schemas from "./schemas.ts";
 import { ReportedPermissions } from "./reported-permissions.ts";
 import { SessionDirectories } from "./session-directories.ts";
@@ -237,22 +242,12 @@ export class OpenCodeAgentServer implements AgentServer {
     return this.directories.release(directory);
   }
 
-  async prompt(
-    sessionID: string,
-    { messageID, agent, model, parts, files = [], noReply }: Prompt,
-  ): Promise<void> {
+  async prompt(sessionID: string, prompt: Prompt): Promise<void> {
     await this.enter(sessionID);
     const request = {
       url: "/session/{sessionID}/prompt_async",
       path: { sessionID },
-      body: {
-        messageID,
-        agent,
-        ...(model && promptModel(model)),
-        ...(noReply !== undefined && { noReply }),
-        // Parts are stored in this order, but returned by ID. The text comes last: once it is stored, so are the files.
-        parts: [...files.map(promptFile), ...parts.map(promptPart)],
-      },
+      body: promptBody(prompt),
     } satisfies api.SessionPromptAsyncData;
     return this.call("POST", request, ignored);
   }
@@ -362,79 +357,9 @@ export class OpenCodeAgentServer implements AgentServer {
 
 const ignored = z.transform((): void => {});
 
-function inDirectory(request: ServerRequest, directory: string | undefined): ServerRequest {
-  return directory === undefined ? request : { ...request, directory };
-}
-
 /** The part of an ID that sorts IDs of different kinds by the time when they were given. */
 function timeOf(id: string): string {
   return id.slice(id.indexOf("_"));
-}
-
-function newSessionBody(
-  name: string,
-  {
-    title,
-    parentID,
-    agent,
-    model,
-    permission,
-    task,
-  }: Omit<NewSession, "task"> & {
-    readonly task?: TaskRecord | TaskRecordDraft | undefined;
-  },
-) {
-  return {
-    title,
-    ...(parentID !== undefined && { parentID }),
-    ...(agent !== undefined && { agent }),
-    ...(model && { model: sessionModel(model) }),
-    ...(permission && { permission: [...permission] }),
-    ...(task && { metadata: { [RECORD_KEY]: encoded(name, task) } }),
-  };
-}
-
-function messagesRequest(sessionID: string, limit?: number) {
-  return {
-    url: "/session/{sessionID}/message",
-    path: { sessionID },
-    query: { ...(limit !== undefined && { limit }) },
-  } satisfies api.SessionMessagesData;
-}
-
-function replayRequest(directory: string, events: readonly ReplayEvent[]) {
-  return { url: "/sync/replay", body: { directory, events: [...events] } } satisfies api.SyncReplayData;
-}
-
-function sessionModel({ providerID, modelID, variant }: ModelRef) {
-  return { providerID, id: modelID, ...(variant !== undefined && { variant }) };
-}
-
-function promptPart({ id, text, synthetic, metadata }: PromptPart) {
-  return {
-    type: "text" as const,
-    text,
-    ...(id !== undefined && { id }),
-    ...(synthetic !== undefined && { synthetic }),
-    ...(metadata && { metadata: { ...metadata } }),
-  };
-}
-
-function promptFile({ url, mime, filename }: PromptFile) {
-  return { type: "file" as const, url, mime, ...(filename !== undefined && { filename }) };
-}
-
-function promptModel({ providerID, modelID, variant }: ModelRef) {
-  return { model: { providerID, modelID }, ...(variant !== undefined && { variant }) };
-}
-
-function encoded(name: string, record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
-  try {
-    return encodeRecord(record);
-  } catch (error) {
-    if (error instanceof RangeError) throw new ServerFailure(name, "refused", error.message);
-    throw error;
-  }
 }
 
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {

@@ -38,7 +38,7 @@ const TASK: ToolDeclaration = {
       .optional(z.enum(["folder", "worktree"]))
       .check(
         z.describe(
-          "worktree: the agent works in a Git worktree of its own, which begins with the folder's present state, and the folder stays unchanged; its end tells you the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
+          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
         ),
       ),
     model: optionalText(

@@ -17,6 +17,7 @@ const record: TaskRecord = {
   batchID: "batch",
   isForked: true,
   forkedFrom: "ses_other",
+  worktree: { name: "look-a1b2", directory: "/work.worktrees/look-a1b2", base: "abc", outcome: "branched" },
   resumeCount: 2,
   status: "error",
   promptMessageID: "msg_2",
