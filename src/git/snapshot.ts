@@ -130,12 +130,14 @@ export async function ignoredOf(
   signal?: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   if (paths.length === 0) return new Set();
+  // This command doesn't take paths literally; behind "./", a name has no special meaning.
   const { stdout } = await askGit(root, ["check-ignore", "-z", "--stdin"], {
     signal,
     accept: [1],
-    input: paths.join("\0"),
+    env: { GIT_LITERAL_PATHSPECS: "0" },
+    input: paths.map((path) => `./${path}`).join("\0"),
   });
-  return new Set(parts(stdout));
+  return new Set(parts(stdout).map((path) => path.slice(2)));
 }
 
 function joined(names: readonly string[]): Buffer {
