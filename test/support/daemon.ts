@@ -53,6 +53,8 @@ interface DeskOptions {
   /** How long the daemon and its folders stay without windows. */
   readonly graceMs?: number;
   readonly stateFolder?: string;
+  /** The folder to work in. Defaults to a new empty one. */
+  readonly directory?: string;
 }
 
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the extension. */
@@ -69,7 +71,7 @@ export class DaemonDesk extends DaemonState {
 
   static async open(
     model: Pick<ScriptedModel, "url">,
-    { graceMs = 60_000, stateFolder = tempDir("state") }: DeskOptions = {},
+    { graceMs = 60_000, stateFolder = tempDir("state"), directory = tempDir("work") }: DeskOptions = {},
   ): Promise<DaemonDesk> {
     const script = await (current ??= buildDaemon());
     const env = {
@@ -77,7 +79,7 @@ export class DaemonDesk extends DaemonState {
       ...hermeticEnv(hermeticHome(), modelConfig(model)),
       ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs),
     };
-    return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
+    return new DaemonDesk({ stateFolder, directory, env, script });
   }
 
   /** Another folder of the same user. */
