@@ -22,7 +22,8 @@ interface ConnectedDirectories {
  * lists what is running or waiting for a user, and sends events, for each directory separately.
  */
 export class SessionDirectories {
-  private folder = "";
+  /** Undefined until it is known how the server writes it. Then every session is taken to be in the folder. */
+  private folder: string | undefined;
   private readonly places = new Map<string, Place>();
   /** The worktrees in which something runs or has run since they were first seen. */
   private readonly worktrees = new Set<string>();
@@ -42,12 +43,12 @@ export class SessionDirectories {
   /** The directory of a session. Undefined for the folder itself, and if the session is not known. */
   of(sessionID: string): string | undefined {
     const directory = this.places.get(sessionID)?.directory;
-    return directory === this.folder ? undefined : directory;
+    return this.folder === undefined || directory === this.folder ? undefined : directory;
   }
 
   /** From now on, something may be running in this directory. */
   use(directory: string): void {
-    if (directory === this.folder || this.worktrees.has(directory)) return;
+    if (this.folder === undefined || directory === this.folder || this.worktrees.has(directory)) return;
     this.worktrees.add(directory);
     this.connected?.onUse(directory);
   }
