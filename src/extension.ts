@@ -14,15 +14,14 @@ import { ContextKeys } from "./ui/context-keys.ts";
 import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
 import { AllTasks, routedCommands } from "./ui/folders/all-tasks.ts";
-import type { Folder } from "./ui/folders/folder.ts";
-import { Folders, type OpenFolder } from "./ui/folders/folders.ts";
+import { type Folder, Folders, type FolderOpener } from "./ui/folders/folders.ts";
 import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { Parts } from "./ui/parts.ts";
-import { PromptEditors } from "./ui/prompt-editor/prompt-editors.ts";
+import { PromptEditors } from "./ui/prompt-editors.ts";
 import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
@@ -163,7 +162,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(view.onDidOpenFolder(connect));
   own(vscode.workspace.onDidGrantWorkspaceTrust(() => void folders.adopt().then(connectWhenSeen)));
 
-  const warnOfWork = (folder: Folder, openFolder: OpenFolder): void => {
+  const warnOfWork = (folder: Folder, openFolder: FolderOpener): void => {
     // Read immediately, because the folder's data is about to be disposed.
     const running = folder.known.active();
     const { state } = folder.connector;

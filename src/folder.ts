@@ -6,12 +6,11 @@ import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
-import { folderSettings, PasswordStore } from "./ui/folders/folder-settings.ts";
+import { folderSettings, PasswordStore, Settings } from "./ui/settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
-import type { OpenFolder } from "./ui/folders/folders.ts";
-import { FolderMirror } from "./ui/mirror/folder-mirror.ts";
-import { WindowSession } from "./ui/mirror/window-session.ts";
-import { Settings } from "./ui/settings.ts";
+import type { FolderOpener } from "./ui/folders/folders.ts";
+import { FolderMirror } from "./ui/folders/folder-mirror.ts";
+import { WindowSession } from "./ui/folders/window-session.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
 
 /** What the window provides to its folders. */
@@ -25,7 +24,7 @@ export interface FolderHost {
 }
 
 /** Returns a function that creates the window's parts of one folder and connects them to the daemon. */
-export function folderOpener(host: FolderHost): OpenFolder {
+export function folderOpener(host: FolderHost): FolderOpener {
   const { context, view, daemon, logger } = host;
   const { env } = process;
   const passwords = new PasswordStore(context.secrets);

@@ -6,7 +6,7 @@ import { Emitter, unlessCancelled, type CancelSignal, type Disposable, type Even
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
-import type { Limit } from "./limit.ts";
+import type { Semaphore } from "./semaphore.ts";
 
 /** The first delay before a failed read is repeated, in milliseconds. It doubles each time, up to the last one. */
 const FIRST_RETRY_MS = 500;
@@ -17,7 +17,7 @@ export interface ConnectingOptions {
   readonly engine: Pick<TaskEngine, "connect" | "disconnect">;
   readonly session: Pick<ActiveSession, "refresh">;
   /** Shared by all folders, as starting a server puts a heavy load on the machine. */
-  readonly starts: Limit;
+  readonly starts: Semaphore;
   /** Whether to join a running server unasked: loading a folder that nobody uses would burden the server. */
   readonly joins: () => boolean;
   readonly clock: Clock;

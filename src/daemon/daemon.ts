@@ -12,10 +12,10 @@ import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "../rpc/clock.ts";
-import { Folders } from "./folders.ts";
+import { DaemonFolders } from "./folders.ts";
 import { takeHandedOver, writeHandedOver } from "./handed-over.ts";
 import { Lifetime } from "./lifetime.ts";
-import { Limit } from "./limit.ts";
+import { Semaphore } from "./semaphore.ts";
 import { LogFile } from "./log-file.ts";
 
 /** How long folders and the daemon outlive their windows, in milliseconds, so that they survive a reload. */
@@ -48,7 +48,7 @@ export class Daemon implements FolderHost {
   private readonly startedAt = systemClock.now();
   private readonly tokens: ThreadTokenCounter;
   private readonly ownServers: OwnServers;
-  private readonly folders: Folders;
+  private readonly folders: DaemonFolders;
   private readonly lifetime: Lifetime;
   private readonly sweep: Disposable;
   private swept: Promise<void> | undefined;
@@ -65,13 +65,13 @@ export class Daemon implements FolderHost {
     this.onDidLog = log.onLine;
     this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
     this.ownServers = new OwnServers({ stateFolder, graceMs, clock: systemClock, logger: log });
-    this.folders = new Folders({
+    this.folders = new DaemonFolders({
       stateFolder,
       home,
       bundle,
       ownServers: this.ownServers,
       tokens: this.tokens,
-      starts: new Limit(STARTS_AT_ONCE),
+      starts: new Semaphore(STARTS_AT_ONCE),
       events: new ServerEvents(systemClock),
       graceMs,
       clock: systemClock,

@@ -25,7 +25,7 @@ import type {
 import { memoryOf } from "../state/processes.ts";
 import { Connecting } from "./connecting.ts";
 import { createFolderCalls } from "./folder-calls.ts";
-import type { Limit } from "./limit.ts";
+import type { Semaphore } from "./semaphore.ts";
 import type { StateFile } from "./state-files.ts";
 import { FolderFeed } from "./folder-feed.ts";
 
@@ -38,7 +38,7 @@ export interface Shared {
   readonly bundle: (name: string) => string;
   readonly ownServers: OwnServers;
   readonly tokens: TokenCounter;
-  readonly starts: Limit;
+  readonly starts: Semaphore;
   /** How long a folder without windows is kept, in milliseconds, as reloading a window takes a moment. */
   readonly graceMs: number;
   readonly events: ServerEvents;
@@ -47,7 +47,7 @@ export interface Shared {
 }
 
 /** One folder with all the parts that serve it. */
-export class Folder implements FolderService, Disposable {
+export class DaemonFolder implements FolderService, Disposable {
   readonly directory: string;
   readonly calls: FolderCalls;
   readonly onDidChange: Event<readonly FolderChange[]>;

@@ -2,7 +2,7 @@ import { Emitter, type Event } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
-import { Folder, type Shared } from "./folder.ts";
+import { DaemonFolder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
 /** How often to check, in milliseconds, whether the parents of stopped tasks have been notified. */
@@ -10,7 +10,7 @@ const STOP_LOOK_MS = 500;
 
 /** A folder, and the windows that have it open. */
 interface OpenedFolder {
-  readonly folder: Folder;
+  readonly folder: DaemonFolder;
   /** The latest settings of each window. */
   readonly windows: Map<object, FolderSettings>;
   /** How long tasks may keep running after the last window has closed, in milliseconds. */
@@ -20,7 +20,7 @@ interface OpenedFolder {
 }
 
 /** The folders by their real paths: those open in windows, and those in which tasks run without any window. */
-export class Folders {
+export class DaemonFolders {
   /** Includes folders that are still being opened. */
   private readonly folders = new Map<string, Promise<OpenedFolder>>();
   private readonly held = new Map<string, OpenedFolder>();
@@ -99,10 +99,10 @@ export class Folders {
   }
 
   /** See `DaemonRequests.reopen`. */
-  async reopen(directory: string, { env, whatWasUsed }: Reopening): Promise<void> {
+  async reopen(directory: string, { env, onlyIfUsed }: Reopening): Promise<void> {
     const { stateFolder, logger } = this.shared;
     const { settings, isUsed } = await StateFile.open(stateFolder, directory, logger);
-    if (settings && (isUsed || !whatWasUsed)) await this.openWithoutWindow({ directory, settings, env });
+    if (settings && (isUsed || !onlyIfUsed)) await this.openWithoutWindow({ directory, settings, env });
   }
 
   /**
@@ -145,7 +145,7 @@ export class Folders {
     const { stateFolder, logger } = this.shared;
     const state = await StateFile.open(stateFolder, directory, logger);
     if (kept) state.takeOver(kept);
-    const folder = new Folder(opened, this.shared, state);
+    const folder = new DaemonFolder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
     const held: OpenedFolder = { folder, windows: new Map(), keepWorkingMs, left: undefined };
     this.held.set(directory, held);

@@ -34,7 +34,7 @@ interface Suspicion {
   readonly restarted: boolean;
 }
 
-interface Turn {
+interface TurnBase {
   progress: ProgressTracker;
   prompt: PromptState;
   /** The last error that the server reported for the session since the turn began. */
@@ -49,13 +49,13 @@ interface Turn {
 }
 
 /** The turn of a task that waits for a slot. */
-interface QueuedTurn extends Turn {
+interface QueuedTurn extends TurnBase {
   readonly kind: "queued";
   /** Whether it has a slot and its prompt is being started. */
   isStarting: boolean;
 }
 
-export interface WorkingTurn extends Turn {
+export interface WorkingTurn extends TurnBase {
   readonly kind: "working";
   /** When an event last showed that the session is running, in milliseconds since 1970. 0 if unknown. */
   seenAtWork: number;
@@ -69,7 +69,7 @@ export type RunningTurn = QueuedTurn | WorkingTurn;
 /** A new turn for a task with this record. Undefined if the task has ended. */
 export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined {
   if (!isActive(record)) return undefined;
-  const turn: Turn = {
+  const turn: TurnBase = {
     progress: new ProgressTracker(now, isQueued(record)),
     prompt: { kind: "unknown" },
     lastError: undefined,

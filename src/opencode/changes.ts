@@ -8,7 +8,7 @@ import {
   type RawMessage,
   type Span,
   type Step,
-  type Turn,
+  type TurnSteps,
 } from "./file-steps.ts";
 
 /*
@@ -88,7 +88,7 @@ interface ChangingFile extends Change, Span {
 }
 
 /** Combines the changes so far with one more. */
-function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn): ChangingFile {
+function joined(known: ChangingFile | undefined, change: Change, { steps }: TurnSteps): ChangingFile {
   const { before, after, isDoubtful } = change;
   const start = known?.start ?? steps[0]?.start ?? 0;
   const end = steps.at(-1)?.end ?? Number.POSITIVE_INFINITY;
@@ -108,7 +108,7 @@ function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn
 }
 
 /** What the session changed in one turn: first according to snapshots, then what only tools report. */
-function changesIn(turn: Turn, others: readonly Step[]): readonly Change[] {
+function changesIn(turn: TurnSteps, others: readonly Step[]): readonly Change[] {
   const own = ownFiles(turn, others);
   const ifOwn = (path: string, contents: Pick<Change, "before" | "after">): readonly Change[] => {
     const isDoubtful = own.get(path);
@@ -125,7 +125,7 @@ function changesIn(turn: Turn, others: readonly Step[]): readonly Change[] {
 }
 
 /** The files that the session itself changed in a turn, by path, and whether that is doubtful. */
-function ownFiles({ steps, diffs }: Turn, others: readonly Step[]): ReadonlyMap<string, boolean> {
+function ownFiles({ steps, diffs }: TurnSteps, others: readonly Step[]): ReadonlyMap<string, boolean> {
   const own = new Map<string, boolean>();
   const addGuess = (path: string, isDoubtful: boolean): void =>
     void own.set(path, isDoubtful && own.get(path) !== false);

@@ -122,13 +122,13 @@ export interface Step extends Span {
 }
 
 /** A prompt and the steps of its answer. */
-export interface Turn {
+export interface TurnSteps {
   /** The differences over all its finished steps, with absolute paths. */
   readonly diffs: readonly (SnapshotDiff & { readonly path: string })[];
   readonly steps: readonly Step[];
 }
 
-export function turnsOf(messages: readonly RawMessage[], since: number): readonly Turn[] {
+export function turnsOf(messages: readonly RawMessage[], since: number): readonly TurnSteps[] {
   const turns: { diffs: readonly unknown[]; answers: RawMessage[] }[] = [];
   for (const message of messages) {
     const { role, time, summary } = message.info;

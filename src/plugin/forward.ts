@@ -62,7 +62,7 @@ export async function forward(
   const reopen = (): void => {
     reopening = "under-way";
     const sinceMs = waitedMs();
-    void reopenFolder(stateFolder, origin.directory, { whatWasUsed: false })
+    void reopenFolder(stateFolder, origin.directory, { onlyIfUsed: false })
       .then(
         () => "",
         (error: Error) => error.message,

@@ -36,7 +36,7 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
       const path = await realpath(folder).catch(() => undefined);
       // A worktree of a task may have been removed.
       if (path === undefined) folders.delete(folder);
-      else await reopenFolder(stateFolder, path, { whatWasUsed: true });
+      else await reopenFolder(stateFolder, path, { onlyIfUsed: true });
     }
     token = await living();
   };

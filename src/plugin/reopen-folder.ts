@@ -12,7 +12,7 @@ import { WireClosed } from "../rpc/wire-closed.ts";
 export async function reopenFolder(
   stateFolder: string,
   directory: string,
-  { whatWasUsed }: { readonly whatWasUsed: boolean },
+  { onlyIfUsed }: { readonly onlyIfUsed: boolean },
 ): Promise<void> {
   const ask = async (): Promise<void> => {
     const program = await readProgram(stateFolder);
@@ -29,7 +29,7 @@ export async function reopenFolder(
     const env = Object.fromEntries(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
-    await link.request("reopen", [{ directory, env, whatWasUsed }]).finally(() => link.close());
+    await link.request("reopen", [{ directory, env, onlyIfUsed }]).finally(() => link.close());
   };
   try {
     await ask().catch((error: unknown) => {

@@ -162,7 +162,7 @@ export interface Reopening {
   /** The environment of the server. */
   readonly env: Environment;
   /** Whether to open the folder only if it was connected and has not disconnected on purpose. */
-  readonly whatWasUsed: boolean;
+  readonly onlyIfUsed: boolean;
 }
 
 /** The requests of windows and of OpenCode's plugin, after the greeting. */

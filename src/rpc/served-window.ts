@@ -34,7 +34,7 @@ const hello = z.object({
 });
 const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
-const reopened = z.object({ directory: z.string(), env: environment, whatWasUsed: z.boolean() });
+const reopened = z.object({ directory: z.string(), env: environment, onlyIfUsed: z.boolean() });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
 const work = z.object({ directories: z.array(z.string()) });

@@ -7,8 +7,8 @@ import type { ReviewContext, ServerContext } from "./commands/command.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
 import type { LaunchArguments } from "./commands/launch.ts";
 import type { RevertResult } from "./commands/review.ts";
-import { connectedFolder, requireFolder } from "./folders/require-folder.ts";
-import type { WindowSession } from "./mirror/window-session.ts";
+import { connectedFolder, requireFolder } from "./folders/folders.ts";
+import type { WindowSession } from "./folders/window-session.ts";
 
 /**
  * The API that `activate()` returns to other extensions. It never prompts the user, connects when necessary, and

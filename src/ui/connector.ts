@@ -4,11 +4,10 @@ import { Emitter, type Event } from "../engine/event.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { FolderMirror } from "./mirror/folder-mirror.ts";
-import type { PasswordStore } from "./folders/folder-settings.ts";
+import type { FolderMirror } from "./folders/folder-mirror.ts";
+import type { PasswordStore, Settings } from "./settings.ts";
 import { withoutLinks } from "./plain-text.ts";
-import type { Settings } from "./settings.ts";
-import { translate } from "./translate.ts";
+import { translate } from "./messages.ts";
 
 /** The view that shows progress while it is visible. */
 export interface WatchedView {
@@ -91,7 +90,6 @@ export class Connector implements vscode.Disposable {
 
   /** Reads everything from the server again. */
   async refresh(): Promise<void> {
-    await this.ensureConnected();
     await this.options.mirror.calls.refresh();
   }
 

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { DaemonClient } from "../rpc/daemon-client.ts";
-import { showError } from "./human-error.ts";
+import { showError } from "./messages.ts";
 
 type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
 

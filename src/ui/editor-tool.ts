@@ -7,10 +7,8 @@ import { clearTargets } from "../tools/clear.ts";
 import { oneLine } from "../tools/plain-text.ts";
 import { ToolInput } from "../tools/tool-input.ts";
 import type { KnownTasks, ToolName } from "../tools/tool.ts";
-import { connectedFolder, requireFolder } from "./folders/require-folder.ts";
-import type { Folder } from "./folders/folder.ts";
-import type { Folders } from "./folders/folders.ts";
-import { modelMessage } from "./human-error.ts";
+import { connectedFolder, requireFolder, type Folder, type Folders } from "./folders/folders.ts";
+import { modelMessage } from "./messages.ts";
 import { visible } from "./plain-text.ts";
 
 /** Characters of a prompt shown in its confirmation. */

@@ -4,7 +4,7 @@ export { Review } from "./changes/review.ts";
 export * as forPrograms from "./commands/for-programs.ts";
 export * as commands from "./commands/index.ts";
 export { EditorTool } from "./editor-tool.ts";
-export { showClosed } from "./folders/closed-notification.ts";
+export { showClosed } from "./task-notifications.ts";
 export { openSession } from "./output/open-session.ts";
 export { showRequest, showSeveral } from "./requests/request-notifications.ts";
 export { describe } from "./status-bar-text.ts";

@@ -1,6 +1,26 @@
 import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { ModelRef } from "../engine/task.ts";
-import type { Subject } from "./editor/subject.ts";
+import type { PromptFile } from "../engine/server-model.ts";
+import type { Variables } from "./template.ts";
+
+/** The subject of a task, such as a selection or files. Plain data, because it is stored with prompt editors. */
+export interface Subject {
+  /** A short name for users: `src/login.ts:3-9`. */
+  readonly title: string;
+  /** The text added to the prompt: the place, and the content if the server can't read it. */
+  readonly text: string;
+  /** The files that the server reads. */
+  readonly files: readonly PromptFile[];
+  /** A hint for the user before the launch. */
+  readonly note?: string | undefined;
+  /** The values of template variables. */
+  readonly variables: Variables;
+}
+
+/** Adds the subject to the prompt. */
+export function promptOn(subject: Subject | undefined, prompt: string): string {
+  return subject ? `${prompt.trimEnd()}\n\n${subject.text}` : prompt;
+}
 
 /** How to launch a prompt, according to the user's choices so far. */
 export interface LaunchPlan {
@@ -39,3 +59,15 @@ export interface ForkDraft {
 export type PromptTarget =
   | { readonly kind: "launch"; readonly plan: LaunchPlan }
   | { readonly kind: "resume"; readonly taskID: string; readonly description: string };
+
+/** Splits a text into prompts at lines of `---`, leaving out blank sections. */
+export function splitSections(text: string): readonly string[] {
+  return text
+    .split(/^-{3,}[ \t]*$/m)
+    .map((section) => section.trim())
+    .filter(Boolean);
+}
+
+export function joinSections(prompts: readonly string[]): string {
+  return prompts.join("\n\n---\n\n");
+}

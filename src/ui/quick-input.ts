@@ -6,47 +6,69 @@ export interface Heading extends Place {
   readonly title: string;
 }
 
-/** A button beside the title, and the answer that it gives. */
+/** A button beside the title or in a row, and the answer that it gives. */
 export interface StepButton<B> extends vscode.QuickInputButton {
   readonly gives: B;
 }
 
-interface ListQuestion<T extends vscode.QuickPickItem, B> extends Heading {
+/** A button that changes what the list shows. */
+interface ChangeButton extends vscode.QuickInputButton {
+  readonly changes: () => void;
+}
+
+type ListButton<B> = StepButton<B> | ChangeButton;
+
+export interface ListItem<B = never> extends vscode.QuickPickItem {
+  readonly buttons?: readonly ListButton<B>[];
+}
+
+interface ListQuestion<T extends ListItem<B>, B> extends Heading {
   readonly placeholder: string;
-  /** May take a while; if it rejects, so does the question. */
-  readonly items: Promise<readonly T[]> | readonly T[];
+  /** May take a while; if it rejects, so does the question. A function is called again after a button's change. */
+  readonly items: Promise<readonly T[]> | readonly T[] | (() => readonly T[]);
   /** Shown until the items are loaded. */
   readonly meanwhile?: readonly T[];
   /** The items that are initially active; if several can be picked, those initially checked. */
   readonly first?: (items: readonly T[]) => readonly T[];
-  readonly buttons?: readonly StepButton<B>[];
+  readonly buttons?: readonly ListButton<B>[];
   /** Closes the list when aborted. */
   readonly over?: AbortSignal;
   /** The title for a number of checked items. */
   readonly titleFor?: ((count: number) => string) | undefined;
+  /** The text that is initially typed. */
+  readonly text?: string;
+  /** Receives the selected items and the typed text whenever they change. */
+  readonly follow?: (items: readonly T[], text: string) => void;
 }
 
 /** Lets the user pick one of several. */
-export function pickOne<T extends vscode.QuickPickItem, B = never>(
+export function pickOne<T extends ListItem<B>, B = never>(
   question: ListQuestion<T, B>,
 ): Promise<Answer<T | B>> {
   return pick(question, false, ([item]) => item);
 }
 
 /** Lets the user pick at least one of several. */
-export function pickSome<T extends vscode.QuickPickItem, B = never>(
+export function pickSome<T extends ListItem<B>, B = never>(
   question: ListQuestion<T, B>,
 ): Promise<Answer<readonly T[] | B>> {
   return pick(question, true, (items) => (items.length > 0 ? items : undefined));
 }
 
-function pick<T extends vscode.QuickPickItem, B, R>(
+/** Lets the user pick any number of several. */
+export function pickAny<T extends ListItem<B>, B = never>(
+  question: ListQuestion<T, B>,
+): Promise<Answer<readonly T[] | B>> {
+  return pick(question, true, (items) => items);
+}
+
+function pick<T extends ListItem<B>, B, R>(
   question: ListQuestion<T, B>,
   isForSeveral: boolean,
   /** Undefined if the selection isn't sufficient yet. */
   read: (items: readonly T[]) => R | undefined,
 ): Promise<Answer<R | B>> {
-  const { placeholder, items, meanwhile = [], first, buttons = [], over, titleFor } = question;
+  const { placeholder, items, meanwhile = [], first, buttons = [], over, titleFor, text, follow } = question;
   const list = vscode.window.createQuickPick<T>();
   showHeading(list, question);
   list.placeholder = title(placeholder);
@@ -55,6 +77,7 @@ function pick<T extends vscode.QuickPickItem, B, R>(
   list.matchOnDetail = true;
   list.buttons = [...list.buttons, ...buttons];
   list.busy = true;
+  if (text !== undefined) list.value = text;
   const fill = (found: readonly T[]): void => {
     list.items = found;
     list.busy = false;
@@ -64,24 +87,35 @@ function pick<T extends vscode.QuickPickItem, B, R>(
   };
   const listen = (finish: (result: R | B | typeof BACK) => void, fail: (error: unknown) => void): void => {
     list.items = meanwhile;
-    if (items instanceof Promise) items.then(fill, fail);
-    else fill(items);
+    const load = (): void => {
+      if (items instanceof Promise) items.then(fill, fail);
+      else fill(typeof items === "function" ? items() : items);
+    };
+    load();
+    const press = (button: ListButton<B> | undefined): void => {
+      if (!button) return finish(BACK);
+      if ("gives" in button) return finish(button.gives);
+      button.changes();
+      load();
+    };
     if (titleFor) list.onDidChangeSelection(({ length }) => (list.title = title(titleFor(length))));
     list.onDidAccept(() => {
       const result = read(list.selectedItems);
       if (result !== undefined) finish(result);
       else if (isForSeveral) list.placeholder = vscode.l10n.t("Select at least one: {0}", placeholder);
     });
-    list.onDidTriggerButton((button) => {
-      const own = buttons.find((one) => one === button);
-      finish(own ? own.gives : BACK);
-    });
+    list.onDidTriggerButton((button) => press(buttons.find((one) => one === button)));
+    list.onDidTriggerItemButton(({ button, item }) => press(item.buttons?.find((one) => one === button)));
+    if (follow) {
+      list.onDidChangeSelection((selected) => follow(selected, list.value));
+      list.onDidChangeValue((typed) => follow(list.selectedItems, typed));
+    }
   };
   return showInput(list, listen, over);
 }
 
 /** A row that stands for a value, or a separator. */
-export type Choice<T> = vscode.QuickPickItem & { readonly value?: T };
+export type Choice<T> = ListItem & { readonly value?: T };
 
 interface ChoiceQuestion<T> extends Heading {
   readonly placeholder: string;
@@ -129,7 +163,7 @@ export async function aside<T>(question: Promise<Answer<T>>): Promise<T | undefi
 }
 
 /** Shows a question's title, step and Back button. */
-export function showHeading(
+function showHeading(
   input: vscode.QuickPick<vscode.QuickPickItem> | vscode.InputBox,
   { title: heading, step, totalSteps = 0, canGoBack }: Heading,
 ): void {
@@ -195,7 +229,7 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
  * Shows an input until `listen` finishes it with a result or fails it with an error, the user leaves, or `over` aborts.
  * Undefined if there is no result.
  */
-export function showInput<R>(
+function showInput<R>(
   input: vscode.QuickInput,
   listen: (finish: (result: R) => void, fail: (error: unknown) => void) => void,
   over?: AbortSignal,

@@ -3,6 +3,7 @@ import type { Budget } from "../engine/limit.ts";
 import type { EngineSettings } from "../engine/engine.ts";
 import type { IsolationSettings } from "../engine/settings.ts";
 import { parseModel } from "../engine/model-ref.ts";
+import type { FolderSettings } from "../rpc/contract.ts";
 
 const SECTION = "asyncagents";
 
@@ -116,4 +117,40 @@ function collisions(value: string): EngineSettings["collisions"] {
 
 function strategy(value: string): EngineSettings["fork"]["strategy"] {
   return value === "fork" || value === "replay" ? value : "auto";
+}
+
+/** The current settings of a folder for the daemon. */
+export async function folderSettings(
+  settings: Settings,
+  passwords: PasswordStore,
+  isWatched: () => boolean,
+): Promise<FolderSettings> {
+  const { url } = settings.server();
+  const password = url === undefined ? undefined : await passwords.get(url);
+  // Read after the password, which takes a while, so that the values are current when this resolves.
+  return {
+    engine: settings.engine(),
+    server: settings.server(),
+    password,
+    agentTools: settings.agentToolsEnabled(),
+    keepWorkingMs: settings.keepWorking(),
+    watched: isWatched(),
+  };
+}
+
+/** Passwords of servers that users run themselves, kept in the editor's secret storage by address. */
+export class PasswordStore {
+  constructor(private readonly secrets: vscode.SecretStorage) {}
+
+  async get(url: string): Promise<string | undefined> {
+    return this.secrets.get(key(url));
+  }
+
+  async set(url: string, password: string): Promise<void> {
+    await this.secrets.store(key(url), password);
+  }
+}
+
+function key(url: string): string {
+  return `server-password:${url}`;
 }

@@ -3,7 +3,7 @@ import type { OpenRequest } from "../engine/engine.ts";
 import { formatDuration } from "../engine/notice-text.ts";
 import type { Child } from "../engine/subagent.ts";
 import { title } from "./plain-text.ts";
-import { enumerate } from "./translate.ts";
+import { enumerate } from "./messages.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
 import { activity, costWord } from "./tree/words.ts";
 

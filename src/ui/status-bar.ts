@@ -3,8 +3,7 @@ import type { ConnectionState } from "../engine/connection.ts";
 import type { TakenSince } from "../engine/taken-since.ts";
 import { isRunning, type Child, type Subagent } from "../engine/subagent.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
-import type { Folder } from "./folders/folder.ts";
-import type { Folders } from "./folders/folders.ts";
+import type { Folder, Folders } from "./folders/folders.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
 
 /** Changes within this time are shown together, in milliseconds. */

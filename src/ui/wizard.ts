@@ -26,29 +26,32 @@ export interface Move<S> {
   readonly to?: Step<S> | "end";
 }
 
+/** How a wizard ended: its last step was taken, the user left it, or they went back from its first step. */
+export type WizardEnd = "finished" | "left" | "back";
+
 /**
  * Takes steps in order. The last one asks nothing; it does what the others asked for. This function alone goes back,
  * and ends when the user leaves a question.
- * @returns the final state, and whether the last step was taken
+ * @param canGoBack whether something precedes the wizard to which the user can go back
  */
 export async function runWizard<S>(
   steps: readonly Step<S>[],
   begin: S,
-  first = 0,
-): Promise<{ readonly state: S; readonly isFinished: boolean }> {
+  { first = 0, canGoBack = false }: { readonly first?: number; readonly canGoBack?: boolean } = {},
+): Promise<{ readonly state: S; readonly end: WizardEnd }> {
   let state = begin;
   const applies = (step: Step<S>): boolean => step.applies?.(state) ?? true;
   let detour: Step<S> | undefined;
   for (let at = first; ;) {
     const step = detour ?? steps[at];
-    if (!step) return { state, isFinished: at >= steps.length };
+    if (!step) return { state, end: at < 0 ? "back" : "finished" };
     const questions = steps.slice(0, -1).filter((each) => each === step || applies(each));
     const index = questions.indexOf(step);
     const place = detour
       ? { canGoBack: true }
-      : { step: index + 1, totalSteps: questions.length, canGoBack: index > 0 };
+      : { step: index + 1, totalSteps: questions.length, canGoBack: canGoBack || index > 0 };
     const answer = await step.take(state, place);
-    if (answer === undefined) return { state, isFinished: false };
+    if (answer === undefined) return { state, end: "left" };
     if (answer === BACK) {
       if (!detour) at = steps.findLastIndex((each, index) => index < at && applies(each));
       detour = undefined;
@@ -56,7 +59,7 @@ export async function runWizard<S>(
     }
     ({ state } = answer);
     const { to } = answer;
-    if (to === "end") return { state, isFinished: false };
+    if (to === "end") return { state, end: "left" };
     const target = to ? steps.indexOf(to) : steps.findIndex((each, index) => index > at && applies(each));
     detour = target < 0 ? to : undefined;
     if (!detour) at = target < 0 ? steps.length : target;

@@ -95,6 +95,30 @@ describe("a half-written answer", () => {
     box.hide();
     await again;
   });
+
+  it("is kept if it can't be sent, and asked for again", async () => {
+    const failures = [new Error("no connection")];
+    const refusing = {
+      ...context,
+      tasks: {
+        answer: async (_: unknown, answer: RequestAnswer) => {
+          const failure = failures.pop();
+          if (failure) throw failure;
+          answers.push(answer);
+        },
+      },
+      logger: { error: () => undefined },
+    } as unknown as FlowContext;
+    const given = answerRequest(refusing, open);
+    const first = box;
+    first.write("The second one.");
+    first.accept();
+    await until("the second box", () => box !== first);
+    assert.equal(box.value, "The second one.");
+    box.accept();
+    assert.deepEqual(await given, { type: "question", answers: [["The second one."]] });
+    assert.equal(answers.length, 1);
+  });
 });
 
 /** A list whose first row is selected as soon as there is one. */
@@ -105,6 +129,7 @@ class TakingList {
   readonly onDidHide = this.hidden.event;
   readonly onDidChangeSelection = new vscode.EventEmitter<never>().event;
   readonly onDidTriggerButton = new vscode.EventEmitter<vscode.QuickInputButton>().event;
+  readonly onDidTriggerItemButton = new vscode.EventEmitter<never>().event;
   selectedItems: readonly vscode.QuickPickItem[] = [];
 
   set items(items: readonly vscode.QuickPickItem[]) {

@@ -7,7 +7,7 @@ import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
-import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/nodes.ts";
+import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/items.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../support/folders.ts";

@@ -4,9 +4,9 @@ import { Refusal } from "../../src/engine/errors.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { PartlyLaunched } from "../../src/ui/commands/launching.ts";
-import { launchPrompt } from "../../src/ui/commands/prompt-commands.ts";
+import { launchPrompt } from "../../src/ui/commands/editor-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
-import { PromptEditors } from "../../src/ui/prompt-editor/prompt-editors.ts";
+import { PromptEditors } from "../../src/ui/prompt-editors.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { showChanges } from "../../src/ui/changes/changes-view.ts";
-import { humanMessage } from "../../src/ui/human-error.ts";
+import { humanMessage } from "../../src/ui/messages.ts";
 import { askText } from "../../src/ui/quick-input.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -11,7 +11,7 @@ import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { setUp } from "../../src/ui/commands/set-up.ts";
 import { openInTerminal } from "../../src/ui/commands/row-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
-import type { Folder } from "../../src/ui/folders/folder.ts";
+import type { Folder } from "../../src/ui/folders/folders.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
 import { EndNotifications, type NotificationContext } from "../../src/ui/task-notifications.ts";
 import { batchLabel, childItem, folderItem } from "../../src/ui/tree/items.ts";
@@ -39,7 +39,6 @@ describe("text from agents and users in titles", () => {
     now: 0,
     isParent: false,
     descendants: { waiting: 0, running: 0 },
-    isInBatch: false,
   };
 
   it("has no hidden or bidirectional characters in the rows of the tree", () => {

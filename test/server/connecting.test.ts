@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Connecting } from "../../src/daemon/connecting.ts";
-import { Limit } from "../../src/daemon/limit.ts";
+import { Semaphore } from "../../src/daemon/semaphore.ts";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { TaskEngine } from "../../src/engine/engine.ts";
 import { ServerFailure, type AgentServer, type Logger } from "../../src/engine/ports.ts";
@@ -87,7 +87,7 @@ describe("connecting to a server whose answers fail", () => {
       }),
     });
     const session = new ActiveSession(engine, failing, logger);
-    const starts = new Limit(1);
+    const starts = new Semaphore(1);
     const connecting = new Connecting({
       connection,
       engine,

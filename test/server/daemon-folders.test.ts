@@ -5,7 +5,7 @@ import { notices } from "../support/engine.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 
-interface OpenFolder {
+interface DeskFolder {
   readonly desk: DaemonDesk;
   readonly window: DaemonWindow;
   /** The session that its task is launched from. */
@@ -16,7 +16,7 @@ interface OpenFolder {
 describe("one daemon for windows on three folders", function () {
   this.timeout(180_000);
   let model: ScriptedModel;
-  let folders: readonly OpenFolder[];
+  let folders: readonly DeskFolder[];
 
   before(async () => {
     model = await startScriptedModel();
@@ -29,7 +29,7 @@ describe("one daemon for windows on three folders", function () {
   });
 
   /** A window on the folder, with a task whose model waits for a gate of the folder's name. */
-  async function open(desk: DaemonDesk): Promise<OpenFolder> {
+  async function open(desk: DaemonDesk): Promise<DeskFolder> {
     const window = desk.window();
     const { calls } = window.folder;
     await calls.connect();
@@ -86,7 +86,7 @@ describe("one daemon for windows on three folders", function () {
     const stopping = closed.desk.stop();
     await closed.desk.status();
     // As the plugin in the server does when it finds a new daemon.
-    await reopenFolder(closed.desk.stateFolder, closed.desk.directory, { whatWasUsed: true });
+    await reopenFolder(closed.desk.stateFolder, closed.desk.directory, { onlyIfUsed: true });
     await stopping;
     const { folders: known } = await closed.desk.status();
     assert.deepEqual(

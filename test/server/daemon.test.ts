@@ -236,7 +236,7 @@ describe("the daemon", function () {
     const elsewhere = tempDir("elsewhere");
     await Promise.all([
       desk.window({}, {}, undefined, elsewhere).folder.calls.connect(),
-      reopenFolder(desk.stateFolder, desk.directory, { whatWasUsed: false }),
+      reopenFolder(desk.stateFolder, desk.directory, { onlyIfUsed: false }),
     ]);
     assert.ok(![undefined, daemon].includes(desk.daemonPid()));
     const { folders } = await desk.status();

@@ -5,8 +5,7 @@ import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Emitter } from "../../src/engine/event.ts";
 import type { Logger } from "../../src/engine/ports.ts";
-import type { Folder } from "../../src/ui/folders/folder.ts";
-import { Folders } from "../../src/ui/folders/folders.ts";
+import { type Folder, Folders } from "../../src/ui/folders/folders.ts";
 
 const CONNECTED: ConnectionState = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
 

@@ -123,7 +123,7 @@ describe("adopting subagents that others launched, in a real editor", () => {
       "Show Changes",
       "Open in Terminal",
       "Fork Conversation…",
-      "Cancel Task",
+      "Cancel Task or Batch",
       "Adopt Subagent",
       "Copy Task ID",
     ]);

@@ -138,7 +138,7 @@ describe("limits in a real editor", () => {
     await workbench.page.locator(".settings-editor", { hasText: "Task Cost" }).waitFor();
     await takePictures(workbench, "budget-setting");
     await workbench.runCommand("View: Close All Editors");
-    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Cancel Task");
+    await workbench.contextMenu(workbench.treeItem("Compare the indexes"), "Cancel Task or Batch");
     await until("its end", () => launcher.engine.get(id)?.status === "cancelled");
     model.release("setting");
   });

@@ -147,12 +147,12 @@ describe("a workspace of several folders in a real editor", () => {
 
   it("the menu of a folder's row offers what can be done with it", async () => {
     const menu = (name: string): Promise<readonly string[]> => workbench.menuEntries(row(name));
-    assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect to OpenCode"]);
+    assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect or Refresh"]);
     const connected = await menu("web");
-    for (const entry of ["Select Session…", "Refresh Tasks", "Stop OpenCode Server"])
+    for (const entry of ["Select Session…", "Connect or Refresh", "Stop OpenCode Server"])
       assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
     await workbench.hoverRow(row("docs"));
-    await row("docs").getByRole("button", { name: "Connect to OpenCode" }).waitFor();
+    await row("docs").getByRole("button", { name: "Connect or Refresh" }).waitFor();
   });
 
   it("expanding a folder's row connects it to the server of the others", async () => {

@@ -122,7 +122,7 @@ describe("the main job in a real editor", () => {
     assert.ok(
       entries.includes("Resume Task…") &&
         entries.includes("Copy Task ID") &&
-        !entries.includes("Cancel Task"),
+        !entries.includes("Cancel Task or Batch"),
     );
     await workbench.contextMenu(item, "Resume Task…");
     await workbench.quickInput.shows("Enter a follow-up.");
@@ -166,7 +166,8 @@ describe("the main job in a real editor", () => {
     for (const name of ["Review the parser", "Review the printer"])
       await workbench.treeItem(name).filter({ hasText: "thinking" }).waitFor();
     await workbench.screenshot("tree-batch-dark");
-    await workbench.contextMenu(workbench.treeItem("Review the parser"), "Cancel Batch");
+    await workbench.runCommand("Async Agents: Cancel Task or Batch");
+    await workbench.quickInput.choose("batch of 2 tasks");
     for (const name of ["Review the parser", "Review the printer"])
       await until(`${name} to be cancelled`, async () =>
         /cancelled/.test((await workbench.treeItem(name).getAttribute("aria-label")) ?? ""),

@@ -152,12 +152,12 @@ describe("the tree in a real editor", () => {
       "Show Changes",
       "Open in Terminal",
       "Fork Conversation…",
-      "Cancel Task",
+      "Cancel Task or Batch",
       "Adopt Subagent",
       "Copy Task ID",
     ]);
     assert.deepEqual(await entries(row("Batch, Review the …")), [
-      "Cancel Batch",
+      "Cancel Task or Batch",
       "Copy Result",
       "Copy Task ID",
       "Clear from Task List",
@@ -175,7 +175,7 @@ describe("the tree in a real editor", () => {
   });
 
   it("a subagent that OpenCode's own tool launched is cancelled from its menu", async () => {
-    await workbench.contextMenu(row("Search the callers"), "Cancel Task");
+    await workbench.contextMenu(row("Search the callers"), "Cancel Task or Batch");
     await until("the end", async () =>
       /Search the callers, cancelled/.test(await spoken(row("Search the callers"))),
     );

@@ -99,12 +99,6 @@ describe("the extension's manifest", () => {
     for (const { title } of commands) assert.match(words[title.slice(1, -1)] ?? "", /\S \S/);
   });
 
-  it("has different icons for Retry and Refresh", () => {
-    const icon = (name: string): string | undefined =>
-      commands.find(({ command }) => command === `asyncagents.${name}`)?.icon;
-    assert.notEqual(icon("retry"), icon("refresh"));
-  });
-
   it("uses no editorIsOpen, which is also true without a text editor", () => {
     const clauses = [...keybindings, ...Object.values(menus).flat()].map(({ when = "" }) => when);
     assert.deepEqual(

@@ -6,7 +6,7 @@ import { type Child, isRunning } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts";
-import { TreeNode } from "../tree/nodes.ts";
+import { TreeNode } from "../tree/items.ts";
 import { diffSides } from "./change-side.ts";
 
 const CHANGES_VIEW = "asyncagents.changes";

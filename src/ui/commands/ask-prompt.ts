@@ -3,8 +3,8 @@ import { Refusal } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
-import { referenceToEditor } from "../prompt-editor/editor-text.ts";
-import { askText, type Heading, showHeading, showInput, type StepButton } from "../quick-input.ts";
+import { referenceToEditor } from "../editor/place.ts";
+import { aside, askText, type Heading, type ListItem, pickOne, type StepButton } from "../quick-input.ts";
 import {
   asTemplate,
   fillIn,
@@ -14,8 +14,8 @@ import {
   type Variable,
   VARIABLES,
   type Variables,
-} from "../templates/template.ts";
-import { type Answer, BACK } from "../wizard.ts";
+} from "../template.ts";
+import { type Answer, BACK, type Place, runWizard, type Step } from "../wizard.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 
 interface PromptQuestion<B> extends Heading {
@@ -86,34 +86,47 @@ type Picked =
   | { readonly kind: "recent"; readonly text: string }
   /** Saves this recent prompt as a template. */
   | { readonly kind: "save"; readonly text: string }
-  | { readonly kind: "settings" }
-  | { readonly kind: "back" };
-type Item = vscode.QuickPickItem & { readonly value?: Picked };
+  | { readonly kind: "settings" };
+type Item = ListItem<Picked> & { readonly value?: Picked };
+
+interface Picking {
+  readonly prompt?: PickedPrompt;
+  /** The recent prompt to save as a template. */
+  readonly saved?: string;
+}
 
 /** Asks for a template or a recent prompt. Undefined if the user cancelled or opened the settings instead. */
 export async function pickPrompt(
   memory: LaunchMemory,
-  heading: Heading,
+  { canGoBack = false, ...heading }: Heading,
   variables: Variables,
 ): Promise<Answer<PickedPrompt>> {
-  for (;;) {
-    const picked = await ask(memory, heading);
-    switch (picked?.kind) {
-      case undefined:
-        return undefined;
-      case "back":
-        return BACK;
-      case "settings":
-        await openTemplateSettings();
-        return undefined;
-      case "recent":
-        return { text: picked.text };
-      case "template":
-        return fillTemplate(picked.template, variables);
-      case "save":
-        await nameTemplate(picked.text);
-    }
-  }
+  const pick: Step<Picking> = {
+    take: async (state, place) => {
+      const picked = await ask(memory, { ...heading, ...place });
+      if (picked === undefined || picked === BACK) return picked;
+      switch (picked.kind) {
+        case "settings":
+          await openTemplateSettings();
+          return undefined;
+        case "recent":
+          return { state: { prompt: { text: picked.text } } };
+        case "template":
+          return { state: { prompt: fillTemplate(picked.template, variables) } };
+        case "save":
+          return { state: { ...state, saved: picked.text }, to: save };
+      }
+    },
+  };
+  const save: Step<Picking> = {
+    take: async ({ saved = "" }, place) => {
+      const name = await aside(askTemplateName(place));
+      if (name !== undefined) await saveTemplate(name.trim(), saved);
+      return { state: {}, to: pick };
+    },
+  };
+  const { state, end } = await runWizard([pick], {}, { canGoBack });
+  return end === "back" ? BACK : state.prompt;
 }
 
 /** Fills in the template with this name. Throws a {@link Refusal} if there is none. */
@@ -167,46 +180,20 @@ function written(name: string): string {
   return `\${${name}}`;
 }
 
-function ask(memory: LaunchMemory, heading: Heading): Promise<Picked | undefined> {
-  const pick = vscode.window.createQuickPick<Item>();
+async function ask(memory: LaunchMemory, heading: Heading): Promise<Answer<Picked>> {
   const forgetAll = {
     iconPath: new vscode.ThemeIcon("clear-all"),
     tooltip: vscode.l10n.t("Clear Recent Prompts"),
+    changes: () => memory.forgetPrompts(),
   };
-  const save = {
-    iconPath: new vscode.ThemeIcon("bookmark"),
-    tooltip: vscode.l10n.t("Save as Template"),
-  };
-  const forget = { iconPath: new vscode.ThemeIcon("close"), tooltip: vscode.l10n.t("Remove") };
-  const fill = (): void => {
-    pick.items = [...templateItems(), ...recentItems(memory.prompts, [save, forget])];
-    pick.buttons = [
-      ...(heading.canGoBack ? [vscode.QuickInputButtons.Back] : []),
-      ...(memory.prompts.length > 0 ? [forgetAll] : []),
-    ];
-  };
-  showHeading(pick, heading);
-  pick.placeholder = vscode.l10n.t("Use a template or a recent prompt");
-  pick.matchOnDescription = true;
-  pick.matchOnDetail = true;
-  fill();
-  return showInput<Picked>(pick, (finish) => {
-    pick.onDidAccept(() => {
-      const [item] = pick.selectedItems;
-      if (item?.value) finish(item.value);
-    });
-    pick.onDidTriggerButton((button) => {
-      if (button !== forgetAll) return finish({ kind: "back" });
-      memory.forgetPrompts();
-      fill();
-    });
-    pick.onDidTriggerItemButton(({ button, item: { value } }) => {
-      if (value?.kind !== "recent") return;
-      if (button === save) return finish({ kind: "save", text: value.text });
-      memory.forgetPrompt(value.text);
-      fill();
-    });
+  const picked = await pickOne<Item, Picked>({
+    ...heading,
+    placeholder: vscode.l10n.t("Use a template or a recent prompt"),
+    items: () => [...templateItems(), ...recentItems(memory)],
+    buttons: memory.prompts.length > 0 ? [forgetAll] : [],
   });
+  if (picked === undefined || picked === BACK) return picked;
+  return "label" in picked ? picked.value : picked;
 }
 
 function templateItems(): readonly Item[] {
@@ -236,14 +223,27 @@ function templateItems(): readonly Item[] {
   ];
 }
 
-function recentItems(
-  prompts: readonly string[],
-  buttons: readonly vscode.QuickInputButton[],
-): readonly Item[] {
+function recentItems(memory: LaunchMemory): readonly Item[] {
+  const { prompts } = memory;
   if (prompts.length === 0) return [];
   return [
     separator(vscode.l10n.t("Recent Prompts")),
-    ...prompts.map((text): Item => ({ label: shown(text), buttons, value: { kind: "recent", text } })),
+    ...prompts.map((text): Item => ({
+      label: shown(text),
+      buttons: [
+        {
+          iconPath: new vscode.ThemeIcon("bookmark"),
+          tooltip: vscode.l10n.t("Save as Template"),
+          gives: { kind: "save", text },
+        },
+        {
+          iconPath: new vscode.ThemeIcon("close"),
+          tooltip: vscode.l10n.t("Remove"),
+          changes: () => memory.forgetPrompt(text),
+        },
+      ],
+      value: { kind: "recent", text },
+    })),
   ];
 }
 
@@ -255,21 +255,22 @@ function shown(prompt: string): string {
   return withoutIcons(excerpt(oneLine(prompt), EXCERPT_LENGTH));
 }
 
-/** Asks for the name of a new template, and saves the prompt under it. */
-async function nameTemplate(prompt: string): Promise<void> {
+function askTemplateName(place: Place): Promise<Answer<string>> {
   const { templates, broken } = templateList();
   const taken = [...templates.map(({ name }) => name), ...broken];
-  const name = await vscode.window.showInputBox({
+  return askText({
+    ...place,
     title: vscode.l10n.t("Save as Template"),
+    placeholder: "",
     prompt: vscode.l10n.t("Enter a name for the template. It is saved in your settings."),
-    validateInput: (value) => {
+    text: "",
+    validate: (value) => {
       if (value.trim() === "") return vscode.l10n.t("Enter a name.");
       return taken.includes(value.trim())
         ? vscode.l10n.t("A template with this name already exists. Enter another name.")
         : undefined;
     },
   });
-  if (name !== undefined) await saveTemplate(name.trim(), prompt);
 }
 
 const SECTION = "asyncagents";

@@ -5,14 +5,12 @@ import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import type { Review } from "../changes/review.ts";
 import type { FirstSteps } from "../first-steps.ts";
 import type { AllTasks } from "../folders/all-tasks.ts";
-import type { Folder } from "../folders/folder.ts";
-import type { Folders } from "../folders/folders.ts";
+import type { Folder, Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
-import { showError } from "../human-error.ts";
+import { showError } from "../messages.ts";
 import type { ListOptions } from "../tree/list-options.ts";
-import { folderOf } from "../tree/nodes.ts";
-import { SHOW_SELECTED } from "../tree/task-tree.ts";
-import type { PromptEditors } from "../prompt-editor/prompt-editors.ts";
+import { folderOf, SHOW_SELECTED } from "../tree/items.ts";
+import type { PromptEditors } from "../prompt-editors.ts";
 import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 

@@ -2,22 +2,29 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
-import { changeSubject } from "../editor/change-subject.ts";
-import { fileSubject } from "../editor/file-subject.ts";
 import {
+  changeSubject,
+  fileSubject,
   editorVariables,
   problemsIn,
   problemSubject,
   type Selected,
   selectionSubject,
-} from "../editor/place-subjects.ts";
-import type { Subject } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/require-folder.ts";
-import type { Folders } from "../folders/folders.ts";
+} from "../editor/subjects.ts";
+import {
+  type Subject,
+  type LaunchPlan,
+  type PromptTarget,
+  joinSections,
+  splitSections,
+} from "../launch-plan.ts";
+import { connectedFolder, type Folders, folderGone, type Folder } from "../folders/folders.ts";
 import { aside } from "../quick-input.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
-import { launchAsking, launchTextAsking } from "./launch-wizard.ts";
+import { launchAsking, launchTextAsking, chooseOptions, launchFromEditor } from "./launch-wizard.ts";
 import { namedPrompt, pickPrompt } from "./ask-prompt.ts";
+import { setText } from "../prompt-editors.ts";
+import { PartlyLaunched } from "./launching.ts";
 
 /** What a task can be launched on. */
 export type SubjectKind = "selection" | "file" | "problem" | "change";
@@ -129,4 +136,119 @@ function problemsGiven(value: unknown): readonly vscode.Diagnostic[] | undefined
   if (value instanceof vscode.Diagnostic) return [value];
   if (!Array.isArray(value)) return undefined;
   return value.filter((each): each is vscode.Diagnostic => each instanceof vscode.Diagnostic);
+}
+
+/**
+ * Launches or resumes with the text of a prompt editor; in another editor, launches the selection or the whole text.
+ */
+export async function launchPrompt(context: PromptContext, uri: unknown): Promise<void> {
+  const document = findDocument(uri);
+  const target = context.promptEditors.target(document.uri);
+  if (target) return submit(context, document, target);
+  const { selection } = vscode.window.activeTextEditor ?? {};
+  const text = document.getText(selection?.isEmpty ? undefined : selection);
+  requireText(text);
+  await launchTextAsking(context, text, { isInEditor: true });
+}
+
+export async function promptOptions(context: PromptContext, uri: unknown): Promise<void> {
+  const document = findDocument(uri);
+  const target = requireTarget(context, document);
+  if (target.kind === "resume") return;
+  const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
+  const prompts = promptsOf(target.plan, document.getText());
+  const { plan, isAgreed } = await chooseOptions({ ...context, folder }, target.plan, prompts);
+  context.promptEditors.setTarget(document.uri, { ...target, plan });
+  if (isAgreed) await submit(context, document, { ...target, plan });
+}
+
+/** Sets whether the sections of a prompt editor are separate prompts. */
+export async function splitPrompt(
+  { promptEditors }: PromptContext,
+  uri: unknown,
+  splits: unknown,
+): Promise<void> {
+  if (!(uri instanceof vscode.Uri)) return;
+  const target = promptEditors.target(uri);
+  if (target?.kind !== "launch") return;
+  promptEditors.setTarget(uri, { ...target, plan: { ...target.plan, splits: splits === true } });
+}
+
+/** Submits the text, and closes the document if the text was accepted. */
+async function submit(
+  context: PromptContext,
+  document: vscode.TextDocument,
+  target: PromptTarget,
+): Promise<void> {
+  const { promptEditors, tasks, reveal } = context;
+  await promptEditors.submit(document, async (text) => {
+    requireText(text);
+    const { folders } = context;
+    if (target.kind === "resume") {
+      await connectedFolder(folders, folders.of(target.taskID));
+      const { id } = await tasks.resume(target.taskID, text);
+      reveal(id);
+      return true;
+    }
+    const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
+    try {
+      const prompts = promptsOf(target.plan, text);
+      const { plan, isLaunched } = await launchFromEditor({ ...context, folder }, target.plan, prompts);
+      promptEditors.setTarget(document.uri, { ...target, plan });
+      return isLaunched;
+    } catch (error) {
+      if (error instanceof PartlyLaunched) await keepRest(context, document, text, target.plan, error);
+      throw error;
+    }
+  });
+}
+
+/** Undefined if the plan names no folder. */
+function folderOfPlan({ folders }: PromptContext, plan: LaunchPlan): Folder | undefined {
+  if (plan.folder === undefined) return undefined;
+  const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
+  if (folder) return folder;
+  throw folderGone();
+}
+
+/** Leaves only the unlaunched prompts in the editor, unless its text has changed in the meantime. */
+async function keepRest(
+  { promptEditors }: PromptContext,
+  document: vscode.TextDocument,
+  text: string,
+  plan: LaunchPlan,
+  { prompts, agents }: PartlyLaunched,
+): Promise<void> {
+  if (document.getText() !== text) return;
+  promptEditors.setTarget(document.uri, { kind: "launch", plan: { ...plan, agents } });
+  if (plan.splits) await setText(document, joinSections(prompts));
+}
+
+function promptsOf({ splits }: LaunchPlan, text: string): readonly string[] {
+  if (splits) return splitSections(text);
+  return text.trim() === "" ? [] : [text];
+}
+
+function requireText(text: string): void {
+  if (text.trim() === "") throw new Refusal("empty-prompt", sentence("Write a prompt, then launch it."));
+}
+
+/** The document that a menu or code lens is about, otherwise the one in the active editor. */
+function findDocument(uri: unknown): vscode.TextDocument {
+  const wanted = uri instanceof vscode.Uri ? uri.toString() : undefined;
+  const document =
+    wanted === undefined
+      ? vscode.window.activeTextEditor?.document
+      : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
+  if (document) return document;
+  throw new Refusal("invalid-argument", sentence("Write the prompt in an editor."));
+}
+
+function requireTarget({ promptEditors }: PromptContext, { uri }: vscode.TextDocument): PromptTarget {
+  const target = promptEditors.target(uri);
+  if (target) return target;
+  throw new Refusal(
+    "invalid-argument",
+    sentence("This editor wasn't opened for a prompt. Run \"Launch Editor's Text as Prompt\"."),
+  );
 }

@@ -3,12 +3,11 @@ import { Refusal } from "../../engine/errors.ts";
 import type { FileChange, PendingRequest, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { stoppable } from "../background-work.ts";
-import { requireFolder } from "../folders/require-folder.ts";
+import { requireFolder } from "../folders/folders.ts";
 import type { ReviewContext, ServerContext, TaskContext } from "./command.ts";
 import { readSubject, type SubjectKind } from "./editor-commands.ts";
 import { launchTask, type LaunchArguments } from "./launch.ts";
-import { changeAt, type ChangedBy } from "./pick-change.ts";
-import { findChild } from "./pick-task.ts";
+import { changeAt, type ChangedBy, findChild } from "./pick.ts";
 import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
 import { requestsUnder } from "./row-commands.ts";
 

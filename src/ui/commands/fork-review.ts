@@ -1,13 +1,13 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
-import { humanMessage } from "../human-error.ts";
+import { humanMessage } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import type { ForkDraft, LaunchPlan } from "../launch-plan.ts";
-import { aside, askChoice, askText, pickOne, type Choice } from "../quick-input.ts";
+import { aside, askChoice, askText, type ListItem, pickOne, type Choice } from "../quick-input.ts";
 import { type Answer, BACK, type Place, type Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
-import { pickAgent } from "./launch-lists.ts";
+import { pickAgent } from "./launch-options.ts";
 import type { Launching } from "./launching.ts";
 
 const EXCERPT_LENGTH = 80;
@@ -18,7 +18,7 @@ const SHORT_TIME = { dateStyle: "short", timeStyle: "short" } as const;
 
 type Action = "launch" | "again" | "show" | "limit" | "start" | "agent";
 
-interface ActionItem extends vscode.QuickPickItem {
+interface ActionItem extends ListItem {
   readonly action?: Action;
 }
 

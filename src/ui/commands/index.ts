@@ -1,5 +1,5 @@
 /** All commands, by the last part of their IDs in the manifest. */
-export { configureAgentTools } from "./agent-tools-commands.ts";
+export { configureAgentTools } from "./set-up.ts";
 export {
   launchOnChange,
   launchOnFile,
@@ -10,7 +10,7 @@ export {
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
 export { clearFilter, filter, sort } from "./list-commands.ts";
-export { launchPrompt, promptOptions, splitPrompt } from "./prompt-commands.ts";
+export { launchPrompt, promptOptions, splitPrompt } from "./editor-commands.ts";
 export {
   acceptAllChanges,
   acceptChange,
@@ -24,7 +24,6 @@ export {
   adopt,
   answer,
   cancel,
-  cancelBatch,
   clear,
   clearFinished,
   copyResult,
@@ -38,7 +37,6 @@ export {
 export {
   cancelConnecting,
   connect,
-  refresh,
   selectSession,
   showLog,
   stopBackgroundWork,

@@ -1,17 +1,15 @@
 import * as vscode from "vscode";
 import type { Task } from "../../engine/task.ts";
-import { editorVariables } from "../editor/place-subjects.ts";
-import type { Subject } from "../editor/subject.ts";
-import { connectedFolder, folderTitle } from "../folders/require-folder.ts";
-import { humanMessage } from "../human-error.ts";
-import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { editorVariables } from "../editor/subjects.ts";
+import { type Subject, subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { connectedFolder, folderTitle } from "../folders/folders.ts";
+import { humanMessage } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { aside } from "../quick-input.ts";
 import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
 import { review } from "./fork-review.ts";
-import { pickAgent, pickAgents, pickFolder } from "./launch-lists.ts";
-import { options, writeInEditor } from "./launch-options.ts";
+import { pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
 
@@ -73,9 +71,9 @@ async function inFolder(context: PromptContext): Promise<LaunchContext> {
 async function run(
   steps: readonly Step<Launching>[],
   begin: Launching,
-  first?: number,
+  first = 0,
 ): Promise<Task | undefined> {
-  return (await runWizard(steps, begin, first)).state.tasks?.[0];
+  return (await runWizard(steps, begin, { first })).state.tasks?.[0];
 }
 
 /**
@@ -88,8 +86,8 @@ export async function launchFromEditor(
   prompts: readonly string[],
 ): Promise<{ readonly plan: LaunchPlan; readonly isLaunched: boolean }> {
   const steps = [...(plan.agents.length === 0 ? [agents] : []), review, launchFrom()];
-  const { state, isFinished } = await runWizard(steps, { context, plan, prompts, isInEditor: true });
-  return { plan: state.plan, isLaunched: isFinished };
+  const { state, end } = await runWizard(steps, { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isLaunched: end === "finished" };
 }
 
 /** Shows the options for the prompts of an editor. */
@@ -98,8 +96,8 @@ export async function chooseOptions(
   plan: LaunchPlan,
   prompts: readonly string[],
 ): Promise<{ readonly plan: LaunchPlan; readonly isAgreed: boolean }> {
-  const { state, isFinished } = await runWizard([options], { context, plan, prompts, isInEditor: true });
-  return { plan: state.plan, isAgreed: isFinished };
+  const { state, end } = await runWizard([options], { context, plan, prompts, isInEditor: true });
+  return { plan: state.plan, isAgreed: end === "finished" };
 }
 
 const agent: Step<Launching> = {

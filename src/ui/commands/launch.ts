@@ -3,14 +3,12 @@ import { requireModel } from "../../engine/model-ref.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
-import { promptOn, type Subject } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/require-folder.ts";
-import type { Folder } from "../folders/folder.ts";
-import type { Folders } from "../folders/folders.ts";
-import { TreeNode } from "../tree/nodes.ts";
+import { promptOn, type Subject } from "../launch-plan.ts";
+import { connectedFolder, type Folder, type Folders } from "../folders/folders.ts";
+import { TreeNode } from "../tree/items.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
 import { forkAsking, launchAsking } from "./launch-wizard.ts";
-import { findChild, pickFrom, referenceOf } from "./pick-task.ts";
+import { findChild, pickFrom, referenceOf } from "./pick.ts";
 
 /** The arguments of a launch, named as in the tool `asyncagents_task`. */
 export interface LaunchArguments {
@@ -72,7 +70,7 @@ export async function fork(context: PromptContext, argument: unknown): Promise<v
   );
   const active = reference === undefined ? await folder.session.ensure() : undefined;
   const title = vscode.l10n.t("Fork Conversation");
-  const id = reference ?? (await pickFrom(context, { title, sessionID: active }));
+  const id = reference ?? (await pickFrom(context, { title }, { sessionID: active }))?.[0];
   if (id === undefined) return;
   const child = id === active ? undefined : findChild(context, id);
   const session = child ? undefined : known.session(id);

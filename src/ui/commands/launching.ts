@@ -2,10 +2,9 @@ import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
-import { promptOn } from "../editor/subject.ts";
-import { connectedFolder } from "../folders/require-folder.ts";
-import { explanation, humanMessage } from "../human-error.ts";
-import { subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { promptOn, subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { connectedFolder } from "../folders/folders.ts";
+import { explanation, humanMessage } from "../messages.ts";
 import type { Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
 

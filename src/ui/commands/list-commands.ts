@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 import type { Child } from "../../engine/subagent.ts";
-import { showInput } from "../quick-input.ts";
+import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import { CHILD_STATES, type ChildState, countStates, descendants } from "../tree/family.ts";
-import { NO_FILTER, type TaskFilter } from "../tree/list-options.ts";
+import { NO_FILTER } from "../tree/list-options.ts";
 import { stateWord } from "../tree/words.ts";
 import type { TaskContext } from "./command.ts";
 
@@ -16,7 +16,7 @@ export async function sort({ list }: TaskContext): Promise<void> {
   if (order) await list.sortBy(order);
 }
 
-interface ConditionItem extends vscode.QuickPickItem {
+interface ConditionItem extends ListItem {
   readonly state?: ChildState;
   readonly agent?: string;
 }
@@ -26,31 +26,27 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
   const children = sessionIDs.flatMap((id) => descendants(known, id));
-  const input = vscode.window.createQuickPick<ConditionItem>();
-  input.title = vscode.l10n.t("Filter Tasks");
-  input.placeholder = vscode.l10n.t("Select statuses and agents, or type part of the description");
-  input.canSelectMany = true;
-  input.value = before.text;
-  input.items = [
-    separator(vscode.l10n.t("status")),
-    ...stateItems(children),
-    separator(vscode.l10n.t("agent")),
-    ...agentItems(children, before.agents),
-  ];
-  input.selectedItems = input.items.filter(
-    ({ state, agent }) =>
-      (state && before.states.includes(state)) || (agent !== undefined && before.agents.includes(agent)),
-  );
-  const apply = (): void => {
-    list.filter = {
-      states: input.selectedItems.flatMap(({ state }) => state ?? []),
-      agents: input.selectedItems.flatMap(({ agent }) => agent ?? []),
-      text: input.value,
-    };
-  };
-  input.onDidChangeSelection(apply);
-  input.onDidChangeValue(apply);
-  const kept = await showInput<TaskFilter>(input, (finish) => input.onDidAccept(() => finish(list.filter)));
+  const isChosen = ({ state, agent }: ConditionItem): boolean =>
+    (state && before.states.includes(state)) || (agent !== undefined && before.agents.includes(agent));
+  const kept = await pickAny<ConditionItem>({
+    title: vscode.l10n.t("Filter Tasks"),
+    placeholder: vscode.l10n.t("Select statuses and agents, or type part of the description"),
+    text: before.text,
+    items: [
+      separator(vscode.l10n.t("status")),
+      ...stateItems(children),
+      separator(vscode.l10n.t("agent")),
+      ...agentItems(children, before.agents),
+    ],
+    first: (items) => items.filter(isChosen),
+    follow: (items, text) => {
+      list.filter = {
+        states: items.flatMap(({ state }) => state ?? []),
+        agents: items.flatMap(({ agent }) => agent ?? []),
+        text,
+      };
+    },
+  });
   if (!kept) list.filter = before;
 }
 

@@ -14,12 +14,11 @@ import {
   undoRevert,
 } from "../changes/revert-files.ts";
 import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
-import { showError } from "../human-error.ts";
+import { showError } from "../messages.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { runningDescendants } from "../tree/family.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
-import { type ChangedBy, pickChange, pickChanges, readChanges } from "./pick-change.ts";
-import { pickConnected } from "./pick-task.ts";
+import { type ChangedBy, pickChange, pickChanges, readChanges, pickConnected } from "./pick.ts";
 
 export async function showChanges(context: ReviewContext, argument: unknown): Promise<void> {
   const title = vscode.l10n.t("Show Changes");

@@ -8,17 +8,15 @@ import { sentence } from "../../engine/sentence.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
-import { humanMessage, showError } from "../human-error.ts";
-import { showIfLong } from "../long-work.ts";
+import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { title, withoutLinks } from "../plain-text.ts";
-import { quotedSelection } from "../prompt-editor/editor-text.ts";
+import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
-import { BatchNode } from "../tree/nodes.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
-import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick-task.ts";
+import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
 
 /** Characters of a description in a message. */
 const NAME_LENGTH = 80;
@@ -72,22 +70,6 @@ export async function cancel(context: TaskContext, argument: unknown, selection:
     none: vscode.l10n.t("No running tasks."),
   });
   await forEach(context, vscode.l10n.t("Cancelling tasks…"), children, (child) => stop(context, child));
-}
-
-export async function cancelBatch(context: TaskContext, argument: unknown): Promise<void> {
-  const batch = argument instanceof BatchNode ? argument : await pickInBatch(context, argument);
-  if (!batch) return;
-  const work = context.tasks.cancelBatch(batch.batchID, batch.parentSessionID);
-  await showIfLong(vscode.l10n.t("Cancelling batch…"), work);
-}
-
-async function pickInBatch(context: TaskContext, argument: unknown): Promise<Task | undefined> {
-  const child = await pickChild(context, argument, {
-    title: vscode.l10n.t("Cancel Batch"),
-    accepts: (each) => isTask(each) && isRunning(each),
-    none: vscode.l10n.t("No running tasks."),
-  });
-  return child && context.known.find(child.id);
 }
 
 export async function resume(context: PromptContext, argument: unknown): Promise<void> {

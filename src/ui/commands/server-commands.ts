@@ -7,11 +7,9 @@ import { sentence } from "../../engine/sentence.ts";
 import type { DaemonStatus } from "../../rpc/contract.ts";
 import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import { type FolderWork, lossWords, sharers, stoppable, workWords } from "../background-work.ts";
-import type { Folder } from "../folders/folder.ts";
-import { connectedFolder, folderTitle, requireFolder } from "../folders/require-folder.ts";
-import { showIfLong } from "../long-work.ts";
+import { type Folder, connectedFolder, folderTitle, requireFolder } from "../folders/folders.ts";
+import { showIfLong, enumerate, translate } from "../messages.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
 import { runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
 
@@ -45,10 +43,14 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
   if (picked) session.select(picked.id);
 }
 
-/** Connects the folder of the task whose panel asks for it, or the current folder if that is unknown. */
+/**
+ * Connects the folder of the task whose panel asks for it, or the current folder if that is unknown. If it is already
+ * connected, everything is read again.
+ */
 export async function connect({ folders }: ServerContext, taskID: unknown): Promise<void> {
   const folder = typeof taskID === "string" ? folders.of(taskID) : undefined;
-  await (folder ?? requireFolder(folders)).connector.connectAsking();
+  const { connector } = folder ?? requireFolder(folders);
+  await (connector.state.kind === "connected" ? connector.refresh() : connector.connectAsking());
 }
 
 export async function cancelConnecting({ folders }: ServerContext): Promise<void> {
@@ -77,10 +79,6 @@ async function runningElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "sta
   if (!folder?.server) return 0;
   const others = sharers(folder, status).filter((each) => each !== folder);
   return others.flatMap(({ tasks }) => tasks).filter(({ queued }) => !queued).length;
-}
-
-export async function refresh({ folders }: ServerContext): Promise<void> {
-  await requireFolder(folders).connector.refresh();
 }
 
 /** Shows the named log; without a name, asks for one. */

@@ -121,3 +121,25 @@ function tooLong({ uri }: vscode.TextDocument, place: string, length: number): R
       : vscode.l10n.t("{0} isn't a file and has {1} characters. Select at most {2}.", place, given, limit);
   return new Refusal("invalid-argument", message);
 }
+
+/** The place shown in the active editor: `src/login.ts:10-20`. Undefined unless it is a file in the workspace. */
+export function referenceToEditor(): string | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || !vscode.workspace.getWorkspaceFolder(editor.document.uri)) return undefined;
+  const { document, selection } = editor;
+  return placeOf(document.uri, selection.isEmpty ? undefined : linesOf(selection));
+}
+
+/**
+ * The selection of the active editor as a quotation with its place; only the place if the selection is too long for a
+ * prompt. Empty if nothing is selected, or if a long selection has no place in the workspace.
+ */
+export function quotedSelection(): string {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || editor.selection.isEmpty) return "";
+  const { document, selection } = editor;
+  const isLong = lengthOf(document, selection) > QUOTE_LENGTH;
+  const quotation = isLong ? undefined : fenced(document.getText(selection), document.languageId);
+  const parts = [referenceToEditor(), quotation].filter((part) => part !== undefined);
+  return parts.length > 0 ? `\n\n${parts.join("\n\n")}\n` : "";
+}

@@ -16,9 +16,7 @@ import type { Task } from "../../engine/task.ts";
 import type { Totals } from "../../engine/totals.ts";
 import type { Transcript } from "../../engine/transcript.ts";
 import type { WaitOptions } from "../../engine/waiting.ts";
-import type { Folder } from "./folder.ts";
-import type { Folders } from "./folders.ts";
-import { requireFolder } from "./require-folder.ts";
+import { type Folder, type Folders, requireFolder } from "./folders.ts";
 
 /** The known tasks of all folders. Each session belongs to one folder, so its ID determines which folder is asked. */
 export class AllTasks implements Disposable {

@@ -1,7 +1,36 @@
 import type * as vscode from "vscode";
 import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
-import type { Folder } from "./folder.ts";
+import type { ReadModel } from "../../engine/read-model.ts";
+import type { Transcript } from "../../engine/transcript.ts";
+import type { FolderCalls } from "../../rpc/contract.ts";
+import type { Connector } from "../connector.ts";
+import type { WindowSession } from "./window-session.ts";
+import type { Settings } from "../settings.ts";
+import type { WhileAway } from "../while-away.ts";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+
+/** A workspace folder in this window. Each folder has its own connection, session and tasks. */
+export interface Folder extends Disposable {
+  readonly uri: vscode.Uri;
+  /** The name shown in VS Code. */
+  readonly name: string;
+  /** The settings that apply to this folder. */
+  readonly settings: Settings;
+  /** The connection as the user sees it. */
+  readonly connector: Connector;
+  /** The known tasks of the folder. */
+  readonly known: ReadModel;
+  /** Calls that change tasks or read on demand. Throws a `Refusal` until the folder is trusted and open. */
+  readonly calls: FolderCalls;
+  /** Opens the folder at the daemon; repeated calls do nothing. Starts no server. */
+  open(): Promise<FolderCalls>;
+  /** The conversation of a task or subagent, updated until disposed. */
+  openTranscript(id: string): Promise<Transcript>;
+  readonly session: WindowSession;
+  readonly whileAway: WhileAway;
+}
 
 /** The part of `vscode.workspace` that lists folders. */
 export type Workspace = Pick<
@@ -9,7 +38,7 @@ export type Workspace = Pick<
   "workspaceFolders" | "onDidChangeWorkspaceFolders" | "getWorkspaceFolder"
 >;
 
-export type OpenFolder = (folder: vscode.WorkspaceFolder) => Folder;
+export type FolderOpener = (folder: vscode.WorkspaceFolder) => Folder;
 
 type Follower = (folder: Folder) => Disposable;
 
@@ -88,7 +117,7 @@ export class Folders implements Disposable {
    * Adds the folders of the workspace, and from now on every new one. Resolves when the initial folders are connected
    * to servers that were already running.
    */
-  async open(openFolder: OpenFolder): Promise<void> {
+  async open(openFolder: FolderOpener): Promise<void> {
     for (const folder of this.workspace.workspaceFolders?.filter(isOnDisk) ?? [])
       this.add(openFolder(folder));
     this.subscription = this.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
@@ -156,4 +185,37 @@ export class Folders implements Disposable {
     }
     folder.dispose();
   }
+}
+
+/** The current folder. Throws a {@link Refusal} if there is none. */
+export function requireFolder({ current }: Pick<Folders, "current">): Folder {
+  if (current) return current;
+  throw new Refusal("unavailable", sentence("Open a folder first; background agents work in a folder."));
+}
+
+/** The error for a prompt whose folder was removed from the workspace. */
+export function folderGone(): Refusal {
+  return new Refusal(
+    "unavailable",
+    sentence(
+      "The folder of this prompt is no longer in the workspace. Add the folder again, or copy the prompt.",
+    ),
+  );
+}
+
+/**
+ * Connects a folder, by default the current one, while the view shows progress. Rejects if there is no folder, if it
+ * was removed from the workspace, or if connecting fails.
+ */
+export async function connectedFolder(folders: Folders, wanted?: Folder): Promise<Folder> {
+  await folders.opened;
+  const folder = wanted ?? requireFolder(folders);
+  if (!folders.all.includes(folder)) throw folderGone();
+  await folder.connector.ensureConnected();
+  return folder;
+}
+
+/** Adds the folder's name to a title if there are several folders. */
+export function folderTitle(folders: Folders, { name }: Folder, title: string): string {
+  return folders.all.length > 1 ? `${title} — ${name}` : title;
 }

@@ -11,10 +11,10 @@ import type {
 } from "../../engine/server-model.ts";
 import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { showError } from "../human-error.ts";
+import { showError } from "../messages.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
-import { BACK, type Answer } from "../wizard.ts";
+import { BACK, type Answer, runWizard, type Step } from "../wizard.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
 import { alwaysWords, asker, requestWords } from "./request-words.ts";
 
@@ -29,13 +29,29 @@ const QUESTION_SHOWN = 90;
 /** Longer subjects leave no room for the rest of the row. */
 const SUBJECT_SHOWN = 60;
 
-/**
- * The user's input so far. It is kept across steps, and if an answer can't be sent; texts are also kept for the next
- * time when the user leaves.
- */
-interface Drafts {
-  reason: string;
-  readonly answers: { labels: readonly string[]; own: string }[];
+/** What the user answered so far. Their texts are drafts, which are kept until an answer is sent. */
+interface Answering {
+  /** The answer if it is complete before all questions are answered. */
+  readonly reply?: RequestAnswer | undefined;
+  /** The chosen labels and the text of each question. */
+  readonly answers: readonly (readonly string[])[];
+  /** What the user did last with a permission request. */
+  readonly active?: string;
+}
+
+/** A request that is being answered. */
+interface Asked<R extends PendingRequest = PendingRequest> {
+  readonly context: FlowContext;
+  readonly request: R;
+  /** The agent that asks. */
+  readonly who: string;
+  /** Aborts when the request is no longer open. */
+  readonly over: AbortSignal;
+}
+
+interface Choosing {
+  readonly open?: OpenRequest | undefined;
+  readonly given?: RequestAnswer;
 }
 
 /** Lets the user pick one of the open requests, oldest first, and answer it. */
@@ -43,17 +59,25 @@ export async function answerOneOf(
   context: FlowContext,
   requests: () => readonly OpenRequest[],
 ): Promise<RequestAnswer | undefined> {
-  for (let wasListed = false; ; wasListed = true) {
-    const open = requests();
-    // A list that shrinks to one request stays open: an Enter that is about to be pressed must not answer something
-    // else.
-    const only = open.length === 1 && !wasListed ? open[0] : undefined;
-    const picked = only ?? (await pickRequest(context.known, open));
-    if (picked === "changed") continue;
-    if (!picked || picked === BACK) return undefined;
-    const given = await answerRequest(context, picked, !only);
-    if (given !== BACK) return given;
-  }
+  const choose: Step<Choosing> = {
+    take: async (state) => {
+      const picked = await pickRequest(context.known, requests());
+      if (picked === "changed") return { state, to: choose };
+      return picked === undefined || picked === BACK ? picked : { state: { open: picked } };
+    },
+  };
+  const answer: Step<Choosing> = {
+    take: async ({ open }) => {
+      // A list that shrinks to one request stays open: an Enter that is about to be pressed must not answer something
+      // else.
+      const given = open && (await answerRequest(context, open, open !== only));
+      return given === undefined || given === BACK ? given : { state: { given } };
+    },
+  };
+  const [first, ...others] = requests();
+  const only = others.length === 0 ? first : undefined;
+  const { state } = await runWizard([choose, answer], { open: only }, { first: only ? 1 : 0 });
+  return state.given;
 }
 
 /**
@@ -61,54 +85,45 @@ export async function answerOneOf(
  */
 export async function answerRequest(
   context: FlowContext,
-  open: OpenRequest,
+  { request, child }: OpenRequest,
   canGoBack = false,
 ): Promise<Answer<RequestAnswer>> {
   const { known, tasks, memory, logger } = context;
-  const { request } = open;
-  const drafts = readDrafts(memory, request);
-  for (;;) {
-    const watch = watchRequest(known, request.id);
-    const given = await ask(context, open, { over: watch.over, canGoBack }, drafts).finally(() => {
-      watch.dispose();
-      keepDrafts(memory, request, drafts);
-    });
-    if (watch.over.aborted) break;
-    if (given === undefined || given === BACK) return given;
-    dropDrafts(memory, request);
-    try {
-      await tasks.answer(request, given);
-      return given;
-    } catch (error) {
-      if (isUnknown(error)) break;
-      keepDrafts(memory, request, drafts);
-      void showError(error, logger);
-    }
-  }
-  dropDrafts(memory, request);
-  showAnswered(drafts);
-  return undefined;
-}
-
-function readDrafts(memory: FlowContext["memory"], request: PendingRequest): Drafts {
-  return {
-    reason: memory.draft(draftName(request)),
-    answers: questionsOf(request).map((_, at) => ({ labels: [], own: memory.draft(draftName(request, at)) })),
+  const over = new AbortController();
+  const check = (): void => {
+    if (!known.openRequests().some((each) => each.request.id === request.id)) over.abort();
   };
-}
-
-function keepDrafts(
-  memory: FlowContext["memory"],
-  request: PendingRequest,
-  { reason, answers }: Drafts,
-): void {
-  memory.keepDraft(draftName(request), reason);
-  answers.forEach(({ own }, at) => memory.keepDraft(draftName(request, at), own));
-}
-
-function dropDrafts(memory: FlowContext["memory"], request: PendingRequest): void {
-  const answers = questionsOf(request).map(() => ({ labels: [], own: "" }));
-  keepDrafts(memory, request, { reason: "", answers });
+  const subscription = known.onDidChangeRequests(check);
+  check();
+  const about = { context, who: asker(child), over: over.signal };
+  const questions =
+    request.type === "permission"
+      ? [permissionStep({ ...about, request })]
+      : request.questions.map((question, at) => questionStep({ ...about, request }, question, at));
+  const send: Step<Answering> = {
+    take: async ({ reply, answers }) => {
+      const given = reply ?? { type: "question", answers };
+      try {
+        await tasks.answer(request, given);
+        return { state: { reply: given, answers } };
+      } catch (error) {
+        if (isUnknown(error)) over.abort();
+        else void showError(error, logger);
+        return { state: { answers }, to: questions[0] ?? "end" };
+      }
+    },
+  };
+  const { state, end } = await runWizard([...questions, send], { answers: [] }, { canGoBack }).finally(() =>
+    subscription.dispose(),
+  );
+  if (end === "finished") {
+    dropDrafts(memory, request);
+    return state.reply;
+  }
+  if (!over.signal.aborted) return end === "back" ? BACK : undefined;
+  showAnswered(draftNames(request).map((name) => memory.draft(name)));
+  dropDrafts(memory, request);
+  return undefined;
 }
 
 /** The draft name for a rejection message, or for the custom answer to one of the questions. */
@@ -116,8 +131,14 @@ function draftName({ id }: PendingRequest, question?: number): string {
   return question === undefined ? `reject ${id}` : `answer ${id} ${question}`;
 }
 
-function questionsOf(request: PendingRequest): readonly Question[] {
-  return request.type === "question" ? request.questions : [];
+function draftNames(request: PendingRequest): readonly string[] {
+  return request.type === "permission"
+    ? [draftName(request)]
+    : request.questions.map((_, at) => draftName(request, at));
+}
+
+function dropDrafts(memory: FlowContext["memory"], request: PendingRequest): void {
+  for (const name of draftNames(request)) memory.keepDraft(name, "");
 }
 
 /** Whether the server no longer knows the answered request. */
@@ -126,28 +147,14 @@ export function isUnknown(error: unknown): boolean {
 }
 
 /** Says that a request is no longer open, and offers to copy what was written for it. */
-export function showAnswered(drafts?: Pick<Drafts, "reason" | "answers">): void {
-  const written = [drafts?.reason ?? "", ...(drafts?.answers ?? []).map(({ own }) => own)].filter(Boolean);
+export function showAnswered(texts: readonly string[] = []): void {
+  const written = texts.filter(Boolean);
   const message = vscode.l10n.t("Already answered, or the agent stopped.");
   if (written.length === 0) return void vscode.window.showInformationMessage(message);
   const copy = vscode.l10n.t("Copy What You Wrote");
   void vscode.window.showInformationMessage(message, copy).then((choice) => {
     if (choice === copy) void vscode.env.clipboard.writeText(written.join("\n"));
   });
-}
-
-/** Aborts `over` when the request is no longer open; `dispose` stops watching. */
-function watchRequest(
-  known: Pick<Tasks, "openRequests" | "onDidChangeRequests">,
-  requestID: string,
-): { readonly over: AbortSignal; readonly dispose: () => void } {
-  const over = new AbortController();
-  const check = (): void => {
-    if (!known.openRequests().some(({ request }) => request.id === requestID)) over.abort();
-  };
-  const subscription = known.onDidChangeRequests(check);
-  check();
-  return { over: over.signal, dispose: () => subscription.dispose() };
 }
 
 async function pickRequest(
@@ -178,186 +185,164 @@ async function pickRequest(
   return picked === BACK ? BACK : picked?.open;
 }
 
-interface AskOptions {
-  readonly over: AbortSignal;
-  readonly canGoBack: boolean;
-}
-
-function ask(
-  context: FlowContext,
-  { request, child }: OpenRequest,
-  options: AskOptions,
-  drafts: Drafts,
-): Promise<Answer<RequestAnswer>> {
-  const who = asker(child);
-  return request.type === "permission"
-    ? askPermission(context, request, who, options, drafts)
-    : askQuestions(context, request, who, options, drafts);
-}
-
-async function askPermission(
-  context: FlowContext,
-  request: PermissionRequest,
-  who: string,
-  options: AskOptions,
-  drafts: Drafts,
-): Promise<Answer<RequestAnswer>> {
+function permissionStep({ context, request, who, over }: Asked<PermissionRequest>): Step<Answering> {
   const { title, icon, subject } = requestWords(request);
-  const input = await context.known.toolInput(request).catch(() => undefined);
-  const reason = requestReason(request, subject, input);
+  const { known, memory, openText } = context;
+  const input = known.toolInput(request).catch(() => undefined);
   const diff = proposedDiff(request);
   // Enter takes the first row, which allows nothing. The row that allows most is the last one.
-  const items = [
-    {
-      label: `$(${icon}) ${shown(subject)}`,
-      description: diff === undefined ? vscode.l10n.t("Show in Full…") : vscode.l10n.t("Show Change…"),
-      detail: reason === undefined ? "" : withoutIcons(vscode.l10n.t("Reason: {0}", oneLine(reason))),
-      does: "show",
+  const rows = (reason: string | undefined) =>
+    [
+      {
+        label: `$(${icon}) ${shown(subject)}`,
+        description: diff === undefined ? vscode.l10n.t("Show in Full…") : vscode.l10n.t("Show Change…"),
+        detail: reason === undefined ? "" : withoutIcons(vscode.l10n.t("Reason: {0}", oneLine(reason))),
+        does: "show",
+      },
+      { label: vscode.l10n.t("Your answer"), kind: vscode.QuickPickItemKind.Separator, does: "show" },
+      { label: vscode.l10n.t("$(check) Allow Once"), does: "once" },
+      {
+        label: vscode.l10n.t("$(close) Reject"),
+        description: vscode.l10n.t("The agent stops."),
+        does: "reject",
+      },
+      {
+        label: vscode.l10n.t("$(comment) Reject with a Message…"),
+        description: vscode.l10n.t("The agent tries another way."),
+        does: "explain",
+      },
+      // Without patterns it would be unclear what is allowed.
+      ...(request.always.length > 0
+        ? ([
+            {
+              label: vscode.l10n.t("$(check-all) Always Allow"),
+              description: withoutIcons(alwaysWords(request)),
+              does: "always",
+            },
+          ] as const)
+        : []),
+    ] as const;
+  const decide: Step<Answering> = {
+    take: async (state, place) => {
+      const picked = await pickOne({
+        title: vscode.l10n.t("{0}: {1}", title, who),
+        placeholder: vscode.l10n.t("Read the request, then answer it."),
+        items: rows(requestReason(request, subject, await input)),
+        first: (items) => items.filter(({ does }) => does === state.active).slice(0, 1),
+        over,
+        ...place,
+      });
+      if (!picked || picked === BACK) return picked;
+      const { does } = picked;
+      const next = { ...state, active: does };
+      if (does === "explain") return { state: next, to: explain };
+      if (does !== "show") return { state: { ...next, reply: { type: "permission", reply: does } } };
+      await (diff === undefined
+        ? openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
+        : openText(`${subject}.diff`, visible(diff)));
+      return { state: next, to: decide };
     },
-    { label: vscode.l10n.t("Your answer"), kind: vscode.QuickPickItemKind.Separator, does: "show" },
-    { label: vscode.l10n.t("$(check) Allow Once"), does: "once" },
-    {
-      label: vscode.l10n.t("$(close) Reject"),
-      description: vscode.l10n.t("The agent stops."),
-      does: "reject",
+  };
+  const explain: Step<Answering> = {
+    take: async (state, place) => {
+      const text = await askText({
+        title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
+        placeholder: vscode.l10n.t("Example: Don't change any files; only report"),
+        prompt: vscode.l10n.t("Enter what the agent should do instead. The agent continues with it."),
+        text: memory.draft(draftName(request)),
+        validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Enter a message for the agent.")),
+        keep: (written) => memory.keepDraft(draftName(request), written),
+        over,
+        ...place,
+      });
+      if (text === undefined || text === BACK) return text;
+      return { state: { ...state, reply: { type: "permission", reply: "reject", message: text.trim() } } };
     },
-    {
-      label: vscode.l10n.t("$(comment) Reject with a Message…"),
-      description: vscode.l10n.t("The agent tries another way."),
-      does: "explain",
-    },
-    // Without patterns it would be unclear what is allowed.
-    ...(request.always.length > 0
-      ? ([
-          {
-            label: vscode.l10n.t("$(check-all) Always Allow"),
-            description: withoutIcons(alwaysWords(request)),
-            does: "always",
-          },
-        ] as const)
-      : []),
-  ] as const;
-  let active: (typeof items)[number] | undefined;
-  for (;;) {
-    const picked = await pickOne({
-      title: vscode.l10n.t("{0}: {1}", title, who),
-      placeholder: vscode.l10n.t("Read the request, then answer it."),
-      items,
-      first: () => (active ? [active] : []),
-      ...options,
-    });
-    if (!picked || picked === BACK) return picked;
-    active = picked;
-    switch (picked.does) {
-      case "show":
-        await (diff === undefined
-          ? context.openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
-          : context.openText(`${subject}.diff`, visible(diff)));
-        continue;
-      case "explain": {
-        const message = await askText({
-          title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
-          placeholder: vscode.l10n.t("Example: Don't change any files; only report"),
-          prompt: vscode.l10n.t("Enter what the agent should do instead. The agent continues with it."),
-          text: drafts.reason,
-          validate: (text) => (text.trim() ? undefined : vscode.l10n.t("Enter a message for the agent.")),
-          keep: (text) => (drafts.reason = text),
-          over: options.over,
-          canGoBack: true,
-        });
-        if (message === BACK) continue;
-        return message === undefined
-          ? undefined
-          : { type: "permission", reply: "reject", message: message.trim() };
-      }
-      default:
-        return { type: "permission", reply: picked.does };
-    }
-  }
-}
-
-async function askQuestions(
-  context: FlowContext,
-  { questions }: QuestionRequest,
-  who: string,
-  options: AskOptions,
-  drafts: Drafts,
-): Promise<Answer<RequestAnswer>> {
-  const answers: (readonly string[])[] = [];
-  for (let at = 0; at < questions.length;) {
-    const question = questions[at];
-    if (!question) break;
-    const header = visible(question.header) || vscode.l10n.t("Question");
-    const title =
-      questions.length === 1
-        ? vscode.l10n.t("{0}: {1}", header, who)
-        : vscode.l10n.t("{0} ({1}/{2}): {3}", header, at + 1, questions.length, who);
-    const draft = (drafts.answers[at] ??= { labels: [], own: "" });
-    const canGoBack = at > 0 || options.canGoBack;
-    const given = await askQuestion(context, question, draft, { title, over: options.over, canGoBack });
-    if (given === "dismiss") return { type: "dismiss" };
-    if (given === undefined || (given === BACK && at === 0)) return given;
-    if (given === BACK) at--;
-    else answers[at++] = given;
-  }
-  return { type: "question", answers };
+  };
+  return decide;
 }
 
 type QuestionButton = StepButton<"dismiss" | "show">;
 
-async function askQuestion(
-  context: FlowContext,
-  { question, options, multiple, custom }: Question,
-  draft: Drafts["answers"][number],
-  step: { readonly title: string; readonly over: AbortSignal; readonly canGoBack: boolean },
-): Promise<Answer<readonly string[] | "dismiss">> {
-  const isOwnAlone = options.length === 0;
+/** Asks one of the questions: for one or more of its options, or for a text, or both. */
+function questionStep(
+  { context, request, who, over }: Asked<QuestionRequest>,
+  { question, header, options, multiple, custom }: Question,
+  at: number,
+): Step<Answering> {
+  const { memory, openText } = context;
+  const draft = draftName(request, at);
+  const title = vscode.l10n.t("{0}: {1}", visible(header) || vscode.l10n.t("Question"), who);
   const placeholder = visible(oneLine(question));
-  const own = {
-    label: vscode.l10n.t("$(edit) Other Answer…"),
-    description: withoutIcons(draft.own),
-    answer: undefined,
+  const isOwnAlone = options.length === 0;
+  const chosenLabels = ({ answers }: Answering): readonly string[] =>
+    (answers[at] ?? []).filter((answer) => options.some(({ label }) => label === answer));
+  const answered = (state: Answering, given: readonly string[]): Answering => {
+    const answers = request.questions.map((_, each) => (each === at ? given : (state.answers[each] ?? [])));
+    return { ...state, answers };
   };
-  const items = [
-    ...options.map(({ label, description }) => ({
-      label: withoutIcons(visible(label)),
-      description: withoutIcons(visible(oneLine(description))),
-      answer: label,
-    })),
-    ...(custom ? [own] : []),
-  ];
+  const applies = ({ reply }: Answering): boolean => reply === undefined;
   const buttons: readonly QuestionButton[] = [
     ...(placeholder.length > QUESTION_SHOWN || question.includes("\n")
       ? [button("eye", vscode.l10n.t("Read the Whole Question"), "show" as const)]
       : []),
     button("circle-slash", vscode.l10n.t("Dismiss the question. The agent stops."), "dismiss"),
   ];
-  for (;;) {
-    const chosen = items.filter(({ answer }) =>
-      answer === undefined ? draft.own !== "" : draft.labels.includes(answer),
-    );
-    const list = { ...step, placeholder, items, buttons, first: () => chosen };
-    const picked = isOwnAlone ? [own] : multiple ? await pickSome(list) : await pickOne(list);
-    if (picked === undefined || picked === BACK || picked === "dismiss") return picked;
-    if (picked === "show") {
-      await context.openText(`${step.title}.md`, question);
-      continue;
-    }
-    const rows = "label" in picked ? [picked] : picked;
-    draft.labels = rows.flatMap(({ answer }) => answer ?? []);
-    if (!rows.includes(own)) return draft.labels;
-    const text = await askText({
-      ...step,
-      placeholder: "",
-      prompt: visible(question),
-      text: draft.own,
-      validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Enter an answer, or go back.")),
-      keep: (written) => (draft.own = written),
-      canGoBack: step.canGoBack || !isOwnAlone,
-    });
-    if (text === BACK && !isOwnAlone) continue;
-    return text === undefined || text === BACK ? text : [...draft.labels, text.trim()];
-  }
+  const choose: Step<Answering> = {
+    applies,
+    take: async (state, place) => {
+      const text = memory.draft(draft);
+      const own = {
+        label: vscode.l10n.t("$(edit) Other Answer…"),
+        description: withoutIcons(text),
+        answer: undefined,
+      };
+      const items = [
+        ...options.map(({ label, description }) => ({
+          label: withoutIcons(visible(label)),
+          description: withoutIcons(visible(oneLine(description))),
+          answer: label,
+        })),
+        ...(custom ? [own] : []),
+      ];
+      const before = chosenLabels(state);
+      const chosen = items.filter(({ answer }) =>
+        answer === undefined ? text !== "" : before.includes(answer),
+      );
+      const list = { title, placeholder, items, buttons, over, first: () => chosen, ...place };
+      const picked = multiple ? await pickSome(list) : await pickOne(list);
+      if (picked === undefined || picked === BACK) return picked;
+      if (picked === "dismiss") return { state: { ...state, reply: { type: "dismiss" } } };
+      if (picked === "show") {
+        await openText(`${title}.md`, question);
+        return { state, to: choose };
+      }
+      const rows = "label" in picked ? [picked] : picked;
+      const next = answered(
+        state,
+        rows.flatMap(({ answer }) => answer ?? []),
+      );
+      return rows.includes(own) ? { state: next, to: write } : { state: next };
+    },
+  };
+  const write: Step<Answering> = {
+    applies,
+    take: async (state, place) => {
+      const text = await askText({
+        title,
+        placeholder: "",
+        prompt: visible(question),
+        text: memory.draft(draft),
+        validate: (written) => (written.trim() ? undefined : vscode.l10n.t("Enter an answer, or go back.")),
+        keep: (written) => memory.keepDraft(draft, written),
+        over,
+        ...place,
+      });
+      if (text === undefined || text === BACK) return text;
+      return { state: answered(state, [...chosenLabels(state), text.trim()]) };
+    },
+  };
+  return isOwnAlone ? write : choose;
 }
 
 function button<B>(icon: string, tooltip: string, gives: B): StepButton<B> {

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
-import { showError } from "../human-error.ts";
+import { showError } from "../messages.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext } from "./answer-flow.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";

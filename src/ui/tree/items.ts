@@ -4,9 +4,9 @@ import { excerpt } from "../../engine/fork/excerpt.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import type { Folder } from "../folders/folder.ts";
+import type { Folder, Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
+import { enumerate, translate } from "../messages.ts";
 import {
   type DescendantCounts,
   CHILD_STATES,
@@ -17,7 +17,6 @@ import {
   stateOf,
   waitsForUser,
 } from "./family.ts";
-import type { BatchNode } from "./nodes.ts";
 import {
   activity,
   descendantWords,
@@ -32,6 +31,54 @@ import {
   toolCalls,
   toolCount,
 } from "./words.ts";
+import type { UnreadableTask } from "../../engine/registry.ts";
+
+/** A row of the tree. */
+export abstract class TreeNode {}
+
+/** A workspace folder, by its address; used only if there are several folders. */
+export class FolderNode extends TreeNode {
+  constructor(readonly uri: string) {
+    super();
+  }
+}
+
+/** A task, or a subagent launched elsewhere, by the ID of its session. */
+export class ChildNode extends TreeNode {
+  constructor(readonly id: string) {
+    super();
+  }
+}
+
+/** The tasks of a batch with the same parent session. */
+export class BatchNode extends TreeNode {
+  constructor(
+    readonly batchID: string,
+    readonly parentSessionID: string,
+  ) {
+    super();
+  }
+}
+
+/** A session whose record can't be read. */
+export class UnreadableNode extends TreeNode {
+  constructor(readonly task: UnreadableTask) {
+    super();
+  }
+}
+
+export type Node = FolderNode | ChildNode | BatchNode | UnreadableNode;
+
+/** The folder that a row belongs to. Undefined if the folder was removed, or if this isn't a row. */
+export function folderOf(folders: Folders, node: unknown): Folder | undefined {
+  if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
+  if (node instanceof ChildNode) return folders.of(node.id);
+  if (node instanceof BatchNode) return folders.of(node.parentSessionID);
+  return node instanceof UnreadableNode ? folders.of(node.task.sessionID) : undefined;
+}
+
+/** Shows the output of the row that was just clicked, which is thus the selected one. */
+export const SHOW_SELECTED = "_asyncagents.showSelected";
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
@@ -165,8 +212,6 @@ export interface Surroundings {
   /** Whether the row has child rows. */
   readonly isParent: boolean;
   readonly descendants: DescendantCounts;
-  /** Whether the row is inside the row of its batch. */
-  readonly isInBatch: boolean;
 }
 
 /** The icon for each state. */
@@ -222,8 +267,10 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   ]
     .filter(Boolean)
     .join(" · ");
+  // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
+  item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
   item.iconPath = childIcon(child);
-  item.contextValue = contextWords(child, around).join(" ");
+  item.contextValue = contextWords(child).join(" ");
   if (isTask(child)) item.resourceUri = taskUri(child);
   item.accessibilityInformation = {
     // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
@@ -256,7 +303,7 @@ function taskUri(task: Task): vscode.Uri {
 }
 
 /** The words that the menus' `when` clauses match. */
-function contextWords(child: Child, { isInBatch }: Surroundings): readonly string[] {
+function contextWords(child: Child): readonly string[] {
   const common = [
     isRunning(child) ? "active" : "ended",
     child.status,
@@ -268,7 +315,6 @@ function contextWords(child: Child, { isInBatch }: Surroundings): readonly strin
     "task",
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
-    ...(isInBatch ? ["batched"] : []),
     ...(child.isForked ? ["forked"] : []),
     // The status `resumed` already adds this word, which means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),

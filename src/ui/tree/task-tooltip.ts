@@ -3,10 +3,9 @@ import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type NoticeState, type Task, type TokenUsage } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
-import { batchLabel } from "./items.ts";
+import { enumerate, translate } from "../messages.ts";
+import { batchLabel, type BatchNode } from "./items.ts";
 import { batchMembers, CHILD_STATES, countStates, descendants } from "./family.ts";
-import type { BatchNode } from "./nodes.ts";
 import {
   activity,
   limitAmounts,

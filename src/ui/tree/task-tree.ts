@@ -1,15 +1,23 @@
 import * as vscode from "vscode";
 import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import type { Folder } from "../folders/folder.ts";
-import type { Folders } from "../folders/folders.ts";
+import type { Folder, Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
+import { enumerate, translate } from "../messages.ts";
 import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, descendants, stateOf } from "./family.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
-import { batchItem, childItem, folderItem } from "./items.ts";
-import { BatchNode, ChildNode, FolderNode, folderOf, UnreadableNode, type Node } from "./nodes.ts";
+import {
+  batchItem,
+  childItem,
+  folderItem,
+  BatchNode,
+  ChildNode,
+  FolderNode,
+  folderOf,
+  UnreadableNode,
+  type Node,
+} from "./items.ts";
 import { rowTime } from "./words.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
@@ -18,9 +26,6 @@ const TICK_MS = 1_000;
  * How long added, removed and moved rows are collected, in milliseconds: the tasks of a batch appear almost together.
  */
 const GATHER_MS = 50;
-
-/** Shows the output of the row that was just clicked, which is thus the selected one. */
-export const SHOW_SELECTED = "_asyncagents.showSelected";
 
 /** The rows under one session, as last given to the editor. */
 interface Level {
@@ -189,16 +194,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const child = this.known.child(element.id);
     if (!child) return new vscode.TreeItem(vscode.l10n.t("No longer available"));
     this.followTime(element, child);
-    const item = childItem(child, {
+    return childItem(child, {
       now: Date.now(),
       isParent: this.shown(child.id).length > 0,
       descendants: countDescendants(this.known, [child.id]),
-      isInBatch: this.batchOf(child) !== undefined,
     });
-    // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be
-    // lost.
-    item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
-    return item;
   }
 
   /** Redraws the nearest row above rows that were added, removed or moved. */

@@ -5,14 +5,12 @@ import { isRunning, isTask } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import type { Folder } from "../folders/folder.ts";
-import { isOnDisk, type Folders } from "../folders/folders.ts";
+import { type Folder, isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { enumerate, translate } from "../translate.ts";
+import { enumerate, translate } from "../messages.ts";
 import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
-import { BatchNode, ChildNode, FolderNode, folderOf, type Node } from "./nodes.ts";
-import { TaskDecorations } from "./items.ts";
+import { BatchNode, ChildNode, FolderNode, folderOf, type Node, TaskDecorations } from "./items.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
 

@@ -4,13 +4,13 @@ import { Refusal } from "../../../src/engine/errors.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import { Connecting, type ConnectingOptions } from "../../../src/daemon/connecting.ts";
-import { Limit } from "../../../src/daemon/limit.ts";
+import { Semaphore } from "../../../src/daemon/semaphore.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { realClock } from "../../support/engine.ts";
 import { until } from "../../support/wait.ts";
 
 describe("connecting many folders", () => {
-  const starts = new Limit(2);
+  const starts = new Semaphore(2);
   let made: FakeFolder[];
 
   beforeEach(() => (made = []));

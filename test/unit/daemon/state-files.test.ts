@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StateFile } from "../../../src/daemon/state-files.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
@@ -91,5 +91,17 @@ describe("what the daemon keeps of a folder", () => {
     await state.written();
     assert.equal(warnings.length, 1);
     assert.deepEqual(state.load(), [GONE]);
+  });
+
+  it("that could not be written is written with the next change", async () => {
+    const state = await open();
+    rmSync(folder, { recursive: true });
+    state.save([GONE]);
+    await state.written();
+    assert.equal(warnings.length, 1);
+    mkdirSync(folder, { mode: 0o700 });
+    state.setUsed(true);
+    await state.written();
+    assert.deepEqual((await open()).load(), [GONE]);
   });
 });

@@ -122,7 +122,7 @@ describe("The daemon's server", () => {
     const { entry, host } = await serve();
     const wire = await connected(entry);
     await assert.rejects(wire.request("open", [folder()]), { name: "Refusal", code: "not-allowed" });
-    await assert.rejects(wire.request("reopen", [{ directory: "/work", env: {}, whatWasUsed: true }]), {
+    await assert.rejects(wire.request("reopen", [{ directory: "/work", env: {}, onlyIfUsed: true }]), {
       code: "not-allowed",
     });
     await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });

@@ -4,7 +4,7 @@ import type { ConnectionState } from "../../../src/engine/connection.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import type { Folder } from "../../../src/ui/folders/folder.ts";
+import type { Folder } from "../../../src/ui/folders/folders.ts";
 import { FIRST_STEPS, FirstSteps } from "../../../src/ui/first-steps.ts";
 import { record } from "../engine/builders.ts";
 

@@ -3,7 +3,7 @@ import type * as vscode from "vscode";
 import { ActiveSession } from "../../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
-import { connectedFolder } from "../../../src/ui/folders/require-folder.ts";
+import { connectedFolder } from "../../../src/ui/folders/folders.ts";
 import { AllTasks } from "../../../src/ui/folders/all-tasks.ts";
 import { FolderState } from "../../../src/ui/folders/folder-state.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { splitSections } from "../../../src/ui/prompt-editor/sections.ts";
+import { splitSections } from "../../../src/ui/launch-plan.ts";
 
 describe("the sections of a prompt editor", () => {
   const cases: readonly (readonly [string, string, readonly string[]])[] = [

@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  asTemplate,
-  fillIn,
-  readTemplates,
-  type Filled,
-  type Variables,
-} from "../../../src/ui/templates/template.ts";
+import { asTemplate, fillIn, readTemplates, type Filled, type Variables } from "../../../src/ui/template.ts";
 
 const text = (filled: string): Filled => ({ kind: "text", text: filled });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { FolderChange, MirroredSession } from "../../../src/engine/folder-changes.ts";
 import { ReadModel } from "../../../src/engine/read-model.ts";
-import { WindowSession } from "../../../src/ui/mirror/window-session.ts";
+import { WindowSession } from "../../../src/ui/folders/window-session.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 

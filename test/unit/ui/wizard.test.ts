@@ -44,7 +44,7 @@ describe("a wizard", () => {
   it("takes one step after the other, each with the result of the previous one", async () => {
     assert.deepEqual(await runWizard([step("a", [add("1")]), step("b", [add("2")]), last], ""), {
       state: "12.",
-      isFinished: true,
+      end: "finished",
     });
     assert.deepEqual(taken, ["a", "b 1", "last 12"]);
     assert.deepEqual(places.slice(0, 2), [
@@ -53,15 +53,21 @@ describe("a wizard", () => {
     ]);
   });
 
+  it("goes back to what precedes it, if there is something", async () => {
+    const { end } = await runWizard([step("a", [back]), last], "", { canGoBack: true });
+    assert.equal(end, "back");
+    assert.equal(places[0]?.canGoBack, true);
+  });
+
   it("goes back to the previous step with its state; from the first step it ends", async () => {
     const steps = [step("a", [add("1"), back]), step("b", [back]), last];
-    assert.deepEqual(await runWizard(steps, ""), { state: "1", isFinished: false });
+    assert.deepEqual(await runWizard(steps, ""), { state: "1", end: "back" });
     assert.deepEqual(taken, ["a", "b 1", "a 1"]);
   });
 
   it("ends when the user leaves a step", async () => {
     const steps = [step("a", [add("1")]), step("b", [leave]), last];
-    assert.deepEqual(await runWizard(steps, ""), { state: "1", isFinished: false });
+    assert.deepEqual(await runWizard(steps, ""), { state: "1", end: "left" });
   });
 
   it("skips steps that don't apply, also on the way back, and does not count them", async () => {
@@ -99,14 +105,14 @@ describe("a wizard", () => {
 
   it("can begin in the middle and still go back", async () => {
     const steps = [step("a", [add("1")]), step("b", [back, add("2")]), last];
-    assert.equal((await runWizard(steps, "", 1)).state, "12.");
+    assert.equal((await runWizard(steps, "", { first: 1 })).state, "12.");
     assert.deepEqual(taken, ["b", "a", "b 1", "last 12"]);
   });
 
   it("ends early if a step says so", async () => {
     assert.deepEqual(await runWizard([step("a", [add("1", "end")]), last], ""), {
       state: "1",
-      isFinished: false,
+      end: "left",
     });
   });
 });

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { Limit } from "../../../src/daemon/limit.ts";
+import { Semaphore } from "../../../src/daemon/semaphore.ts";
 
-describe("a limit", () => {
+describe("a semaphore", () => {
   const never = new AbortController().signal;
 
   it("admits a number at once, and the others in order as those leave", async () => {
-    const limit = new Limit(2);
+    const semaphore = new Semaphore(2);
     const inside: number[] = [];
-    const leave = [await limit.enter(never), await limit.enter(never)];
-    assert.ok(limit.isReached);
+    const leave = [await semaphore.enter(never), await semaphore.enter(never)];
+    assert.ok(semaphore.isReached);
     const waiting = [3, 4].map(async (name) => {
-      const left = await limit.enter(never);
+      const left = await semaphore.enter(never);
       inside.push(name);
       return left;
     });
@@ -18,20 +18,20 @@ describe("a limit", () => {
     (await waiting[0])?.();
     await waiting[1];
     assert.deepEqual(inside, [3, 4]);
-    assert.ok(limit.isReached);
+    assert.ok(semaphore.isReached);
     leave[1]?.();
-    assert.ok(!limit.isReached);
+    assert.ok(!semaphore.isReached);
   });
 
   it("takes no place for a caller that gives up, before or while it waits", async () => {
-    const limit = new Limit(1);
+    const semaphore = new Semaphore(1);
     const abort = new AbortController();
-    const leave = await limit.enter(never);
-    const waiting = limit.enter(abort.signal);
+    const leave = await semaphore.enter(never);
+    const waiting = semaphore.enter(abort.signal);
     abort.abort(new Error("given up"));
     await assert.rejects(waiting, /given up/);
-    await assert.rejects(limit.enter(abort.signal), /given up/);
+    await assert.rejects(semaphore.enter(abort.signal), /given up/);
     leave();
-    assert.ok(!limit.isReached);
+    assert.ok(!semaphore.isReached);
   });
 });

@@ -1,5 +1,5 @@
 /** Admits a limited number of callers at a time. The others wait for their turn, in the order of their arrival. */
-export class Limit {
+export class Semaphore {
   private inside = 0;
   private readonly waiting = new Set<() => void>();
 

@@ -1,10 +1,8 @@
 import * as vscode from "vscode";
-import { modelText } from "../../engine/model-ref.ts";
-import type { ContextKeys } from "../context-keys.ts";
-import type { LaunchPlan, PromptTarget } from "../launch-plan.ts";
-import { withoutIcons } from "../plain-text.ts";
-import { setText } from "./editor-text.ts";
-import { splitSections } from "./sections.ts";
+import { modelText } from "../engine/model-ref.ts";
+import type { ContextKeys } from "./context-keys.ts";
+import { type LaunchPlan, type PromptTarget, splitSections } from "./launch-plan.ts";
+import { withoutIcons } from "./plain-text.ts";
 
 const TARGETS = "asyncagents.promptEditors";
 
@@ -159,4 +157,12 @@ function choices({ agents, model, splits, subject, leavesOutSubject }: LaunchPla
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** Replaces the whole text of a document. */
+export async function setText(document: vscode.TextDocument, text: string): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  const end = document.positionAt(document.getText().length);
+  edit.replace(document.uri, new vscode.Range(new vscode.Position(0, 0), end), text);
+  await vscode.workspace.applyEdit(edit);
 }

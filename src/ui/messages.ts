@@ -4,7 +4,6 @@ import { Refusal } from "../engine/errors.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { english, sentence, type Text } from "../engine/sentence.ts";
 import { withoutLinks } from "./plain-text.ts";
-import { translate } from "./translate.ts";
 
 /**
  * The message and remedy that users see for an error. Details that they can't act on are only logged. Links are
@@ -48,4 +47,35 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
 /** Whether OpenCode itself wasn't found. */
 function isMissing(error: unknown): boolean {
   return error instanceof ConnectionError && ["not-found", "bad-path"].includes(error.failure.code);
+}
+
+/** Translates a text into the editor's language; plain strings are returned unchanged. */
+export function translate(text: Text): string {
+  if (typeof text === "string") return text;
+  const values = text.values.map((value) => (typeof value === "number" ? value : translate(value)));
+  // eslint-disable-next-line no-restricted-syntax -- a literal, as the rule holds every sentence to it
+  return vscode.l10n.t(text.template, ...values);
+}
+
+/** Joins words into a list; those that don't apply are left out. */
+export function enumerate(words: readonly (string | false | undefined)[]): string {
+  return words.filter(Boolean).join(vscode.l10n.t(", "));
+}
+
+/** Work that takes longer than this shows progress, in milliseconds. */
+const LONG_MS = 1_000;
+
+/** Shows a progress notification if the work takes long. */
+export async function showIfLong<T>(title: string, work: Promise<T>): Promise<T> {
+  const ended = work.then(
+    () => undefined,
+    () => undefined,
+  );
+  const options = { location: vscode.ProgressLocation.Notification, title };
+  const timer = setTimeout(() => void vscode.window.withProgress(options, () => ended), LONG_MS);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
 }

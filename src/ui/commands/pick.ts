@@ -1,0 +1,284 @@
+import * as vscode from "vscode";
+import { oneLine } from "../../engine/fork/excerpt.ts";
+import type { Child } from "../../engine/subagent.ts";
+import { shortID, type Task } from "../../engine/task.ts";
+import { connectedFolder, type Folder } from "../folders/folders.ts";
+import { withoutIcons } from "../plain-text.ts";
+import { arrange, isBatchRow } from "../tree/arrangement.ts";
+import { batchMembers } from "../tree/family.ts";
+import { BatchNode, ChildNode, batchLabel, childIcon } from "../tree/items.ts";
+import { activity, elapsed, statusWord } from "../tree/words.ts";
+import type { TaskContext, ReviewContext } from "./command.ts";
+import { basename } from "node:path";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
+import type { ReviewedFile } from "../changes/change-side.ts";
+import { ChangeNode } from "../changes/changes-view.ts";
+
+export interface PickOptions {
+  readonly title: string;
+  /** Which tasks and subagents the command accepts; by default all. */
+  readonly accepts?: (child: Child) => boolean;
+  /** The message if the command accepts none of them. */
+  readonly none?: string;
+}
+
+/** The task or subagent that a command is about: the one its argument names, otherwise one that the user picks. */
+export async function pickChild(
+  context: TaskContext,
+  argument: unknown,
+  options: PickOptions,
+): Promise<Child | undefined> {
+  const reference = referenceOf(argument) ?? (await pickFrom(context, options, {}))?.[0];
+  return reference === undefined ? undefined : findChild(context, reference);
+}
+
+/** Like {@link pickChild}, but also connects the folder and returns it. */
+export async function pickConnected(
+  context: TaskContext,
+  argument: unknown,
+  options: PickOptions,
+): Promise<{ readonly child: Child; readonly folder: Folder } | undefined> {
+  const { known, folders } = context;
+  const reference = referenceOf(argument);
+  await connectedFolder(folders, reference === undefined ? undefined : known.folderOf(reference));
+  const child = await pickChild(context, argument, options);
+  return child && { child, folder: await connectedFolder(folders, folders.of(child.id)) };
+}
+
+/**
+ * The tasks and subagents that a command is about: those in the rows of the menu (the selected rows or the clicked one;
+ * for a batch its tasks) that the command accepts, otherwise the task named by the argument, or a task or batch that the
+ * user picks. Empty if the user cancels.
+ */
+export async function pickChildren(
+  context: TaskContext,
+  argument: unknown,
+  selection: unknown,
+  options: PickOptions,
+): Promise<readonly Child[]> {
+  const { known } = context;
+  const rows: readonly unknown[] =
+    Array.isArray(selection) && selection.includes(argument) ? selection : [argument];
+  const children = new Set(
+    rows.flatMap((row) => {
+      if (row instanceof BatchNode) return batchMembers(known, row.parentSessionID, row.batchID);
+      return row instanceof ChildNode ? (known.child(row.id) ?? []) : [];
+    }),
+  );
+  const accepted = [...children].filter(options.accepts ?? (() => true));
+  if (accepted.length > 0) return accepted;
+  // A task that isn't accepted is passed on, so that the command can say why.
+  const [child] = children;
+  if (child) return [child];
+  const reference = referenceOf(argument);
+  const picked = reference === undefined ? await pickFrom(context, options, { batches: true }) : [reference];
+  return (picked ?? []).map((id) => findChild(context, id));
+}
+
+/** Finds a task or subagent by its ID, or by the beginning or end of the ID. */
+export function findChild({ known }: Pick<TaskContext, "known">, reference: string): Child {
+  return known.child(reference) ?? known.find(reference);
+}
+
+/** The ID, or its beginning or end, from a row of the tree or a keybinding. */
+export function referenceOf(argument: unknown): string | undefined {
+  if (argument instanceof ChildNode) return argument.id;
+  return typeof argument === "string" ? argument : undefined;
+}
+
+type PickItem = vscode.QuickPickItem & { readonly ids: readonly string[] };
+
+/**
+ * The IDs of what the user picks: a task or subagent, or if offered with them, a session or the tasks of a batch.
+ * Undefined if the user cancels.
+ */
+export async function pickFrom(
+  { known, folders, list }: TaskContext,
+  { title, accepts = () => true, none = vscode.l10n.t("No tasks in this session.") }: PickOptions,
+  { sessionID, batches = false }: { readonly sessionID?: string | undefined; readonly batches?: boolean },
+): Promise<readonly string[] | undefined> {
+  const items: PickItem[] = [];
+  if (sessionID !== undefined)
+    items.push({
+      label: withoutIcons(oneLine(known.session(sessionID)?.title ?? "")),
+      description: vscode.l10n.t("active session"),
+      iconPath: new vscode.ThemeIcon("comment-discussion"),
+      ids: [sessionID],
+    });
+  const seen = new Set<string>();
+  const add = (parentID: string, above?: Child): void => {
+    // Broken metadata can make a session its own ancestor.
+    if (seen.has(parentID)) return;
+    seen.add(parentID);
+    for (const row of arrange(known, known.children(parentID), list.sortOrder)) {
+      const members = isBatchRow(row) ? row.members.filter(accepts) : [];
+      if (batches && members.length > 1) items.push(batchPickItem(members));
+      for (const child of isBatchRow(row) ? row.members : [row]) {
+        if (accepts(child)) items.push(pickItem(child, above));
+        add(child.id, child);
+      }
+    }
+  };
+  for (const { session } of folders.all) if (session.id !== undefined) add(session.id);
+  if (items.length === 0) {
+    void vscode.window.showInformationMessage(none);
+    return undefined;
+  }
+  const picked = await vscode.window.showQuickPick(items, {
+    title,
+    matchOnDescription: true,
+    // Otherwise a panel that opens late would close the list.
+    ignoreFocusOut: true,
+    placeHolder:
+      sessionID === undefined ? vscode.l10n.t("Select a task") : vscode.l10n.t("Select a task or session"),
+  });
+  return picked?.ids;
+}
+
+function batchPickItem(tasks: readonly Task[]): PickItem {
+  return {
+    label: withoutIcons(batchLabel(tasks)),
+    description: vscode.l10n.t("batch of {0} tasks", tasks.length),
+    iconPath: new vscode.ThemeIcon("layers"),
+    ids: tasks.map(({ id }) => id),
+  };
+}
+
+function pickItem(child: Child, above: Child | undefined): PickItem {
+  const now = Date.now();
+  return {
+    label: withoutIcons(oneLine(child.description)),
+    description: withoutIcons(
+      [child.agent, activity(child) ?? statusWord(child), elapsed(child, now), shortID(child.id)]
+        .filter(Boolean)
+        .join(" · "),
+    ),
+    ...(above && { detail: vscode.l10n.t("subagent of {0}", withoutIcons(oneLine(above.description))) }),
+    iconPath: childIcon(child),
+    ids: [child.id],
+  };
+}
+
+/** The time after which progress is shown, in milliseconds. */
+const PATIENCE_MS = 500;
+
+/** A task or subagent and what it changed. */
+export interface ChangedBy {
+  readonly child: Child;
+  readonly changes: SessionChanges;
+}
+
+/**
+ * The changes that a command is about: those of its argument (a row of the list, or a task ID), otherwise the listed
+ * ones, otherwise those of a task that the user picks.
+ */
+export async function pickChanges(
+  context: ReviewContext,
+  argument: unknown,
+  title: string,
+): Promise<ChangedBy | undefined> {
+  const { listedTaskID } = await context.review();
+  const row = argument instanceof ChangeNode ? argument.taskID : undefined;
+  // A button in the list's title may pass a row of another view, which has nothing to do with the list.
+  const named = row ?? (typeof argument === "string" ? argument : listedTaskID);
+  const child = (await pickConnected(context, named, { title }))?.child;
+  const changes = child && (await readChanges(context, child));
+  return changes && { child, changes };
+}
+
+/**
+ * The changed file that a command is about: the given row or diff editor; for a task ID, a file that the user picks;
+ * without an argument, the file in front of the user, otherwise one that they pick.
+ */
+export async function pickChange(
+  context: ReviewContext,
+  argument: unknown,
+  title: string,
+): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
+  const file = typeof argument === "string" ? undefined : await shownFile(context, argument, title);
+  const changed = await pickChanges(context, file?.taskID ?? argument, title);
+  if (!changed) return undefined;
+  const change = file ? changeAt(changed, file.path) : await pickFile(changed.changes.files, title);
+  return change && { ...changed, change };
+}
+
+/** The change to a file, given its path (absolute or relative to the workspace). Throws a {@link Refusal}. */
+export function changeAt({ child, changes }: ChangedBy, path: string): FileChange {
+  const change = changes.files.find(
+    (file) => file.path === path || vscode.workspace.asRelativePath(file.path, false) === path,
+  );
+  if (change) return change;
+  throw new Refusal(
+    "invalid-argument",
+    sentence('"{1}" didn\'t change the file "{0}".', path, child.description),
+  );
+}
+
+async function shownFile(
+  context: ReviewContext,
+  argument: unknown,
+  title: string,
+): Promise<ReviewedFile | undefined> {
+  if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
+  const review = await context.review();
+  return argument instanceof vscode.Uri
+    ? pickShown(context, review.shownChanges(argument), title)
+    : review.current;
+}
+
+/** Asks if several diffs of the same file are visible, because it is unknown to which of them the button belongs. */
+async function pickShown(
+  { known }: ReviewContext,
+  shown: readonly ReviewedFile[],
+  title: string,
+): Promise<ReviewedFile | undefined> {
+  if (shown.length <= 1) return shown[0];
+  const items = shown.map((file) => ({
+    label: withoutIcons(oneLine(known.child(file.taskID)?.description ?? file.taskID)),
+    file,
+  }));
+  const placeHolder = vscode.l10n.t("Select a task");
+  const picked = await vscode.window.showQuickPick(items, { title, placeHolder });
+  if (picked) return picked.file;
+  throw new Refusal("cancelled-by-caller", sentence("No task was selected."));
+}
+
+async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
+  if (files.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("The task didn't change any files."));
+    return undefined;
+  }
+  const items = files.map((change) => ({
+    label: withoutIcons(basename(change.path)),
+    description: withoutIcons(vscode.workspace.asRelativePath(change.path)),
+    change,
+  }));
+  const placeHolder = vscode.l10n.t("Select a file");
+  const picked = await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true });
+  return picked?.change;
+}
+
+/** Reads the changes of a task or subagent; shows progress if that takes long. Undefined if the user cancels. */
+export async function readChanges(
+  { review }: ReviewContext,
+  child: Child,
+): Promise<SessionChanges | undefined> {
+  return withPatience(vscode.l10n.t("Reading changes…"), (await review()).read(child));
+}
+
+/** Awaits the work; if it takes long, shows progress with a cancel button. Undefined if the user cancels. */
+async function withPatience<T>(title: string, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), PATIENCE_MS)));
+  const first = await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  if (first !== "late") return work;
+  const location = vscode.ProgressLocation.Notification;
+  return vscode.window.withProgress({ location, title, cancellable: true }, async (_progress, token) => {
+    const cancelled = new Promise<undefined>((resolve) =>
+      token.onCancellationRequested(() => resolve(undefined)),
+    );
+    return Promise.race([work, cancelled]);
+  });
+}
