@@ -11,6 +11,7 @@ const PARTS = {
   protocol: { parts: ["engine"], packages: [] },
   state: { parts: [], packages: ["node:"] },
   opencode: { parts: ["engine", "state"], packages: ["node:", "@opencode-ai/sdk", "jsonc-parser", "zod"] },
+  git: { parts: ["engine"], packages: ["node:"] },
   tokens: { parts: ["engine"], packages: ["node:", "js-tiktoken"] },
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
@@ -18,7 +19,7 @@ const PARTS = {
   rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
   /** Joins what works on folders into a process of its own. */
   daemon: {
-    parts: ["bridge", "engine", "opencode", "rpc", "state", "tokens", "tools"],
+    parts: ["bridge", "engine", "git", "opencode", "rpc", "state", "tokens", "tools"],
     packages: ["node:", "zod"],
   },
   ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },

@@ -67,11 +67,15 @@ export class ToolEndpoint implements Disposable {
   private readonly strangers = new Set<Socket>();
   /** Undefined while it is not listening. */
   private port: number | undefined;
+  private directories: readonly string[];
   private entry: PublishedEntry | undefined;
+  /** The end of the last publication. */
+  private published: Promise<void> = Promise.resolve();
   private disposed = false;
 
   constructor(private readonly options: ToolEndpointOptions) {
-    const { logger, readTimeout = READ_TIMEOUT_MS } = options;
+    const { logger, directories, readTimeout = READ_TIMEOUT_MS } = options;
+    this.directories = directories;
     const headTimeout = Math.min(readTimeout, HEAD_TIMEOUT_MS);
     this.server = createServer(
       { headersTimeout: headTimeout, requestTimeout: readTimeout, connectionsCheckingInterval: headTimeout },
@@ -86,13 +90,20 @@ export class ToolEndpoint implements Disposable {
   async open(): Promise<void> {
     this.port = await listen(this.server);
     try {
-      if (!this.disposed) this.entry = await this.publish(this.port);
+      await this.publish();
     } catch (error) {
       this.dispose();
       throw error;
     }
     // `dispose` may have been called in the meantime.
     if (this.disposed) this.close();
+  }
+
+  /** Changes the folders whose agents are served. */
+  async setDirectories(directories: readonly string[]): Promise<void> {
+    this.directories = directories;
+    // Otherwise `open` publishes them.
+    if (this.port !== undefined) await this.publish();
   }
 
   /** Withdraws the entry and breaks waiting calls, so that their plugins look for another endpoint immediately. */
@@ -102,12 +113,7 @@ export class ToolEndpoint implements Disposable {
   }
 
   private close(): void {
-    try {
-      this.entry?.withdraw();
-    } catch (error) {
-      // Plugins skip an entry if nothing answers at its port.
-      this.options.logger.warn(`Couldn't remove an entry for plugins: ${messageOf(error)}`);
-    }
+    this.withdraw();
     this.server.close();
     this.server.closeAllConnections();
   }
@@ -119,10 +125,33 @@ export class ToolEndpoint implements Disposable {
     if (this.strangers.size > MAX_STRANGERS) oldest?.destroy();
   }
 
-  private publish(port: number): Promise<PublishedEntry> {
-    const { stateFolder, directories, server, clock, pid = process.pid } = this.options;
+  private withdraw(): void {
+    try {
+      this.entry?.withdraw();
+    } catch (error) {
+      // Plugins skip an entry if nothing answers at its port.
+      this.options.logger.warn(`Couldn't remove an entry for plugins: ${messageOf(error)}`);
+    }
+    this.entry = undefined;
+  }
+
+  /** Publishes the entry in place of an earlier one, which stays until then. */
+  private publish(): Promise<void> {
+    const publication = this.published.then(async () => {
+      if (this.disposed || this.port === undefined) return;
+      const entry = await this.newEntry(this.port);
+      this.withdraw();
+      this.entry = entry;
+      if (this.disposed) this.withdraw();
+    });
+    this.published = publication.catch(() => undefined);
+    return publication;
+  }
+
+  private newEntry(port: number): Promise<PublishedEntry> {
+    const { stateFolder, server, clock, pid = process.pid } = this.options;
     return publishEntry(stateFolder, {
-      directories: [...directories],
+      directories: [...this.directories],
       server,
       port,
       token: this.token,

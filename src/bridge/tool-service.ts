@@ -5,6 +5,7 @@ import { messageOf, Refusal } from "../engine/errors.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
+import { isSame } from "../engine/same.ts";
 import type { KnownTasks, ToolResult } from "../tools/tool.ts";
 import type { FileWrite, ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
@@ -28,6 +29,8 @@ export interface ToolServiceOptions {
   readonly beginWrite: (write: FileWrite) => void;
   /** The folder that the agents work in. */
   readonly directory: string;
+  /** The worktrees in which agents of the folder work, too. Read again at each {@link ToolService.update}. */
+  readonly worktrees: () => readonly string[];
   /** Where OpenCode's plugin looks for endpoints. */
   readonly stateFolder: string;
   readonly clock: Clock;
@@ -37,6 +40,8 @@ export interface ToolServiceOptions {
 interface Served {
   /** The address of the server whose agents may call. */
   readonly server: string;
+  /** The served folder and its worktrees. Empty until the folder's real path is known. */
+  directories: readonly string[];
   endpoint?: ToolEndpoint;
 }
 
@@ -50,19 +55,31 @@ export class ToolService implements Disposable {
     this.update();
   }
 
-  /** Opens or closes the endpoint, as the connection and the settings require. */
+  /** Opens, changes or closes the endpoint, as the connection, the settings and the worktrees require. */
   update(): void {
     const server = this.serverToServe();
-    if (server === this.served?.server) return;
+    if (server === this.served?.server) return this.updateWorktrees();
     this.close();
     if (server === undefined) return;
-    this.served = { server };
+    this.served = { server, directories: [] };
     void this.open(this.served);
   }
 
   dispose(): void {
     this.subscription.dispose();
     this.close();
+  }
+
+  private updateWorktrees(): void {
+    const { served, options } = this;
+    const [folder] = served?.directories ?? [];
+    if (!served || folder === undefined) return;
+    const directories = [folder, ...options.worktrees()];
+    if (isSame(directories, served.directories)) return;
+    served.directories = directories;
+    served.endpoint
+      ?.setDirectories(directories)
+      .catch((error: unknown) => options.logger.error("Couldn't serve the agent tools in worktrees.", error));
   }
 
   /** While the connection is being restored, the endpoint stays open and its calls wait. */
@@ -83,15 +100,16 @@ export class ToolService implements Disposable {
   }
 
   private async open(served: Served): Promise<void> {
-    const { directory, stateFolder, beginWrite, clock, logger } = this.options;
+    const { directory, worktrees, stateFolder, beginWrite, clock, logger } = this.options;
     // Loaded here because they are not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
       import("./endpoint-entries.ts"),
     ]);
     try {
-      const directories = [await realpath(directory)];
+      const directories = [await realpath(directory), ...worktrees()];
       if (this.served !== served) return;
+      served.directories = directories;
       const { server } = served;
       const handle = (call: ToolCall, signal: CancelSignal) => this.handle(call, signal);
       const place = { stateFolder, directories, server };

@@ -44,6 +44,10 @@ export function createFolderCalls({
     toolInput: (...args) => engine.toolInput(...args),
     previewFork: (...args) => engine.previewFork(...args),
     forkStarts: (...args) => engine.forkStarts(...args),
+    worktreeChanges: (...args) => engine.worktreeChanges(...args),
+    removeWorktree: (...args) => engine.removeWorktree(...args),
+    remakeWorktree: (...args) => engine.remakeWorktree(...args),
+
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
     ensureSession: () => session.ensure(),

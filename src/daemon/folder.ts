@@ -7,6 +7,7 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { Task } from "../engine/task.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
 import type { Transcript } from "../engine/transcript.ts";
+import { FolderWorktrees } from "../git/folder-worktrees.ts";
 import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
@@ -82,6 +83,7 @@ export class DaemonFolder implements FolderService, Disposable {
         random: Math.random,
         tombstones: state,
         tokens,
+        worktrees: new FolderWorktrees(directory),
         settings: () => this.settings.engine,
       }),
     );
@@ -107,6 +109,7 @@ export class DaemonFolder implements FolderService, Disposable {
         commands: engine,
         beginWrite: ({ sessionID, paths }) => engine.beginWrite(sessionID, paths),
         directory,
+        worktrees: () => engine.worktreeDirectories(),
         stateFolder,
         clock,
         logger,
@@ -115,7 +118,12 @@ export class DaemonFolder implements FolderService, Disposable {
     this.feed = this.own(new FolderFeed({ engine, session, connecting, state, clock, logger }));
     this.onDidChange = this.feed.onDidChange;
     this.calls = createFolderCalls({ engine, session, connection, connecting, plugin: () => this.plugin() });
-    this.own(engine.onDidChange(() => this.followAttention()));
+    this.own(
+      engine.onDidChange(({ before, after }) => {
+        this.followAttention();
+        if (before?.worktree?.directory !== after?.worktree?.directory) this.tools.update();
+      }),
+    );
   }
 
   /** The queued and running tasks, the oldest first. */

@@ -9,7 +9,7 @@ import type { ForkRequest, ForkStart } from "./fork/builder.ts";
 import type { ForkPreview } from "./fork/preview.ts";
 import type { LaunchInput } from "./launcher.ts";
 import { createParts, type EngineParts } from "./parts.ts";
-import type { EnginePorts } from "./ports.ts";
+import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
@@ -245,7 +245,29 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
       // A caller that waited for the end should not also wait for this to be stored.
       if (!block) await noted;
     }
-    return { task: this.registry.snapshot(entry), result };
+    const ended = isActive(entry.record) ? undefined : entry.record;
+    const changes = ended && (await this.parts.worktrees.changesAtEnd(ended));
+    return { task: this.registry.snapshot(entry), result, changes };
+  }
+
+  /** What an isolated task has changed in its worktree so far. */
+  async worktreeChanges(taskID: string): Promise<WorktreeChanges> {
+    return this.parts.worktrees.changes(this.registry.find(taskID));
+  }
+
+  /** See {@link TaskWorktrees.remove}. */
+  async removeWorktree(taskID: string): Promise<void> {
+    await this.parts.worktrees.remove(this.registry.find(taskID));
+  }
+
+  /** See {@link TaskWorktrees.remake}. */
+  async remakeWorktree(taskID: string): Promise<void> {
+    await this.parts.worktrees.remake(this.registry.find(taskID));
+  }
+
+  /** The directories in which tasks work besides the folder. */
+  worktreeDirectories(): readonly string[] {
+    return this.parts.worktrees.directories();
   }
 
   /** The latest prompt of the task. Undefined if it no longer exists. */

@@ -19,6 +19,10 @@ export type RefusalCode =
   | "needs-permission"
   | "over-budget"
   | "stale-file"
+  /** Git cannot make a worktree here, or the task has none. */
+  | "no-worktree"
+  /** It can be made again with `remakeWorktree`. */
+  | "worktree-gone"
   | "unavailable"
   /** The only code after which something was changed: the text says what was done, and why the rest was not. */
   | "partly-done"

@@ -13,12 +13,18 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
-import { isActive, isQueued, type ForkRange, type ModelRef, type TaskRecord } from "./task.ts";
+import {
+  isActive,
+  isQueued,
+  type ForkRange,
+  type Isolation,
+  type ModelRef,
+  type TaskRecord,
+} from "./task.ts";
+import { describe } from "./task-names.ts";
+import type { TaskWorktrees, Workplace } from "./task-worktrees.ts";
 import type { TurnWatcher } from "./turns.ts";
 
-/** The maximum length of a given description, and of one made from a prompt, in characters. */
-const DESCRIPTION_LENGTH = 200;
-const MADE_DESCRIPTION_LENGTH = 80;
 /** The rule for sessions that may not launch tasks. */
 const NO_AGENT_TOOLS: PermissionRule = { permission: "asyncagents_*", pattern: "*", action: "deny" };
 /** The maximum length of a batch ID, in characters. */
@@ -44,6 +50,11 @@ export interface LaunchInput {
   readonly fork?: ForkRequest | undefined;
   /** The failed or cancelled task that it retries or continues. */
   readonly insteadOf?: string | undefined;
+  /**
+   * Where the task works. By default, where its parent does if that is a worktree; otherwise as the setting says. A
+   * fork of an isolated task is isolated too.
+   */
+  readonly isolation?: Isolation | undefined;
 }
 
 /** What is determined about a launch before its task exists. */
@@ -57,6 +68,7 @@ interface Settled {
   /** The permission rules of the task's session. */
   readonly permission: readonly PermissionRule[];
   readonly opening: ForkOpening | undefined;
+  readonly place: Workplace;
 }
 
 interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
@@ -68,6 +80,7 @@ interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" 
   readonly forkDelivery: ForkDelivery;
   readonly budget: BudgetUse;
   readonly turns: TurnWatcher;
+  readonly worktrees: TaskWorktrees;
 }
 
 /** Launches tasks: checks the input, creates the session with its record, and sends the prompt. */
@@ -105,7 +118,7 @@ export class Launcher {
   }
 
   private async launchNew(input: LaunchInput): Promise<Entry> {
-    const { settings, catalog, forks, budget, queue } = this.parts;
+    const { settings, catalog, forks, budget, queue, worktrees } = this.parts;
     const { defaultAgent, defaultModel, maxDepth } = settings();
     const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
@@ -124,7 +137,8 @@ export class Launcher {
     const model = input.model ?? defaultModel;
     const { agent, limits } = await this.chooseAgent(input, defaultAgent);
     if (model) await catalog.checkModel(model);
-    const opening = input.fork && (await forks.open(input.fork, input.prompt));
+    const place = await worktrees.placeFor(input);
+    const opening = input.fork && (await forks.open(input.fork, input.prompt, place.isInPlace));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
 
     const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);
@@ -136,7 +150,16 @@ export class Launcher {
     }
     const startsNow = queue.reserve();
     const permission = depth + 1 < maxDepth ? limits : [...limits, NO_AGENT_TOOLS];
-    const settled = { agent, model, parentMessageID, batchID: batch.id, startsNow, permission, opening };
+    const settled = {
+      agent,
+      model,
+      parentMessageID,
+      batchID: batch.id,
+      startsNow,
+      permission,
+      opening,
+      place,
+    };
     let entry: Entry;
     try {
       entry = await this.createTask(input, settled);
@@ -168,10 +191,11 @@ export class Launcher {
   }
 
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {
-    const { server, clock, random } = this.parts;
-    const { agent, model, parentMessageID, batchID, startsNow, permission, opening } = settled;
+    const { server, clock, random, worktrees } = this.parts;
+    const { agent, model, parentMessageID, batchID, startsNow, permission, opening, place } = settled;
     const { parentSessionID, launchedBy, callID, fork, insteadOf } = input;
     const description = describe(input);
+    const worktree = await worktrees.make(place, description);
     const now = clock.now();
     const promptMessageID = freshID("msg", now, random);
     const wanted: NewSession = {
@@ -180,6 +204,7 @@ export class Launcher {
       agent,
       model,
       permission,
+      directory: (worktree ?? place.worktree)?.directory,
       task: {
         revision: 1,
         description,
@@ -193,6 +218,7 @@ export class Launcher {
         forkedFrom: fork?.sourceSessionID,
         forkOptions: forkOptions(fork),
         insteadOf,
+        worktree,
         resumeCount: 0,
         status: "running",
         queued: startsNow ? undefined : true,
@@ -208,7 +234,11 @@ export class Launcher {
       fork && opening?.copies
         ? server.copySession(fork.sourceSessionID, wanted)
         : server.createSession(wanted);
-    const entry = this.registry.applySession(await this.created(create, promptMessageID));
+    const session = await this.created(create, promptMessageID).catch(async (error: unknown) => {
+      if (worktree) await worktrees.removeUnused(worktree);
+      throw error;
+    });
+    const entry = this.registry.applySession(session);
     if (entry) return entry;
     throw new ServerFailure(
       "POST /session",
@@ -311,22 +341,4 @@ function forkOptions(fork: ForkRequest | undefined): ForkRange | undefined {
   const { fromMessageID, upToMessageID, maxToolResultChars, maxTokens, carriesOn } = fork;
   const options = { fromMessageID, upToMessageID, maxToolResultChars, maxTokens, carriesOn };
   return Object.values(options).some((option) => option !== undefined) ? options : undefined;
-}
-
-function describe({ description, prompt }: LaunchInput): string {
-  const given = description?.trim() ?? "";
-  return given === ""
-    ? firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH)
-    : firstLine(given, DESCRIPTION_LENGTH);
-}
-
-function firstLine(text: string, limit: number): string {
-  const line = text.split(/\r?\n/, 1)[0] ?? "";
-  const characters = [...line];
-  return characters.length > limit
-    ? `${characters
-        .slice(0, limit - 1)
-        .join("")
-        .trimEnd()}…`
-    : line;
 }

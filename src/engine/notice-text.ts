@@ -1,14 +1,20 @@
-import { shortID, type TaskRecord } from "./task.ts";
+import type { WorktreeChanges } from "./ports.ts";
+import { shortID, type TaskRecord, type TaskWorktree } from "./task.ts";
 
 /** What a notice says besides the task's own record. */
 export interface NoticeFacts {
   /** The full answer. Empty if the model gave none. */
   readonly result: string;
+  /** What an isolated task has changed in its worktree, if that is known. */
+  readonly changes?: WorktreeChanges | undefined;
   /** How many tasks of the same parent are still active. */
   readonly runningCount: number;
   /** How many tasks the parent launched since it last had none running, including this one. */
   readonly totalCount: number;
 }
+
+/** How many changed files are listed. */
+const LISTED_FILES = 100;
 
 const OUTCOME: Readonly<Record<TaskRecord["status"], string>> = {
   running: "is running",
@@ -38,9 +44,31 @@ export function noticeDetail(record: TaskRecord, facts: NoticeFacts): string {
         : facts.result === ""
           ? "It finished without writing an answer."
           : `Result:\n${framed(id, facts.result)}`;
-  return [`Task ${id} (agent ${record.agent}) ${OUTCOME[record.status]}.`, outcome, hint(id, facts)].join(
-    "\n\n",
-  );
+  return [
+    `Task ${id} (agent ${record.agent}) ${OUTCOME[record.status]}.`,
+    outcome,
+    ...(record.worktree ? [worktreeText(id, record.worktree, facts.changes)] : []),
+    hint(id, facts),
+  ].join("\n\n");
+}
+
+/** Tells the model of a parent session what an isolated task has changed, and how to take it over. */
+export function worktreeText(
+  id: string,
+  { directory, base }: TaskWorktree,
+  changes: WorktreeChanges | undefined,
+): string {
+  const place = `It worked in a Git worktree of its own (${directory}), so the folder is unchanged.`;
+  if (!changes) return `${place} What it changed there cannot be read now.`;
+  const { files, ref } = changes;
+  if (files.length === 0) return `${place} It changed no files there.`;
+  const listed = files.slice(0, LISTED_FILES).map(({ kind, path }) => `${kind} ${JSON.stringify(path)}`);
+  const more = files.length - listed.length;
+  return [
+    `${place} Changed files:`,
+    framed(id, [...listed, ...(more > 0 ? [`… and ${more} more`] : [])].join("\n")),
+    `The result is kept as ${ref}. See the changes with: git diff ${base} ${ref}. If they are to be taken over, do so with your own tools.`,
+  ].join("\n");
 }
 
 /** Encloses text by a task's agent, its tools or its model's provider in marks that the text cannot imitate. */

@@ -12,6 +12,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import { english, sentence } from "./sentence.ts";
 import type { Message, Prompt, ServerEvent } from "./server-model.ts";
 import { isActive, isStopped, shortID, type NoticeState, type TaskRecord } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
 
 const FIRST_RETRY_MS = 1_000;
@@ -48,6 +49,7 @@ export class Notices implements Disposable {
     private readonly registry: TaskRegistry,
     private readonly catalog: Catalog,
     private readonly prompts: ConfirmedPrompts,
+    private readonly worktrees: TaskWorktrees,
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
@@ -197,12 +199,18 @@ export class Notices implements Disposable {
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
+    if (await this.worktrees.isGoneFor(parentID))
+      return {
+        state: "skipped",
+        reason: english(sentence("The worktree of the parent session no longer exists.")),
+      };
 
-    const [recent, isBusy, result] = await Promise.all([
+    const [recent, isBusy, result, changes] = await Promise.all([
       this.server.messages(parentID, TURN_WINDOW),
       // A busy session would answer any new message.
       waits && !wakes && this.isBusy(parentID),
       answer ?? this.result(record),
+      this.worktrees.changesAtEnd(record),
     ]);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");
     const envelope = {
@@ -229,7 +237,7 @@ export class Notices implements Disposable {
     const isStored = await this.send(parentID, {
       ...envelope,
       noReply: !wakes,
-      parts: this.parts(entry, messageID, result),
+      parts: this.parts(entry, messageID, { result, changes }),
     });
     return isStored ? { state: "delivered", messageID, at: this.clock.now() } : undefined;
   }
@@ -256,9 +264,13 @@ export class Notices implements Disposable {
     return outcome === "stored";
   }
 
-  private parts(entry: Entry, messageID: string, result: string): Prompt["parts"] {
+  private parts(
+    entry: Entry,
+    messageID: string,
+    outcome: Pick<NoticeFacts, "result" | "changes">,
+  ): Prompt["parts"] {
     const { record } = entry;
-    const facts = { ...this.count(entry), result };
+    const facts = { ...this.count(entry), ...outcome };
     const metadata = { [NOTICE_MARK]: record.id };
     return partsOf(messageID, [
       { text: noticeLine(record, facts), metadata },
@@ -272,7 +284,7 @@ export class Notices implements Disposable {
     return message ? answerText(message) : "It can no longer be read: the session of the task was deleted.";
   }
 
-  private count(entry: Entry): Omit<NoticeFacts, "result"> {
+  private count(entry: Entry): Omit<NoticeFacts, "result" | "changes"> {
     const siblings = [...this.registry.all(), ...this.registry.lost()]
       .map(({ record }) => record)
       .filter(({ parentSessionID }) => parentSessionID === entry.record.parentSessionID);

@@ -22,6 +22,7 @@ import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { isActive, waitingMessage } from "./task.ts";
+import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
 
@@ -36,11 +37,12 @@ export function createParts(ports: EnginePorts) {
   const requests = new Requests(registry, subagents, logger);
   const catalog = new Catalog(server);
   const collisions = new Collisions(registry, settings);
+  const worktrees = new TaskWorktrees(ports, registry, subagents);
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
   const confirmed = new ConfirmedPrompts(ports);
-  const notices = new Notices(ports, registry, catalog, confirmed);
+  const notices = new Notices(ports, registry, catalog, confirmed, worktrees);
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
@@ -62,6 +64,7 @@ export function createParts(ports: EnginePorts) {
     turns,
     queue,
     ending,
+    worktrees,
   };
   const launcher = new Launcher({ ...parts, forks, forkDelivery });
   const relaunch = new Relaunch(server, launcher);

@@ -16,8 +16,8 @@ import type {
   SessionChanges,
   SessionStatus,
 } from "./server-model.ts";
-import type { EngineSettings } from "./settings.ts";
-import type { ModelRef, TaskRecord, TaskRecordDraft } from "./task.ts";
+import type { EngineSettings, IsolationSettings } from "./settings.ts";
+import type { ModelRef, TaskRecord, TaskRecordDraft, TaskWorktree } from "./task.ts";
 import type { TokenCounter } from "./token-counter.ts";
 
 /** Everything that the engine needs from outside. */
@@ -28,6 +28,7 @@ export interface EnginePorts {
   readonly random: Random;
   readonly tombstones: TaskMemoryStore;
   readonly tokens: TokenCounter;
+  readonly worktrees: Worktrees;
   /** Read at each use, so that changes take effect immediately. */
   readonly settings: () => EngineSettings;
 }
@@ -39,6 +40,8 @@ export interface NewSession {
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
   readonly permission?: readonly PermissionRule[] | undefined;
+  /** The directory in which the session runs. Defaults to the folder. */
+  readonly directory?: string | undefined;
   /** The record of the task that the session will be. The session's ID becomes the task's ID. */
   readonly task?: TaskRecordDraft | undefined;
 }
@@ -83,6 +86,8 @@ export interface AgentServer {
   changes(sessionID: string, since: number): Promise<SessionChanges>;
   /** Sends a prompt. Resolves once the server has accepted it, before any answer. */
   prompt(sessionID: string, prompt: Prompt): Promise<void>;
+  /** Makes the server release what it keeps for a worktree (language servers, MCP servers), before it is removed. */
+  releaseDirectory(directory: string): Promise<void>;
   /** Aborts the running turn of the session, if there is one. */
   abort(sessionID: string): Promise<void>;
   /** The sessions that are not idle. That a session is missing does not say how its turn ended. */
@@ -94,6 +99,51 @@ export interface AgentServer {
   /** The permissions and questions that wait for a user, the oldest first. */
   pendingRequests(): Promise<readonly PendingRequest[]>;
   answer(request: PendingRequest, answer: RequestAnswer): Promise<void>;
+}
+
+/** What a worktree is made from. */
+export interface NewWorktree {
+  /** The worktree whose state it begins with. Defaults to the folder. */
+  readonly from?: TaskWorktree | undefined;
+  /** The name to use. A number is added if it is taken. */
+  readonly name: string;
+  /** The folder in which to make it. Defaults to one beside the repository. */
+  readonly location?: string | undefined;
+  /** Whether to include changes that are not committed, and new files. */
+  readonly startFrom: IsolationSettings["startFrom"];
+}
+
+/** A file that differs from the state that a worktree began with. Paths are relative to the repository, with slashes. */
+interface WorktreeFile {
+  readonly path: string;
+  /** The path before it was renamed. */
+  readonly from?: string | undefined;
+  readonly kind: "added" | "modified" | "deleted" | "renamed" | "mode";
+  /** How many lines were added and removed. */
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** What a task has changed in its worktree. */
+export interface WorktreeChanges {
+  /** Sorted by path. */
+  readonly files: readonly WorktreeFile[];
+  /** The Git ref of the state. */
+  readonly ref: string;
+}
+
+/** Git worktrees, in which tasks work without touching the folder. Methods reject with a `UserFacingError`. */
+export interface Worktrees {
+  /** Why no worktree can be made from such a start, as one sentence. Undefined if one can. */
+  obstacle(start: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined>;
+  make(worktree: NewWorktree): Promise<TaskWorktree>;
+  exists(worktree: TaskWorktree): Promise<boolean>;
+  /** What differs from the state that the worktree began with. Keeps the present state under a Git ref. */
+  changes(worktree: TaskWorktree): Promise<WorktreeChanges>;
+  /** Removes the worktree. Its present state is kept under a Git ref, unless nothing has changed. */
+  remove(worktree: TaskWorktree): Promise<void>;
+  /** Makes a worktree that is gone again, from its last kept state. */
+  remake(worktree: TaskWorktree): Promise<void>;
 }
 
 /** The source of time. */

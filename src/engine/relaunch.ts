@@ -85,5 +85,6 @@ function sameTask(record: TaskRecord): Omit<LaunchInput, "prompt"> {
     batchID,
     permitted: [agent],
     insteadOf: id,
+    isolation: record.worktree ? "worktree" : "folder",
   };
 }

@@ -14,6 +14,7 @@ import { sentence } from "./sentence.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { shortID, waitingMessage, type Task } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
 
@@ -26,6 +27,7 @@ interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | 
   readonly notices: Notices;
   readonly prompts: PromptSender;
   readonly turns: TurnWatcher;
+  readonly worktrees: TaskWorktrees;
 }
 
 /** Sends follow-ups to tasks that have completed. */
@@ -84,13 +86,15 @@ export class Resume {
 
   /** Must be called from within the task's queue, like the methods below. */
   private async begin(entry: Entry, prompt: string, by: AgentCall | "waited" | undefined): Promise<void> {
-    const { server, clock, random, registry, catalog, budget, notices, prompts, turns } = this.parts;
+    const { server, clock, random, registry, catalog, budget, notices, prompts, turns, worktrees } =
+      this.parts;
     const call = by === "waited" ? undefined : by;
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
+    await worktrees.requireFor(entry.record.id);
     if (!(await server.session(entry.record.id))) {
       const { id } = entry.record;
       registry.forget(id);

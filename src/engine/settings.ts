@@ -1,11 +1,22 @@
 import type { Budget } from "./limit.ts";
 import type { CutLimits } from "./fork/cut.ts";
 import type { ForkOptions } from "./fork/plan.ts";
-import type { ModelRef } from "./task.ts";
+import type { Isolation, ModelRef } from "./task.ts";
 
 export interface ForkSettings extends CutLimits {
   readonly strategy: ForkOptions["strategy"];
 }
+
+export interface IsolationSettings {
+  readonly default: Isolation;
+  /** The folder in which worktrees are made. Undefined for one beside the repository. */
+  readonly location?: string | undefined;
+  /** What worktrees begin with: the folder as it is now, or the last commit. */
+  readonly startFrom: "whatYouSee" | "head";
+}
+
+/** The default settings, and those of versions without isolation. */
+export const NO_ISOLATION: IsolationSettings = { default: "folder", startFrom: "whatYouSee" };
 
 export interface EngineSettings {
   /** Milliseconds between polls while a task is active. */
@@ -23,6 +34,7 @@ export interface EngineSettings {
   readonly notifyParent: boolean;
   /** How to treat writes to a file that another session changed since the task read it. `off` does not mark them. */
   readonly collisions: "block" | "warn" | "off";
+  readonly isolation: IsolationSettings;
   /** The limits of tasks and batches. */
   readonly budget: Budget;
 }

@@ -10,6 +10,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
 import { sentence } from "./sentence.ts";
 import { isActive, isQueued, shortID, waitingMessage, type Task, type TaskRecord } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import { STATUS_WORDS } from "./transitions.ts";
 import { STEERING_MARK } from "./turn.ts";
 import { utf8Length } from "./utf8.ts";
@@ -30,6 +31,7 @@ interface SteeringParts extends Pick<EnginePorts, "server" | "clock" | "random">
   readonly catalog: Catalog;
   readonly confirmed: ConfirmedPrompts;
   readonly resume: Resume;
+  readonly worktrees: TaskWorktrees;
 }
 
 /**
@@ -72,7 +74,7 @@ export class Steering {
 
   /** Must be called from within the task's queue, like the method below. */
   private async send(entry: Entry, text: string, call: AgentCall | undefined): Promise<void> {
-    const { server, clock, random, catalog, confirmed } = this.parts;
+    const { server, clock, random, catalog, confirmed, worktrees } = this.parts;
     const { record } = entry;
     const { id, agent, model, startedAt } = record;
     const isRepeatable = call?.callID !== undefined;
@@ -82,6 +84,7 @@ export class Steering {
     if (isRepeatable && hasArrived(await server.message(id, messageID))) return;
     if (!isActive(record)) throw notRunning(record);
     if (isQueued(record)) throw notStarted(record);
+    await worktrees.requireFor(id);
     if (call) await limitToCaller(record, call, server, catalog);
     entry.steeredBy = messageID;
     const parts = partsOf(messageID, [{ text, metadata: { [STEERING_MARK]: true } }]);

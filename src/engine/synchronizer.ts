@@ -84,7 +84,9 @@ export class Synchronizer implements Disposable {
     // Events received while the lists are being read are newer than the lists.
     this.early ??= [];
     try {
-      const [sessions, requests] = await Promise.all([server.sessions(), server.pendingRequests()]);
+      const sessions = await server.sessions();
+      // Only now is it known in which worktrees tasks wait for a user.
+      const requests = await server.pendingRequests();
       if (attempt !== this.attempt) return;
       this.applySessions(sessions, knownBefore);
       const statuses = subagents.isEmpty() ? NO_STATUSES : await server.statuses();

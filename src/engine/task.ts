@@ -75,6 +75,21 @@ export type NoticeState =
    */
   | { readonly state: "skipped"; readonly reason: string };
 
+/** Where a task works: in the folder of its parent session, or in a Git worktree of its own. */
+export type Isolation = "folder" | "worktree";
+
+/** The Git worktree of an isolated task. */
+export interface TaskWorktree {
+  /** Unique in the repository. The worktree's folder and its Git refs have this name. */
+  readonly name: string;
+  /** The task's directory: the worktree, or the equivalent of the folder in it. Absolute. */
+  readonly directory: string;
+  /** The commit of the state that the worktree began with. */
+  readonly base: string;
+  /** What became of the work, once the user has decided. */
+  readonly outcome?: "broughtBack" | "branched" | "discarded" | undefined;
+}
+
 /**
  * The facts about a task that outlive every process, stored in its session's metadata in less than 4 kB. Times are in
  * milliseconds since 1970.
@@ -103,6 +118,8 @@ export interface TaskRecord {
   readonly insteadOf?: string | undefined;
   /** The usage that its session showed before the task began, if it was copied with the conversation. */
   readonly baseline?: Spending | undefined;
+  /** Set if the task is isolated. What is launched in an isolated task works in the same worktree. */
+  readonly worktree?: TaskWorktree | undefined;
   readonly resumeCount: number;
   readonly status: TaskStatus;
   /** Waits for a slot: its prompt is stored, but not started. */

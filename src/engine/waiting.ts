@@ -1,6 +1,6 @@
 import { Refusal } from "./errors.ts";
 import type { CancelSignal, Disposable, Event } from "./event.ts";
-import type { Clock } from "./ports.ts";
+import type { Clock, WorktreeChanges } from "./ports.ts";
 import type { TaskChange } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import { isActive, type Task } from "./task.ts";
@@ -96,4 +96,6 @@ export interface TaskOutput {
   readonly task: Task;
   /** The full last answer. Undefined before the first one, empty if the model wrote none. */
   readonly result?: string | undefined;
+  /** What an isolated task has changed in its worktree. Only set once it has ended, and if that is known. */
+  readonly changes?: WorktreeChanges | undefined;
 }

@@ -1,3 +1,4 @@
+import { access } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type * as api from "@opencode-ai/sdk/v2/types";
 import * as z from "zod/mini";
@@ -13,22 +14,28 @@ import type {
   PermissionRequest,
   PermissionRule,
   Prompt,
-  PromptFile,
-  PromptPart,
   RequestAnswer,
   ServerEvent,
   Session,
   SessionChanges,
   SessionStatus,
 } from "../engine/server-model.ts";
-import type { ModelRef, TaskRecord, TaskRecordDraft } from "../engine/task.ts";
+import type { TaskRecord } from "../engine/task.ts";
 import { call, callName } from "./call.ts";
 import type { Method, ServerClient, ServerRequest } from "./client.ts";
-import type { ReplayEvent } from "./history.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { RECORD_KEY, encodeRecord, readRecord } from "./record-codec.ts";
+import { RECORD_KEY, readRecord } from "./record-codec.ts";
+import {
+  encoded,
+  inDirectory,
+  messagesRequest,
+  newSessionBody,
+  promptBody,
+  replayRequest,
+} from "./requests.ts";
 import * as schemas from "./schemas.ts";
 import { ReportedPermissions } from "./reported-permissions.ts";
+import { SessionDirectories } from "./session-directories.ts";
 
 /** More sessions than any folder has. Without a limit the server returns only the newest 100. */
 const ALL_SESSIONS = 10_000;
@@ -44,13 +51,19 @@ export class OpenCodeAgentServer implements AgentServer {
     readonly onEvent: Event<ServerEvent>,
     /** The timeout of calls in milliseconds. Defaults to one minute. */
     private readonly callTimeoutMs?: number,
+    private readonly directories = new SessionDirectories(),
   ) {
     this.reportedPermissions = new ReportedPermissions(onEvent);
   }
 
-  async createSession(session: NewSession): Promise<Session> {
+  async createSession({ directory, ...session }: NewSession): Promise<Session> {
     const body = newSessionBody("POST /session", session);
-    return this.call("POST", { url: "/session", body } satisfies api.SessionCreateData, schemas.session);
+    // Followed before, so that no event is missed.
+    if (directory !== undefined) this.directories.use(directory);
+    const request = { url: "/session", body } satisfies api.SessionCreateData;
+    const created = await this.call("POST", inDirectory(request, directory), schemas.session);
+    this.directories.note(created);
+    return created;
   }
 
   async copySession(sourceID: string, session: NewSession): Promise<Session> {
@@ -137,13 +150,13 @@ export class OpenCodeAgentServer implements AgentServer {
     return this.update(sessionID, { permission: [...rules] }, ignored);
   }
 
-  sessions(): Promise<readonly Session[]> {
-    const query = { limit: ALL_SESSIONS };
-    return this.call(
-      "GET",
-      { url: "/session", query } satisfies api.SessionListData,
-      z.array(schemas.session),
-    );
+  async sessions(): Promise<readonly Session[]> {
+    // Sessions in worktrees of the repository are only listed with those of the whole project.
+    const isInRepository = this.client()?.folder.isInRepository;
+    const query = { limit: ALL_SESSIONS, ...(isInRepository && { scope: "project" as const }) };
+    const request = { url: "/session", query } satisfies api.SessionListData;
+    const sessions = await this.call("GET", request, z.array(schemas.session));
+    return isInRepository ? this.directories.ours(sessions) : sessions;
   }
 
   /** Also succeeds if the session is already gone. */
@@ -225,18 +238,16 @@ export class OpenCodeAgentServer implements AgentServer {
     return unlessGone(this.call("GET", request, schemas.message));
   }
 
-  prompt(sessionID: string, { messageID, agent, model, parts, files = [], noReply }: Prompt): Promise<void> {
+  releaseDirectory(directory: string): Promise<void> {
+    return this.directories.release(directory);
+  }
+
+  async prompt(sessionID: string, prompt: Prompt): Promise<void> {
+    await this.enter(sessionID);
     const request = {
       url: "/session/{sessionID}/prompt_async",
       path: { sessionID },
-      body: {
-        messageID,
-        agent,
-        ...(model && promptModel(model)),
-        ...(noReply !== undefined && { noReply }),
-        // Parts are stored in this order, but returned by ID. The text comes last: once it is stored, so are the files.
-        parts: [...files.map(promptFile), ...parts.map(promptPart)],
-      },
+      body: promptBody(prompt),
     } satisfies api.SessionPromptAsyncData;
     return this.call("POST", request, ignored);
   }
@@ -249,7 +260,10 @@ export class OpenCodeAgentServer implements AgentServer {
   async statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
     const request = { url: "/session/status" } satisfies api.SessionStatusData;
     const statuses = z.record(z.string(), schemas.sessionStatus);
-    return new Map(Object.entries(await this.call("GET", request, statuses)));
+    const all = await this.everywhere((directory) =>
+      this.call("GET", inDirectory(request, directory), statuses),
+    );
+    return new Map(all.flatMap((some) => Object.entries(some)));
   }
 
   agents(): Promise<readonly AgentInfo[]> {
@@ -261,11 +275,14 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   async pendingRequests(): Promise<readonly PendingRequest[]> {
+    const list = { url: "/question" } satisfies api.QuestionListData;
     const [permissions, questions] = await Promise.all([
       this.permissionRequests(),
-      this.call("GET", { url: "/question" } satisfies api.QuestionListData, z.array(schemas.questionRequest)),
+      this.everywhere((directory) =>
+        this.call("GET", inDirectory(list, directory), z.array(schemas.questionRequest)),
+      ),
     ]);
-    return [...permissions, ...questions].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
+    return [...permissions, ...questions.flat()].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
   }
 
   /**
@@ -273,12 +290,16 @@ export class OpenCodeAgentServer implements AgentServer {
    * without a path. The permissions reported by events are better than no connection.
    */
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
-    try {
-      const request = { url: "/permission" } satisfies api.PermissionListData;
-      this.reportedPermissions.replace(await this.call("GET", request, z.array(schemas.permissionRequest)));
-    } catch (error) {
-      if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
-    }
+    const request = { url: "/permission" } satisfies api.PermissionListData;
+    await this.everywhere(async (directory) => {
+      const list = this.call("GET", inDirectory(request, directory), z.array(schemas.permissionRequest));
+      try {
+        const listed = await list;
+        this.reportedPermissions.replace(listed, (id) => this.directories.of(id) === directory);
+      } catch (error) {
+        if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
+      }
+    });
     return this.reportedPermissions.all();
   }
 
@@ -286,20 +307,40 @@ export class OpenCodeAgentServer implements AgentServer {
     if (answer.type !== "dismiss" && answer.type !== request.type)
       throw new TypeError(`A ${request.type} cannot be answered like a ${answer.type}.`);
     const path = { requestID: request.id };
+    const send = (route: ServerRequest): Promise<void> =>
+      this.call("POST", inDirectory(route, this.directories.of(request.sessionID)), ignored);
     if (answer.type === "question") {
       const body = { answers: answer.answers.map((labels) => [...labels]) };
       const reply = { url: "/question/{requestID}/reply", path, body } satisfies api.QuestionReplyData;
-      return this.call("POST", reply, ignored);
+      return send(reply);
     }
     if (request.type === "question") {
       const rejection = { url: "/question/{requestID}/reject", path } satisfies api.QuestionRejectData;
-      return this.call("POST", rejection, ignored);
+      return send(rejection);
     }
     const { reply, message } =
       answer.type === "permission" ? answer : { reply: "reject" as const, message: undefined };
     const body = { reply, ...(message !== undefined && { message }) };
     const decision = { url: "/permission/{requestID}/reply", path, body } satisfies api.PermissionReplyData;
-    return this.call("POST", decision, ignored);
+    return send(decision);
+  }
+
+  /** Prepares for a prompt. Rejects if the session's worktree is gone, where the prompt could never be answered. */
+  private async enter(sessionID: string): Promise<void> {
+    const worktree = this.directories.of(sessionID);
+    if (worktree === undefined) return;
+    try {
+      await access(worktree);
+    } catch {
+      const name = `POST /session/${sessionID}/prompt_async`;
+      throw new ServerFailure(name, "refused", sentence("The worktree {0} no longer exists.", worktree));
+    }
+    this.directories.use(worktree);
+  }
+
+  /** Makes a call in the folder and in all worktrees in which something may be running. */
+  private everywhere<T>(make: (directory: string | undefined) => Promise<T>): Promise<readonly T[]> {
+    return Promise.all([undefined, ...this.directories.used()].map(make));
   }
 
   private async call<T>(method: Method, request: ServerRequest, schema: z.ZodMiniType<T>): Promise<T> {
@@ -319,72 +360,6 @@ const ignored = z.transform((): void => {});
 /** The part of an ID that sorts IDs of different kinds by the time when they were given. */
 function timeOf(id: string): string {
   return id.slice(id.indexOf("_"));
-}
-
-function newSessionBody(
-  name: string,
-  {
-    title,
-    parentID,
-    agent,
-    model,
-    permission,
-    task,
-  }: Omit<NewSession, "task"> & {
-    readonly task?: TaskRecord | TaskRecordDraft | undefined;
-  },
-) {
-  return {
-    title,
-    ...(parentID !== undefined && { parentID }),
-    ...(agent !== undefined && { agent }),
-    ...(model && { model: sessionModel(model) }),
-    ...(permission && { permission: [...permission] }),
-    ...(task && { metadata: { [RECORD_KEY]: encoded(name, task) } }),
-  };
-}
-
-function messagesRequest(sessionID: string, limit?: number) {
-  return {
-    url: "/session/{sessionID}/message",
-    path: { sessionID },
-    query: { ...(limit !== undefined && { limit }) },
-  } satisfies api.SessionMessagesData;
-}
-
-function replayRequest(directory: string, events: readonly ReplayEvent[]) {
-  return { url: "/sync/replay", body: { directory, events: [...events] } } satisfies api.SyncReplayData;
-}
-
-function sessionModel({ providerID, modelID, variant }: ModelRef) {
-  return { providerID, id: modelID, ...(variant !== undefined && { variant }) };
-}
-
-function promptPart({ id, text, synthetic, metadata }: PromptPart) {
-  return {
-    type: "text" as const,
-    text,
-    ...(id !== undefined && { id }),
-    ...(synthetic !== undefined && { synthetic }),
-    ...(metadata && { metadata: { ...metadata } }),
-  };
-}
-
-function promptFile({ url, mime, filename }: PromptFile) {
-  return { type: "file" as const, url, mime, ...(filename !== undefined && { filename }) };
-}
-
-function promptModel({ providerID, modelID, variant }: ModelRef) {
-  return { model: { providerID, modelID }, ...(variant !== undefined && { variant }) };
-}
-
-function encoded(name: string, record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
-  try {
-    return encodeRecord(record);
-  } catch (error) {
-    if (error instanceof RangeError) throw new ServerFailure(name, "refused", error.message);
-    throw error;
-  }
 }
 
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {

@@ -10,6 +10,16 @@ export interface ServerRequest {
   readonly path?: Record<string, string>;
   readonly query?: Record<string, unknown>;
   readonly body?: unknown;
+  /** The directory that the call refers to. Defaults to the client's folder. */
+  readonly directory?: string;
+}
+
+/** A folder as the server describes it. */
+export interface ServerFolder {
+  /** Its path as the server writes it. */
+  readonly directory: string;
+  /** Whether it is in a Git repository, so that sessions can run in worktrees of it. */
+  readonly isInRepository: boolean;
 }
 
 export interface ServerAnswer {
@@ -25,27 +35,34 @@ export interface ServerAnswer {
  * SessionGetData`).
  */
 export interface ServerClient {
+  readonly folder: ServerFolder;
   request(method: Method, request: ServerRequest, signal: AbortSignal): Promise<ServerAnswer>;
 }
 
-/** Creates a client whose calls all refer to one folder. */
-export function createClient(access: ServerAccess, directory: string): ServerClient {
+/** Creates a client whose calls refer to one folder, unless they name another directory. */
+export function createClient(
+  access: ServerAccess,
+  directory: string,
+  folder: ServerFolder = { directory, isInRepository: false },
+): ServerClient {
   const client = createSdkClient({
     baseUrl: access.url,
-    headers: { ...authorizationHeader(access), "x-opencode-directory": encodeURIComponent(directory) },
+    headers: authorizationHeader(access),
     // A redirect could send the password to another server.
     redirect: "error",
   });
   // The header selects the folder, but only the parameter excludes sessions of other folders from lists. The server
   // decodes the parameter twice.
-  const inFolder = (request: ServerRequest): ServerRequest => ({
+  const inFolder = (place: string, request: ServerRequest): ServerRequest => ({
     ...request,
-    query: { ...request.query, directory: directory.replaceAll("%", "%25") },
+    query: { ...request.query, directory: place.replaceAll("%", "%25") },
   });
   return {
-    request: (method, request, signal) =>
+    folder,
+    request: (method, { directory: place = directory, ...request }, signal) =>
       client.request({
-        ...(method === "GET" ? inFolder(request) : request),
+        ...(method === "GET" ? inFolder(place, request) : request),
+        headers: { "x-opencode-directory": encodeURIComponent(place) },
         method,
         signal,
         fetch: (async (sent: Request) => endingWith(signal, await fetch(sent))) as typeof fetch,

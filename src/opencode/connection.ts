@@ -7,7 +7,7 @@ import { Emitter } from "../engine/event.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import type { ServerEvent } from "../engine/server-model.ts";
+import { sessionOf, type ServerEvent } from "../engine/server-model.ts";
 import { OpenCodeAgentServer } from "./agent-server.ts";
 import { attachCommand } from "./attach-command.ts";
 import type { Attachment, Search } from "./attachment.ts";
@@ -20,6 +20,7 @@ import { findOpenCode, type FoundOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import type { Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
+import { SessionDirectories } from "./session-directories.ts";
 import { findServerByUrl } from "./url-server.ts";
 
 /** The failures that mean that there is no server to join, or no program that could run one; only `connect` reports them. */
@@ -78,6 +79,10 @@ export class OpenCodeConnection implements Disposable {
   /** Fires after each connect, when events arrive. Everything known before may be stale. */
   readonly onDidConnect: Event<void>;
   private readonly events: Emitter<ServerEvent>;
+  private readonly directories = new SessionDirectories({
+    onUse: (directory) => this.link?.add(directory),
+    onRelease: async (directory) => this.link?.release(directory),
+  });
   private current: ConnectionState = { kind: "disconnected" };
   private link: Link | undefined;
   private attempt: Attempt | undefined;
@@ -94,7 +99,12 @@ export class OpenCodeConnection implements Disposable {
     this.connects = new Emitter(onListenerError);
     this.onDidConnect = this.connects.event;
     this.events = new Emitter(onListenerError);
-    this.server = new OpenCodeAgentServer(() => this.link?.client, this.events.event, options.callTimeoutMs);
+    this.server = new OpenCodeAgentServer(
+      () => this.link?.client,
+      this.events.event,
+      options.callTimeoutMs,
+      this.directories,
+    );
   }
 
   get state(): ConnectionState {
@@ -248,17 +258,20 @@ export class OpenCodeConnection implements Disposable {
   private open(attachment: Attachment, directory: string): Promise<void> {
     const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger, directory);
+    const { directories } = this;
     const outcome = this.outcome();
     this.link = new Link({
       attachment,
       directory,
+      directories,
       events,
       clock,
       logger,
       dispatch: (action) => this.dispatch(action),
-      onPayload: (payload) => {
-        const event = decode(payload);
-        if (event) this.events.fire(event);
+      onPayload: (payload, from) => {
+        const event = decode(payload, from);
+        if (event && (event.type === "heartbeat" || directories.accepts(event, sessionOf(event))))
+          this.events.fire(event);
       },
     });
     this.link.setWatched(this.watched);

@@ -23,7 +23,7 @@ export interface EventStreamOptions {
   readonly clock: Clock;
   /** Events arrive (again). Those sent in the meantime are lost. */
   readonly onOpen: () => void;
-  readonly onPayload: (payload: unknown) => void;
+  readonly onPayload: Follower["onPayload"];
   /** The stream broke, or could not be opened. */
   readonly onCut: (cut: StreamCut) => void;
   /** Returns numbers between 0 and 1, which spread the attempts of several connections. */
@@ -101,8 +101,8 @@ export class EventStream implements Disposable {
         attempt.openedAt = clock.now();
         onOpen();
       },
-      onPayload: (payload) => {
-        if (!signal.aborted) onPayload(payload);
+      onPayload: (payload, directory) => {
+        if (!signal.aborted) onPayload(payload, directory);
       },
       onEnd: (error) => {
         attempt.error = error;

@@ -15,8 +15,11 @@ import { parse, ValidationError } from "./validation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Converts a payload of the server's event stream. Undefined if the engine does not need it. */
-export type EventDecoder = (payload: unknown) => ServerEvent | undefined;
+/**
+ * Converts a payload of the server's event stream. Undefined if the engine does not need it.
+ * @param from the directory where it happened. Defaults to the folder.
+ */
+export type EventDecoder = (payload: unknown, from?: string) => ServerEvent | undefined;
 
 /**
  * Creates a decoder. Events are frequent (one per streamed word), so their type is checked before anything else.
@@ -25,7 +28,7 @@ export type EventDecoder = (payload: unknown) => ServerEvent | undefined;
 export function createEventDecoder(logger: Logger, directory: string): EventDecoder {
   const invalidTypes = new Set<string>();
 
-  return (payload) => {
+  return (payload, from = directory) => {
     if (typeof payload !== "object" || payload === null) return undefined;
     const { type, properties } = payload as { type?: unknown; properties?: unknown };
     if (typeof type !== "string" || typeof properties !== "object" || properties === null) return undefined;
@@ -38,7 +41,7 @@ export function createEventDecoder(logger: Logger, directory: string): EventDeco
     try {
       if (type === "message.part.delta") return decodeDelta(properties as Fields);
       const known = EVENTS.get(type);
-      return known && withFiles(parse(known, properties), directory);
+      return known && withFiles(parse(known, properties), from);
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       if (!invalidTypes.has(type)) {

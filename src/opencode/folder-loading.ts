@@ -3,7 +3,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { unlessCancelled } from "./cancel.ts";
-import type { ServerAnswer, ServerClient } from "./client.ts";
+import type { ServerAnswer, ServerClient, ServerFolder } from "./client.ts";
 import { failures } from "./failures.ts";
 import { folderPath } from "./schemas.ts";
 import { describeServerError } from "./server-error.ts";
@@ -23,21 +23,21 @@ export interface LoadingOptions {
 }
 
 /**
- * Resolves to the client's folder, as the server writes it, once the server has loaded it. Even a healthy server delays
+ * Resolves to the client's folder, as the server describes it, once the server has loaded it. Even a healthy server delays
  * the response until the folder's plugins are installed. Rejects with a `ConnectionError` if that takes too long, or if
  * the server refuses (such as for an invalid configuration) or has ended.
  */
 export async function loadFolder(
   client: ServerClient,
   { clock, withinMs, signal, onSlow }: LoadingOptions,
-): Promise<string> {
+): Promise<ServerFolder> {
   const over = new AbortController();
   const timers: Disposable[] = [];
-  const answered = new Promise<string>((resolve, reject) => {
+  const answered = new Promise<ServerFolder>((resolve, reject) => {
     // The cheapest request: the server answers it from memory.
     const route = { url: "/path" } satisfies PathGetData;
     const ask = () => {
-      client.request("GET", route, over.signal).then(directoryOf).then(resolve, reject);
+      client.request("GET", route, over.signal).then(folderOf).then(resolve, reject);
     };
     const askAgain = () => {
       onSlow();
@@ -58,8 +58,9 @@ export async function loadFolder(
   }
 }
 
-function directoryOf({ response, error, data }: ServerAnswer): string {
+function folderOf({ response, error, data }: ServerAnswer): ServerFolder {
   if (!response) throw new ConnectionError(failures.lost());
   if (!response.ok) throw new ConnectionError(failures.refusesFolder(describeServerError(error)));
-  return parse(folderPath, data).directory;
+  const { directory, worktree = "/" } = parse(folderPath, data);
+  return { directory, isInRepository: worktree !== "/" };
 }

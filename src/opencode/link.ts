@@ -13,6 +13,7 @@ import { failures } from "./failures.ts";
 import { loadFolder } from "./folder-loading.ts";
 import { awaitHealth, healthFailure } from "./health.ts";
 import type { Follower, Following, ServerEvents } from "./server-events.ts";
+import type { SessionDirectories } from "./session-directories.ts";
 
 /** How long a server may take to become healthy before its stream is opened. */
 const HEALTH_TIMEOUT_MS = 5_000;
@@ -22,17 +23,20 @@ const PREPARING = sentence("OpenCode is preparing its plugins. The first time, t
 export interface LinkOptions {
   readonly attachment: Attachment;
   readonly directory: string;
+  readonly directories: SessionDirectories;
   readonly events: ServerEvents;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly dispatch: (action: ConnectionAction) => void;
-  readonly onPayload: (payload: unknown) => void;
+  /** @param directory the directory of the event, as the server writes it. Undefined for events of the server itself. */
+  readonly onPayload: (payload: unknown, directory: string | undefined) => void;
 }
 
 /** A server in use: its client and its event stream, maintained across restarts. Dispatches nothing after `dispose`. */
 export class Link implements Disposable {
   private readonly stream: EventStream;
   private running: RunningServer | undefined;
+  private following: Following | undefined;
   private version = "";
   /** Undefined while events do not arrive, or another program may listen at the address: send nothing then. */
   client: ServerClient | undefined;
@@ -71,6 +75,18 @@ export class Link implements Disposable {
     this.stream.setWatched(watched);
   }
 
+  /** Also follows the events of this directory. */
+  add(directory: string): void {
+    this.following?.add(directory);
+  }
+
+  /** Stops following this directory, and makes the server release what it keeps for it. */
+  async release(directory: string): Promise<void> {
+    this.following?.remove(directory);
+    const { client } = this;
+    if (client) await dispose(client, directory);
+  }
+
   /** Retries immediately, without waiting for the next attempt. */
   reopen(): void {
     this.stream.reopen();
@@ -92,16 +108,13 @@ export class Link implements Disposable {
   /** Makes the server release what it keeps for the folder (language servers, MCP servers). */
   private unload(): void {
     const { client } = this;
-    if (!client) return;
-    const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
-    limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", route, signal))
-      // If this fails, it is released when the server ends.
-      .catch(() => undefined);
+    // If this fails, it is released when the server ends.
+    if (client) dispose(client).catch(() => undefined);
   }
 
   private async follow(follower: Follower, signal: AbortSignal): Promise<Following> {
-    const { attachment, directory, events, clock, logger, dispatch } = this.options;
-    this.client = undefined;
+    const { attachment, directory, directories, events, clock, logger, dispatch } = this.options;
+    this.client = this.following = undefined;
     const server = await attachment.running(signal);
     signal.throwIfAborted();
     if (server === "stopped") throw this.endLink({ type: "left" });
@@ -128,8 +141,11 @@ export class Link implements Disposable {
       },
     });
     signal.throwIfAborted();
-    this.client = client;
-    return events.follow(server, folder, follower);
+    this.client = createClient(server, directory, folder);
+    directories.setFolder(folder.directory);
+    this.following = events.follow(server, folder.directory, follower);
+    for (const worktree of directories.used()) this.following.add(worktree);
+    return this.following;
   }
 
   private use(server: RunningServer): void {
@@ -146,4 +162,11 @@ export class Link implements Disposable {
     this.options.dispatch(action);
     return cancelled();
   }
+}
+
+/** Makes the server release what it keeps for a directory, by default for the client's folder. */
+async function dispose(client: ServerClient, directory?: string): Promise<void> {
+  const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
+  const request = directory === undefined ? route : { ...route, directory };
+  await limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", request, signal));
 }

@@ -64,6 +64,14 @@ const storedRecord = z.object({
       cacheWrite: z.number(),
     }),
   ),
+  worktree: z.optional(
+    z.object({
+      name: z.string(),
+      directory: z.string(),
+      base: z.string(),
+      outcome: z.optional(z.enum(["broughtBack", "branched", "discarded"])),
+    }),
+  ),
   resumeCount: z.number(),
   status: z.enum(TASK_STATUSES),
   queued: z.optional(z.boolean()),

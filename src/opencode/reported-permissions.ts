@@ -13,9 +13,9 @@ export class ReportedPermissions {
     return [...this.open.values()];
   }
 
-  /** Replaces all permissions with the server's list. */
-  replace(listed: readonly PermissionRequest[]): void {
-    this.open.clear();
+  /** Replaces the permissions of some sessions with the server's list. */
+  replace(listed: readonly PermissionRequest[], isListed: (sessionID: string) => boolean): void {
+    for (const { id, sessionID } of this.all()) if (isListed(sessionID)) this.open.delete(id);
     for (const request of listed) this.open.set(request.id, request);
   }
 

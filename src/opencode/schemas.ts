@@ -326,4 +326,5 @@ export const health = z.object({ healthy: z.boolean(), version: z.string() });
 /** What a server of version 2 says about itself at `/api/info`. */
 export const nextMajorInfo = z.object({ version: z.string() });
 
-export const folderPath = z.object({ directory: z.string() });
+/** `worktree` is `/` outside of Git repositories. */
+export const folderPath = z.object({ directory: z.string(), worktree: z.optional(z.string()) });

@@ -13,11 +13,12 @@ const SILENCE_LIMIT_MS = 25_000;
 /** The first event normally arrives immediately. After this time, the request counts as lost. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** Receives the events of one folder of a server. */
+/** Receives the events of one folder of a server, and of directories that are added to it. */
 export interface Follower {
   /** Events arrive from now on. */
   onOpen(): void;
-  onPayload(payload: unknown): void;
+  /** @param directory where it happened. Undefined for events of the server itself, such as heartbeats. */
+  onPayload(payload: unknown, directory: string | undefined): void;
   /** No more events will arrive. `error` is the reason, or undefined if the server ended the stream. */
   onEnd(error?: unknown): void;
 }
@@ -25,6 +26,9 @@ export interface Follower {
 export interface Following extends Disposable {
   /** Whether to monitor the stream for silence. Costs a timer, so set it only while the events are needed. */
   setWatched(watched: boolean): void;
+  /** Also follows the events of this directory. */
+  add(directory: string): void;
+  remove(directory: string): void;
 }
 
 /** The event streams of all servers. All followers of a server share one stream. */
@@ -77,8 +81,18 @@ class ServerStream {
   }
 
   add(directory: string, follower: Follower): Following {
-    const followers = this.followers.get(directory) ?? new Set();
-    this.followers.set(directory, followers.add(follower));
+    const directories = new Set<string>();
+    const add = (one: string): void => {
+      directories.add(one);
+      this.followers.set(one, (this.followers.get(one) ?? new Set()).add(follower));
+    };
+    const remove = (one: string): void => {
+      const followers = this.followers.get(one);
+      if (!directories.delete(one) || !followers) return;
+      followers.delete(follower);
+      if (followers.size === 0) this.followers.delete(one);
+    };
+    add(directory);
     if (this.isOpen) follower.onOpen();
     const setWatched = (watched: boolean): void => {
       if (watched) this.watching.add(follower);
@@ -87,10 +101,12 @@ class ServerStream {
     };
     return {
       setWatched,
+      add,
+      remove,
       dispose: () => {
-        if (!followers.delete(follower)) return;
+        if (directories.size === 0) return;
         setWatched(false);
-        if (followers.size === 0) this.followers.delete(directory);
+        for (const one of directories) remove(one);
         if (this.followers.size === 0) this.end();
       },
     };
@@ -133,7 +149,7 @@ class ServerStream {
     for (const follower of directory === undefined ? this.all() : (this.followers.get(directory) ?? []))
       try {
         if (isUnloaded) follower.onEnd();
-        else follower.onPayload(payload);
+        else follower.onPayload(payload, directory);
       } catch (error) {
         // The events of other folders continue.
         follower.onEnd(error);
@@ -164,8 +180,8 @@ class ServerStream {
       );
   }
 
-  private *all(): Iterable<Follower> {
-    for (const followers of this.followers.values()) yield* followers;
+  private all(): Iterable<Follower> {
+    return new Set([...this.followers.values()].flatMap((followers) => [...followers]));
   }
 
   private end(error?: unknown): void {

@@ -32,8 +32,12 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
     return entry && (await isLiving(entry)) ? entry.token : undefined;
   };
   const reopen = async (): Promise<void> => {
-    for (const folder of folders)
-      await reopenFolder(stateFolder, await realpath(folder), { onlyIfUsed: true });
+    for (const folder of folders) {
+      const path = await realpath(folder).catch(() => undefined);
+      // A worktree of a task may have been removed.
+      if (path === undefined) folders.delete(folder);
+      else await reopenFolder(stateFolder, path, { onlyIfUsed: true });
+    }
     token = await living();
   };
   const look = async (): Promise<void> => {

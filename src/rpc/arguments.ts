@@ -14,8 +14,9 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../engine/server-model.ts";
+import { NO_ISOLATION, type IsolationSettings } from "../engine/settings.ts";
 import type { SteerOptions } from "../engine/steering.ts";
-import type { ModelRef, TaskRecord } from "../engine/task.ts";
+import type { Isolation, ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
 import type {
   ConfigPlan,
@@ -61,6 +62,7 @@ const promptFile = z.strictObject({
   mime: z.string(),
   filename: text,
 } satisfies Fields<PromptFile>);
+const isolation = z.enum(["folder", "worktree"]) satisfies z.ZodMiniType<Isolation>;
 const launchInput = z.strictObject({
   prompt: z.string(),
   files: z.optional(z.array(promptFile)),
@@ -75,6 +77,7 @@ const launchInput = z.strictObject({
   permitted: z.optional(texts),
   fork: z.optional(forkRequest),
   insteadOf: text,
+  isolation: z.optional(isolation),
 } satisfies Fields<LaunchInput>);
 const agentCall = z.strictObject({
   sessionID: z.string(),
@@ -172,6 +175,9 @@ const parameters = {
   clear: z.tuple([id, maybe(clearOptions), maybe(caller)]),
   clearBatch: z.tuple([id, maybe(id), maybe(clearOptions), maybe(caller)]),
   restore: z.tuple([id]),
+  worktreeChanges: z.tuple([id]),
+  removeWorktree: z.tuple([id]),
+  remakeWorktree: z.tuple([id]),
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
   agents: nothing,
@@ -210,6 +216,14 @@ const engineSettings = z.strictObject({
   notifyParent: z.boolean(),
   // Missing in settings stored by earlier versions.
   collisions: z._default(z.enum(["block", "warn", "off"]), "block"),
+  isolation: z._default(
+    z.strictObject({
+      default: isolation,
+      location: text,
+      startFrom: z.enum(["whatYouSee", "head"]),
+    } satisfies Fields<IsolationSettings>),
+    NO_ISOLATION,
+  ),
   // Unchecked: the engine reports invalid limits.
   budget: z.record(z.string(), z.unknown()) as z.ZodMiniType<Budget>,
 } satisfies Fields<EngineSettings>);

@@ -83,11 +83,14 @@ type Reads = Pick<
   "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts"
 >;
 
+/** The calls that concern the worktrees of isolated tasks. */
+type WorktreeCalls = Pick<TaskEngine, "worktreeChanges" | "removeWorktree" | "remakeWorktree">;
+
 /**
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A
  * `CancelSignal` argument is not sent; aborting it cancels the call.
  */
-export interface FolderCalls extends TaskCommands, Reads {
+export interface FolderCalls extends TaskCommands, Reads, WorktreeCalls {
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;

@@ -43,6 +43,9 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   clear: ONCE,
   clearBatch: ONCE,
   restore: ONCE,
+  worktreeChanges: READ,
+  removeWorktree: REACH,
+  remakeWorktree: REACH,
   output: {
     repeatable: true,
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },

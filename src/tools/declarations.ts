@@ -37,6 +37,13 @@ const TASK: ToolDeclaration = {
     batch_id: optionalText(
       "A name for tasks that belong together, to list, cancel and clear them as one; by default tasks that run at the same time share one.",
     ),
+    isolation: z
+      .optional(z.enum(["folder", "worktree"]))
+      .check(
+        z.describe(
+          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
+        ),
+      ),
     model: optionalText(
       "The model, as provider/model; leave it out unless you were asked for a certain one.",
     ),

@@ -1,4 +1,4 @@
-import { formatDuration } from "../engine/notice-text.ts";
+import { formatDuration, worktreeText } from "../engine/notice-text.ts";
 import type { PendingRequest } from "../engine/server-model.ts";
 import { isActive, type Progress, type Task, type ToolUse } from "../engine/task.ts";
 import type { TaskOutput } from "../engine/waiting.ts";
@@ -11,7 +11,7 @@ const TOOL_TITLE_LENGTH = 80;
 const REQUEST_LENGTH = 300;
 
 /** Reports on a task: its properties, followed by its result or by what to do until there is one. */
-export function taskReport({ task, result }: TaskOutput, id: string, context: ToolContext): string {
+export function taskReport({ task, result, changes }: TaskOutput, id: string, context: ToolContext): string {
   const now = context.now();
   const { progress } = task;
   const facts = [
@@ -23,7 +23,8 @@ export function taskReport({ task, result }: TaskOutput, id: string, context: To
     ...(progress ? progressLines(progress, now) : []),
   ];
   const rest = isActive(task) ? waitingText(task, id, context) : endText(task, result ?? "");
-  return `${facts.join("\n")}\n\n${rest}`;
+  const worktree = task.worktree && !isActive(task) ? [worktreeText(id, task.worktree, changes)] : [];
+  return [facts.join("\n"), ...worktree, rest].join("\n\n");
 }
 
 function progressLines({ recentTools, lastUpdate }: Progress, now: number): readonly string[] {

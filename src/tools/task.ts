@@ -46,6 +46,7 @@ async function launch(
     callID: callKey(caller),
     permitted: caller.permitted,
     fork: forks ? { sourceSessionID: caller.sessionID } : undefined,
+    isolation: input.word("isolation", ["folder", "worktree"]),
   });
   return startedText("Launched", task, context);
 }

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Budget } from "../engine/limit.ts";
 import type { EngineSettings } from "../engine/engine.ts";
+import type { IsolationSettings } from "../engine/settings.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import type { FolderSettings } from "../rpc/contract.ts";
 
@@ -30,6 +31,7 @@ export class Settings {
       },
       notifyParent: this.value("notifyParent", true),
       collisions: collisions(this.value<string>("collisions", "block")),
+      isolation: this.isolation(),
       // Invalid limits are refused when a task is launched.
       budget: this.value<Budget>("budget", {}),
     };
@@ -70,6 +72,15 @@ export class Settings {
     return vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(`${SECTION}.${name}`, this.folder)) callback();
     });
+  }
+
+  private isolation(): IsolationSettings {
+    const startFrom = this.value<string>("isolation.startFrom", "whatYouSee");
+    return {
+      default: this.value<string>("isolation.default", "folder") === "worktree" ? "worktree" : "folder",
+      location: this.text("isolation.location"),
+      startFrom: startFrom === "head" ? "head" : "whatYouSee",
+    };
   }
 
   private value<T>(name: string, fallback: T): T {

@@ -13,6 +13,8 @@ import { roughTokens } from "../support/rough-tokens.ts";
 import { script, type ScriptedModel } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { noWorktrees } from "../support/no-worktrees.ts";
 
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -71,6 +73,7 @@ describe("connecting to a server whose answers fail", () => {
       random: Math.random,
       tombstones: remembered(),
       tokens: roughTokens,
+      worktrees: noWorktrees,
       settings: () => ({
         pollInterval: 500,
         stallWarning: 0,
@@ -79,6 +82,7 @@ describe("connecting to a server whose answers fail", () => {
         fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
         maxConcurrentTasks: 0,
         collisions: "block",
+        isolation: NO_ISOLATION,
         budget: {},
       }),
     });

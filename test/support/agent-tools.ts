@@ -119,11 +119,17 @@ export async function openAgentWindow(
   const calls: ReceivedCall[] = [];
   let endpoint: ToolEndpoint | undefined;
 
+  const directories = (): readonly string[] => [server.directory, ...window.engine.worktreeDirectories()];
+  window.engine.onDidChange(({ before, after }) => {
+    if (before?.worktree?.directory !== after?.worktree?.directory)
+      void endpoint?.setDirectories(directories());
+  });
+
   async function reopen(): Promise<void> {
     endpoint?.dispose();
     endpoint = new ToolEndpoint({
       stateFolder: server.stateFolder,
-      directories: [server.directory],
+      directories: directories(),
       server: server.url,
       handle: (call, signal) => {
         calls.push({ ...call, signal });

@@ -20,6 +20,7 @@ import { realClock } from "./engine.ts";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
 
 /** A folder as followed by one window. */
 interface WatchedFolder extends FolderClient {
@@ -52,6 +53,8 @@ interface DeskOptions {
   /** How long the daemon and its folders stay without windows. */
   readonly graceMs?: number;
   readonly stateFolder?: string;
+  /** The folder to work in. Defaults to a new empty one. */
+  readonly directory?: string;
 }
 
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the extension. */
@@ -68,7 +71,7 @@ export class DaemonDesk extends DaemonState {
 
   static async open(
     model: Pick<ScriptedModel, "url">,
-    { graceMs = 60_000, stateFolder = tempDir("state") }: DeskOptions = {},
+    { graceMs = 60_000, stateFolder = tempDir("state"), directory = tempDir("work") }: DeskOptions = {},
   ): Promise<DaemonDesk> {
     const script = await (current ??= buildDaemon());
     const env = {
@@ -76,7 +79,7 @@ export class DaemonDesk extends DaemonState {
       ...hermeticEnv(hermeticHome(), modelConfig(model)),
       ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs),
     };
-    return new DaemonDesk({ stateFolder, directory: tempDir("work"), env, script });
+    return new DaemonDesk({ stateFolder, directory, env, script });
   }
 
   /** Another folder of the same user. */
@@ -109,6 +112,7 @@ export class DaemonDesk extends DaemonState {
             fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
             maxConcurrentTasks: 0,
             collisions: "block",
+            isolation: NO_ISOLATION,
             budget: {},
             ...engine,
           },

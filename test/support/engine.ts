@@ -10,6 +10,8 @@ import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/c
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { FolderWorktrees } from "../../src/git/folder-worktrees.ts";
 
 export const realClock: Clock = {
   now: () => Date.now(),
@@ -91,6 +93,7 @@ export async function openWindow(
     random: Math.random,
     tombstones,
     tokens,
+    worktrees: new FolderWorktrees(server.directory),
     settings: () => ({
       pollInterval: 500,
       stallWarning: 0,
@@ -99,6 +102,7 @@ export async function openWindow(
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
       collisions: "block",
+      isolation: NO_ISOLATION,
       budget: {},
       ...settings,
     }),

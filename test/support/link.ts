@@ -154,6 +154,10 @@ export class Link implements AgentServer {
     return this.call(`POST /session/${sessionID}/prompt_async`, () => this.server.prompt(sessionID, prompt));
   }
 
+  releaseDirectory(directory: string) {
+    return this.call("POST /instance/dispose", () => this.server.releaseDirectory(directory));
+  }
+
   abort(sessionID: string) {
     return this.call(`POST /session/${sessionID}/abort`, () => this.server.abort(sessionID));
   }

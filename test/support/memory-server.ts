@@ -111,6 +111,10 @@ export class MemoryServer implements AgentServer {
     this.events.fire(event);
   }
 
+  async releaseDirectory(): Promise<void> {
+    this.journal.push({ call: "releaseDirectory" });
+  }
+
   async createSession({ title, parentID, agent, model, permission, task }: NewSession): Promise<Session> {
     this.journal.push({ call: "createSession" });
     const id = this.id("ses");

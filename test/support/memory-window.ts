@@ -6,6 +6,8 @@ import type { Logger } from "../../src/engine/ports.ts";
 import { Link } from "./link.ts";
 import type { ManualClock } from "./manual-clock.ts";
 import type { MemoryServer } from "./memory-server.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { noWorktrees } from "./no-worktrees.ts";
 
 /** Milliseconds between two polls. */
 export const POLL_MS = 5_000;
@@ -40,6 +42,7 @@ export function memoryWindow(
     random: randomNumbers(seed),
     tombstones,
     tokens: roughTokens,
+    worktrees: noWorktrees,
     settings: () => ({
       pollInterval: POLL_MS,
       stallWarning: 0,
@@ -48,6 +51,7 @@ export function memoryWindow(
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
       collisions: "block",
+      isolation: NO_ISOLATION,
       budget: {},
       ...settings,
     }),

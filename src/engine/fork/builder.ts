@@ -59,11 +59,12 @@ export class ForkBuilder {
   /**
    * Decides how the fork begins. Reads and cuts the conversation only if the server may have to copy it. Throws a
    * {@link Refusal} if the request is invalid.
+   * @param isInPlace whether the fork works in the same directory as its source, where the server puts its copies
    */
-  async open(request: ForkRequest, prompt: string): Promise<ForkOpening> {
+  async open(request: ForkRequest, prompt: string, isInPlace: boolean): Promise<ForkOpening> {
     this.check(request);
     await this.checkRange(request);
-    if (!(await this.mayCopy())) return { copies: false, prepared: undefined };
+    if (!isInPlace || !(await this.mayCopy())) return { copies: false, prepared: undefined };
     const prepared = await this.prepare(request, prompt);
     return { copies: prepared.plan.kind === "copy", prepared };
   }

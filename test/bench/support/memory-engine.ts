@@ -5,6 +5,8 @@ import type { Logger } from "../../../src/engine/ports.ts";
 import type { TaskRecordDraft } from "../../../src/engine/task.ts";
 import { realClock } from "../../support/engine.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
+import { NO_ISOLATION } from "../../../src/engine/settings.ts";
+import { noWorktrees } from "../../support/no-worktrees.ts";
 
 /** Throws on warnings, because a benchmark that logs one doesn't measure what it should. */
 export const strictLogger: Logger = {
@@ -26,6 +28,7 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
     random: Math.random,
     tombstones: remembered(),
     tokens: roughTokens,
+    worktrees: noWorktrees,
     settings: () => ({
       pollInterval: 5_000,
       stallWarning: 120_000,
@@ -34,6 +37,7 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
       fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
       maxConcurrentTasks: 0,
       collisions: "block",
+      isolation: NO_ISOLATION,
       budget: {},
     }),
   });

@@ -33,6 +33,7 @@ describe("a window's tools, served to OpenCode", () => {
   let server: MemoryServer;
   let engine: TaskEngine;
   let enabled: boolean;
+  let worktrees: readonly string[];
   let errors: string[];
   let changes: Emitter<void>;
   let state: ConnectionState;
@@ -44,6 +45,7 @@ describe("a window's tools, served to OpenCode", () => {
     server = new MemoryServer();
     engine = memoryEngine(server);
     enabled = true;
+    worktrees = [];
     errors = [];
     changes = new Emitter(() => undefined);
     state = { kind: "disconnected" };
@@ -69,6 +71,7 @@ describe("a window's tools, served to OpenCode", () => {
       commands: engine,
       beginWrite: () => undefined,
       directory,
+      worktrees: () => worktrees,
       stateFolder,
       clock: realClock,
       logger: {
@@ -102,6 +105,21 @@ describe("a window's tools, served to OpenCode", () => {
     await noEntry();
     become(connected(FIRST));
     assert.deepEqual((await entryFor(FIRST)).directories, [directory]);
+    service?.dispose();
+    await noEntry();
+  });
+
+  it("can be found in the worktrees of the folder, too, as soon as there are any", async () => {
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    worktrees = ["/worktrees/one"];
+    service?.update();
+    const directories = await until("the new entry", async () => {
+      const entries = await readEntries(stateFolder);
+      return entries.length === 1 && entries[0]?.directories.length === 2 && entries[0].directories;
+    });
+    assert.deepEqual(directories, [directory, "/worktrees/one"]);
     service?.dispose();
     await noEntry();
   });

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConnectionError } from "../../../src/engine/connection.ts";
-import { createClient } from "../../../src/opencode/client.ts";
+import { createClient, type ServerFolder } from "../../../src/opencode/client.ts";
 import { loadFolder } from "../../../src/opencode/folder-loading.ts";
 import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -43,7 +43,7 @@ describe("Loading a folder", () => {
   });
   afterEach(() => server.stop());
 
-  function loaded(): Promise<string> {
+  function loaded(): Promise<ServerFolder> {
     const client = createClient({ url: server.url, username: "opencode" }, "/work");
     return loadFolder(client, {
       clock,
@@ -62,8 +62,8 @@ describe("Loading a folder", () => {
     const loading = loaded();
     await asked(1);
     assert.equal(server.questions[0]?.url, "/path?directory=%2Fwork");
-    answer(0, 200, { directory: "/Work" });
-    assert.equal(await loading, "/Work");
+    answer(0, 200, { directory: "/Work", worktree: "/" });
+    assert.deepEqual(await loading, { directory: "/Work", isInRepository: false });
     assert.equal(clock.pending, 0);
     assert.equal(told, 0);
   });
@@ -92,7 +92,7 @@ describe("Loading a folder", () => {
       const other = server.questions[1 - answered]?.response as ServerResponse;
       const closed = once(other, "close");
       answer(answered, 200, { directory: "/work" });
-      assert.equal(await loading, "/work");
+      assert.equal((await loading).directory, "/work");
       await closed;
       assert.equal(server.questions.length, 2);
       assert.equal(told, 1);

@@ -20,6 +20,7 @@ const record: TaskRecord = {
   forkOptions: { carriesOn: true },
   insteadOf: "ses_other",
   followUp: { text: "Then this.", messageID: "msg_5" },
+  worktree: { name: "look-a1b2", directory: "/work.worktrees/look-a1b2", base: "abc", outcome: "branched" },
   resumeCount: 2,
   status: "error",
   promptMessageID: "msg_2",

@@ -55,6 +55,29 @@ describe("Events of a server", () => {
     assert.equal(server.connections.length, 1);
   });
 
+  it("of further directories come to a follower that adds them, each once, until it removes them", async () => {
+    const places: (string | undefined)[] = [];
+    const one = { ...follower(), onPayload: (_: unknown, directory?: string) => void places.push(directory) };
+    const following = events.follow(server.access, a, one);
+    const other = await followed(b);
+    await until("the opening", () => one.told.includes("open"));
+    following.add("/a.worktrees/1");
+    server.send(connection(), { type: "inWorktree" }, "/a.worktrees/1");
+    server.send(connection(), { type: "server.heartbeat" });
+    await has(other.told, "server.heartbeat");
+    assert.deepEqual(places, ["/a.worktrees/1", undefined]);
+    following.remove("/a.worktrees/1");
+    server.send(connection(), { type: "server.instance.disposed" }, "/a.worktrees/1");
+    server.send(connection(), { type: "ofA" }, a);
+    server.send(connection(), { type: "ofB" }, b);
+    await has(other.told, "ofB");
+    assert.deepEqual([places, one.told], [["/a.worktrees/1", undefined, a], ["open"]]);
+    following.add("/a.worktrees/2");
+    following.dispose();
+    other.following.dispose();
+    await once(connection(), "close");
+  });
+
   it("come over a separate connection for each password", async () => {
     await followed();
     await followed(a, { ...server.access, password: "another" });

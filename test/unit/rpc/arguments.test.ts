@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Refusal } from "../../../src/engine/errors.ts";
+import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import { folderSettings, openFolder, parse, parseCall } from "../../../src/rpc/arguments.ts";
 import { isRepeatable, methodNames, putSignal, takeSignal } from "../../../src/rpc/methods.ts";
 import { folder, settings } from "./fake-host.ts";
@@ -66,14 +67,16 @@ describe("Arguments of calls", () => {
     assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
   });
 
-  it("can be a folder as an earlier version handed it over, without `collisions`", () => {
+  it("can be a folder as an earlier version handed it over, without `collisions` and `isolation`", () => {
     const { settings } = parse("open", openFolder, JSON.parse(HANDED_OVER));
     assert.equal(settings.engine.collisions, "block");
+    assert.deepEqual(settings.engine.isolation, NO_ISOLATION);
     assert.deepEqual(
-      { ...settings.engine, collisions: undefined },
+      { ...settings.engine, collisions: undefined, isolation: undefined },
       {
         ...JSON.parse(HANDED_OVER).settings.engine,
         collisions: undefined,
+        isolation: undefined,
       },
     );
     const stored = JSON.stringify(JSON.parse(HANDED_OVER).settings);

@@ -13,6 +13,7 @@ import type {
   OpenFolder,
 } from "../../../src/rpc/contract.ts";
 import type { FolderHost, HostedFolder } from "../../../src/rpc/folder-host.ts";
+import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 
 const fail = (error: unknown): never => {
   throw error;
@@ -34,6 +35,7 @@ export const settings: FolderSettings = {
     maxDepth: 1,
     notifyParent: true,
     collisions: "block",
+    isolation: NO_ISOLATION,
     budget: {},
   },
   server: { startTimeoutMs: 1_000 },

@@ -44,7 +44,10 @@ describe("the tool declarations for models", () => {
       return [Object.keys(properties), required];
     });
     assert.deepEqual(taken, [
-      [["description", "prompt", "agent", "fork", "resume", "send_to", "batch_id", "model"], ["prompt"]],
+      [
+        ["description", "prompt", "agent", "fork", "resume", "send_to", "batch_id", "isolation", "model"],
+        ["prompt"],
+      ],
       [["task_id", "block", "timeout"], ["task_id"]],
       [["task_id", "batch_id"], []],
       [["status", "batch_id"], []],

@@ -1,0 +1,58 @@
+import { git, parts } from "./git.ts";
+
+export type ChangeKind = "added" | "modified" | "deleted" | "renamed" | "mode";
+
+/** A file that differs between two states. Paths are relative to the repository's top folder, with slashes. */
+export interface ChangedFile {
+  readonly path: string;
+  /** The path before it was renamed. */
+  readonly from?: string;
+  readonly kind: ChangeKind;
+  /** Lines; 0 for binary files. */
+  readonly added: number;
+  readonly removed: number;
+  readonly isBinary: boolean;
+}
+
+/** The files that differ between two trees or commits, sorted by path. */
+export async function changedFiles(
+  directory: string,
+  before: string,
+  after: string,
+  signal?: AbortSignal,
+): Promise<ChangedFile[]> {
+  const options = ["-r", "-z", "-M", "-l1000", "--raw", "--numstat", "--no-ext-diff", "--no-textconv"];
+  const output = parts(await git(directory, ["diff-tree", ...options, before, after, "--"], { signal }));
+  const kinds = new Map<string, Pick<ChangedFile, "kind" | "from">>();
+  const files: ChangedFile[] = [];
+  for (let at = 0; at < output.length;) {
+    const entry = output[at++] ?? "";
+    if (entry.startsWith(":")) {
+      const [oldMode = "", newMode = "", oldBlob, newBlob, status = ""] = entry.slice(1).split(" ");
+      const first = output[at++] ?? "";
+      if (status.startsWith("R")) kinds.set(output[at++] ?? "", { kind: "renamed", from: first });
+      else kinds.set(first, { kind: kindOf(status, oldBlob === newBlob && oldMode !== newMode) });
+      continue;
+    }
+    const [added = "", removed = "", name = ""] = entry.split("\t");
+    // A renamed file has an empty name here; both names follow.
+    const path = name === "" ? (output[at + 1] ?? "") : name;
+    if (name === "") at += 2;
+    const kind = kinds.get(path);
+    if (kind)
+      files.push({
+        path,
+        ...kind,
+        added: Number(added) || 0,
+        removed: Number(removed) || 0,
+        isBinary: added === "-",
+      });
+  }
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function kindOf(status: string, isModeOnly: boolean): ChangeKind {
+  if (status === "A") return "added";
+  if (status === "D") return "deleted";
+  return isModeOnly ? "mode" : "modified";
+}

@@ -1,0 +1,124 @@
+import { readdir, readFile, realpath, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { UserFacingError } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
+import { findRepository, type Repository, worktreesFolder } from "./repository.ts";
+
+/** A worktree that was made for a task. */
+export interface OurWorktree {
+  readonly name: string;
+  /** The top folder of its files. Undefined if Git was ended before it had noted it. */
+  readonly root: string | undefined;
+  /** The worktree's private Git directory. */
+  readonly gitDirectory: string;
+  readonly made: Date;
+}
+
+const LOCK = "Async Agents for OpenCode made this worktree for a task: ";
+
+/**
+ * The reason why a worktree is locked, which marks it as ours. Git writes it into the worktree's private directory
+ * before anything else, and it keeps other programs from removing the worktree.
+ */
+export function lockReason(name: string): string {
+  return `${LOCK}${name}`;
+}
+
+/** All worktrees of ours in a repository, finished or not, by name. */
+export async function ourWorktrees({
+  commonDirectory,
+}: Pick<Repository, "commonDirectory">): Promise<ReadonlyMap<string, OurWorktree>> {
+  const folder = join(commonDirectory, "worktrees");
+  const ids = await orElse(readdir(folder), []);
+  const found = await Promise.all(ids.map((id) => readOurs(join(folder, id))));
+  return new Map(found.filter((one) => one !== undefined).map((one) => [one.name, one]));
+}
+
+/** The worktree of ours that contains the directory. Throws if there is none, so that no other files are touched. */
+export async function requireOurs(
+  directory: string,
+  signal?: AbortSignal,
+): Promise<{ readonly repository: Repository; readonly ours: OurWorktree }> {
+  const repository = await findRepository(directory, signal);
+  const ours = await readOurs(repository.gitDirectory);
+  if (!ours)
+    throw new UserFacingError(
+      sentence("{0} isn't a worktree made for a task, or it was unlocked, so it's left alone.", directory),
+    );
+  return { repository, ours };
+}
+
+/**
+ * Deletes a worktree of ours. If it is interrupted, it can be called again. A folder that no longer leads to the
+ * worktree stays.
+ */
+export async function deleteWorktree(
+  { root, gitDirectory }: OurWorktree,
+  repository: Repository,
+): Promise<void> {
+  if (root !== undefined) {
+    await deleteFiles(root, gitDirectory);
+    // It was made with the first worktree.
+    if (dirname(root) === worktreesFolder(repository)) await removeIfEmpty(dirname(root));
+  }
+  await rm(gitDirectory, { recursive: true, force: true, maxRetries: 3 });
+  await removeIfEmpty(join(repository.commonDirectory, "worktrees"));
+}
+
+/** The file `.git` goes last, because it proves that the folder is a worktree of ours. */
+async function deleteFiles(root: string, gitDirectory: string): Promise<void> {
+  const link = join(root, ".git");
+  if ((await linkedFrom(link)) === gitDirectory) {
+    for (const name of await readdir(root))
+      if (name !== ".git") await rm(join(root, name), { recursive: true, force: true, maxRetries: 3 });
+    await rm(link, { force: true });
+  }
+  await removeIfEmpty(root);
+}
+
+/** Undefined if it isn't ours. */
+async function readOurs(gitDirectory: string): Promise<OurWorktree | undefined> {
+  const lock = join(gitDirectory, "locked");
+  const reason = (await orElse(readFile(lock, "utf8"), "")).trim();
+  if (!reason.startsWith(LOCK)) return undefined;
+  const link = (await orElse(readFile(join(gitDirectory, "gitdir"), "utf8"), "")).trim();
+  return {
+    name: reason.slice(LOCK.length),
+    root: link === "" ? undefined : dirname(resolve(gitDirectory, link)),
+    gitDirectory,
+    made: (await stat(lock)).mtime,
+  };
+}
+
+/** The Git directory to which a worktree's file `.git` leads. */
+async function linkedFrom(link: string): Promise<string | undefined> {
+  const [, path] = /^gitdir: (.+)$/m.exec(await orElse(readFile(link, "utf8"), "")) ?? [];
+  return path === undefined ? undefined : orElse(realpath(resolve(dirname(link), path)), undefined);
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    if (!["ENOENT", "ENOTDIR", "ENOTEMPTY", "EEXIST", "EPERM"].includes(codeOf(error))) throw error;
+  }
+}
+
+/** The value if what is read doesn't exist. */
+async function orElse<T>(reading: Promise<T>, value: T): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error))) return value;
+    throw error;
+  }
+}
+
+export function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException | null | undefined)?.code);
+}
+
+/** Whether a name can stand in paths and references without changing their meaning. */
+export function isValidName(name: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) && name.length <= 100 && name !== "discarded";
+}

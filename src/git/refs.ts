@@ -1,0 +1,103 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { git } from "./git.ts";
+
+/** All references of ours. No branch: Git shows them nowhere, and keeps what they point to. */
+const NAMESPACE = "refs/asyncagents";
+
+/** Tells this process from an earlier one with the same number, as containers give the same numbers at each start. */
+const run = randomBytes(4).toString("hex");
+
+/** The references of one worktree, by its name. They outlive it, so that it can be made again. */
+export const refs = {
+  all: (name: string) => `${NAMESPACE}/${name}/`,
+  /** The state from which the worktree was made. */
+  base: (name: string) => `${NAMESPACE}/${name}/base`,
+  /** The commit that was checked out at that time. Missing in a repository without commits. */
+  head: (name: string) => `${NAMESPACE}/${name}/head`,
+  /** A later state of the worktree, with its commits. */
+  kept: (name: string, time: Date) => `${NAMESPACE}/${name}/kept-${stamp(time)}`,
+  keptAll: (name: string) => `${NAMESPACE}/${name}/kept-*`,
+  /** The state when the task last ended, for whoever takes over its work. */
+  result: (name: string) => `${NAMESPACE}/${name}/result`,
+  /** A worktree that a process is just making for the first time; if the process is gone, nothing of it is needed. */
+  making: (name: string) => `${NAMESPACE}/${name}/making-${self()}`,
+  /** A worktree that a process is just making again or removing; if the process is gone, its folder is not needed. */
+  changing: (name: string) => `${NAMESPACE}/${name}/changing-${self()}`,
+};
+
+/** A worktree on which a process began to work and did not finish. */
+export interface Unfinished {
+  readonly ref: string;
+  readonly name: string;
+  readonly step: "making" | "changing";
+}
+
+export interface Ref {
+  readonly ref: string;
+  readonly commit: string;
+}
+
+/** Changes references, all or none. A reference to create must not exist. */
+export async function updateRefs(
+  directory: string,
+  changes: { readonly create?: Readonly<Record<string, string>>; readonly remove?: readonly string[] },
+  signal?: AbortSignal,
+): Promise<void> {
+  const lines = [
+    ...Object.entries(changes.create ?? {}).map(([ref, commit]) => `create ${ref}\0${commit}\0`),
+    ...(changes.remove ?? []).map((ref) => `delete ${ref}\0\0`),
+  ];
+  if (lines.length === 0) return;
+  await git(directory, ["update-ref", "-z", "--stdin"], { signal, input: lines.join("") });
+}
+
+/** The references that match a pattern such as `refs/x/*`, sorted by name. */
+export async function listRefs(directory: string, pattern: string, signal?: AbortSignal): Promise<Ref[]> {
+  const format = "--format=%(objectname) %(refname)";
+  const output = (await git(directory, ["for-each-ref", format, pattern], { signal })).toString();
+  return output
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => ({ commit: line.slice(0, line.indexOf(" ")), ref: line.slice(line.indexOf(" ") + 1) }));
+}
+
+/** What processes that no longer exist left unfinished. */
+export async function unfinished(directory: string, signal?: AbortSignal): Promise<Unfinished[]> {
+  const all = await listRefs(directory, `${NAMESPACE}/*/*`, signal);
+  return all.flatMap(({ ref }) => {
+    const [, name = "", step, owner = ""] =
+      /^refs\/asyncagents\/([^/]+)\/(making|changing)-(.+)$/.exec(ref) ?? [];
+    if (step === undefined || isAtWork(owner)) return [];
+    return [{ ref, name, step: step as Unfinished["step"] }];
+  });
+}
+
+function stamp(time: Date): string {
+  return time.toISOString().replace(/[-:.]/g, "");
+}
+
+/** Names this process in a reference. */
+function self(): string {
+  return `${process.pid}-${run}@${host()}`;
+}
+
+/** Whether the process that is named so exists, or may exist where this one cannot see it. */
+function isAtWork(owner: string): boolean {
+  const [, pid, itsRun, machine] = /^(\d+)-([0-9a-f]+)@(.+)$/.exec(owner) ?? [];
+  if (machine !== host()) return true;
+  return Number(pid) === process.pid ? itsRun === run : isAlive(Number(pid));
+}
+
+function host(): string {
+  return hostname().replace(/[^A-Za-z0-9-]/g, "-") || "local";
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,110 @@
+import { changedFiles, type ChangedFile } from "./changed-files.ts";
+import { git, parts } from "./git.ts";
+import { deleteWorktree, ourWorktrees, requireOurs } from "./our-worktrees.ts";
+import { listRefs, refs, updateRefs } from "./refs.ts";
+import { commitOf, findRepository } from "./repository.ts";
+import { snapshot } from "./snapshot.ts";
+
+/** What would be lost with a worktree. */
+export interface Work {
+  /** The files that differ from the base, committed or not. */
+  readonly files: readonly ChangedFile[];
+  /** The commits that no branch or tag contains, newest first. */
+  readonly commits: readonly { readonly commit: string; readonly subject: string }[];
+}
+
+/** A state of a worktree that is kept under a hidden reference. */
+export interface KeptState {
+  readonly ref: string;
+  readonly commit: string;
+}
+
+const MAX_COMMITS = 100;
+
+/** What the worktree contains that exists nowhere else, compared to a state that does. */
+export async function work(options: {
+  /** A directory in the worktree. */
+  readonly directory: string;
+  /** The commit from which it was made, or a later one that was kept or brought back. */
+  readonly base: string;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<Work> {
+  const { directory, base, signal } = options;
+  const { repository, ours } = await requireOurs(directory, signal);
+  const { commit, head } = await snapshot(repository.root, { signal });
+  const start = await commitOf(repository.root, refs.head(ours.name), signal);
+  const [files, commits] = await Promise.all([
+    changedFiles(repository.root, base, commit, signal),
+    ownCommits(repository.root, { head, known: start ?? base, signal }),
+  ]);
+  return { files, commits };
+}
+
+/** Keeps the files and commits of a worktree, whatever becomes of it. */
+export async function keep(options: {
+  /** A directory in the worktree. */
+  readonly directory: string;
+  /** As the result of its task, which replaces an earlier one, or as one more state. */
+  readonly as?: "result" | "state";
+  readonly signal?: AbortSignal | undefined;
+}): Promise<KeptState> {
+  const { directory, as = "state", signal } = options;
+  const { repository, ours } = await requireOurs(directory, signal);
+  const { commit } = await snapshot(repository.root, { signal });
+  const ref = as === "result" ? refs.result(ours.name) : refs.kept(ours.name, new Date());
+  await git(repository.root, ["update-ref", ref, commit], { signal });
+  return { ref, commit };
+}
+
+/**
+ * Removes a worktree. Its state is kept first, except for ignored files, so that it can be made again.
+ * @returns the kept state; undefined if there is no such worktree, or its folder was gone already
+ */
+export async function removeWorktree(options: {
+  /** The folder for which it was made. */
+  readonly folder: string;
+  readonly name: string;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<KeptState | undefined> {
+  const { folder, name, signal } = options;
+  const repository = await findRepository(folder, signal);
+  const ours = (await ourWorktrees(repository)).get(name);
+  if (!ours) return undefined;
+  const kept =
+    ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))
+      ? await keep({ directory: ours.root, signal })
+      : undefined;
+  const mark = refs.changing(name);
+  const head = kept?.commit ?? (await commitOf(folder, refs.base(name), signal));
+  if (head !== undefined) await updateRefs(folder, { create: { [mark]: head } }, signal);
+  await deleteWorktree(ours, repository);
+  if (head !== undefined) await updateRefs(folder, { remove: [mark] });
+  return kept;
+}
+
+/** Forgets all kept states of a worktree that was removed. */
+export async function forgetWorktree(folder: string, name: string, signal?: AbortSignal): Promise<void> {
+  const left = await listRefs(folder, refs.all(name), signal);
+  await updateRefs(folder, { remove: left.map(({ ref }) => ref) }, signal);
+}
+
+async function isIntact(root: string, gitDirectory: string): Promise<boolean> {
+  try {
+    return (await findRepository(root)).gitDirectory === gitDirectory;
+  } catch {
+    return false;
+  }
+}
+
+async function ownCommits(
+  directory: string,
+  { head, known, signal }: { head: string | undefined; known: string; signal: AbortSignal | undefined },
+): Promise<Work["commits"]> {
+  if (head === undefined) return [];
+  const not = ["--not", known, "--branches", "--tags", "--remotes"];
+  const args = ["log", "-z", `--max-count=${MAX_COMMITS}`, "--format=%H %s", head, ...not, "--"];
+  return parts(await git(directory, args, { signal })).map((line) => ({
+    commit: line.slice(0, line.indexOf(" ")),
+    subject: line.slice(line.indexOf(" ") + 1),
+  }));
+}

@@ -1,0 +1,145 @@
+import { posix } from "node:path";
+import { askGit, git, gitText, parts } from "./git.ts";
+import { commitOf, findRepository, type Repository } from "./repository.ts";
+import { copyIndex, withTemporaryIndex } from "./temporary-index.ts";
+
+/** What a user sees in a working tree, stored as Git objects. */
+export interface Snapshot {
+  /** Undefined in a repository without commits. */
+  readonly head: string | undefined;
+  readonly tree: string;
+  /** A commit of the tree with `head` as its parent. No reference points to it. */
+  readonly commit: string;
+}
+
+export interface SnapshotOptions {
+  /** Texts of editors that are not saved, by path below the directory, with slashes. */
+  readonly unsaved?: ReadonlyMap<string, string> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** The author of commits that never become part of a branch. */
+export const SYNTHETIC_AUTHOR: Environment = Object.fromEntries(
+  ["AUTHOR", "COMMITTER"].flatMap((role) => [
+    [`GIT_${role}_NAME`, "Async Agents for OpenCode"],
+    [`GIT_${role}_EMAIL`, "asyncagents@localhost"],
+  ]),
+);
+
+/**
+ * Stores the files of the directory's repository as they are: changes that are staged, unstaged and untracked, without
+ * ignored files. Neither the files nor the index change.
+ */
+export async function snapshot(directory: string, options: SnapshotOptions = {}): Promise<Snapshot> {
+  const { unsaved, signal } = options;
+  const [repository, head] = await Promise.all([
+    findRepository(directory, signal),
+    commitOf(directory, "HEAD", signal),
+  ]);
+  const tree = await withTemporaryIndex(async (env, path) => {
+    await addFiles(repository, path, { env, signal, head });
+    if (unsaved) await addUnsaved(repository, unsaved, { env, signal });
+    return gitText(repository.root, ["write-tree"], { env, signal });
+  });
+  const commit = await commitTree(directory, tree, head === undefined ? [] : [head], signal);
+  return { head, tree, commit };
+}
+
+/** A commit that no reference points to. */
+export function commitTree(
+  directory: string,
+  tree: string,
+  parents: readonly string[],
+  signal?: AbortSignal,
+): Promise<string> {
+  const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])];
+  return gitText(directory, [...args, "-m", "State of the files"], { env: SYNTHETIC_AUTHOR, signal });
+}
+
+interface Indexing {
+  readonly env: Environment;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function addFiles(
+  repository: Repository,
+  path: string,
+  { env, signal, head }: Indexing & { readonly head: string | undefined },
+): Promise<void> {
+  const { root } = repository;
+  if (!(await copyIndex(repository, path)))
+    await git(root, ["read-tree", head ?? "--empty"], { env, signal });
+  const entries = await git(root, ["ls-files", "-z", "-v", "--cached", "--others", "--exclude-standard"], {
+    env,
+    signal,
+  });
+  // Names need not be valid UTF-8; Latin-1 keeps every byte.
+  const listed = parts(entries, "latin1").map((entry) => ({ tag: entry[0] ?? "", name: entry.slice(2) }));
+  const flagged = listed.filter(({ tag }) => tag === "S" || (tag >= "a" && tag <= "z"));
+  if (flagged.length > 0) {
+    // Files that Git was told not to look at can differ, too.
+    const input = joined(flagged.map(({ name }) => name));
+    for (const flag of ["--no-assume-unchanged", "--no-skip-worktree"])
+      await git(root, ["update-index", "-z", flag, "--stdin"], { env, signal, input });
+  }
+  await git(root, ["add", "--update", "--", "."], { env, signal });
+  // A name that ends with a slash is a repository inside this one, which is not part of it.
+  const untracked = listed.filter(({ tag, name }) => tag === "?" && !name.endsWith("/"));
+  if (untracked.length > 0)
+    // A file can be deleted in the meantime.
+    await git(root, ["update-index", "-z", "--add", "--remove", "--stdin"], {
+      env,
+      signal,
+      input: joined(untracked.map(({ name }) => name)),
+    });
+}
+
+async function addUnsaved(
+  { root, prefix }: Repository,
+  unsaved: ReadonlyMap<string, string>,
+  { env, signal }: Indexing,
+): Promise<void> {
+  const texts = new Map([...unsaved].map(([path, text]) => [posix.join(prefix, path), text]));
+  const names = [...texts.keys()].filter((name) => !name.startsWith("../"));
+  if (names.length === 0) return;
+  const staged = await git(root, ["ls-files", "-z", "--stage", "--", ...names], { env, signal });
+  const modes = new Map(
+    parts(staged).map((entry) => [entry.slice(entry.indexOf("\t") + 1), entry.slice(0, 6)]),
+  );
+  const unknown = names.filter((name) => !modes.has(name));
+  const ignored = await ignoredOf(root, unknown, signal);
+  const lines = await Promise.all(
+    names.map(async (name) => {
+      const mode = modes.get(name) ?? (ignored.has(name) ? undefined : "100644");
+      if (mode !== "100644" && mode !== "100755") return undefined;
+      const input = texts.get(name) ?? "";
+      const blob = await gitText(root, ["hash-object", "-w", "--stdin", "--path", name], { signal, input });
+      return `${mode} ${blob}\t${name}`;
+    }),
+  );
+  const input = lines.filter((line) => line !== undefined).map((line) => `${line}\0`);
+  await git(root, ["update-index", "-z", "--add", "--index-info"], { env, signal, input: input.join("") });
+}
+
+/** Which of these files Git ignores. Paths are relative to the root. */
+export async function ignoredOf(
+  root: string,
+  paths: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  if (paths.length === 0) return new Set();
+  // This command doesn't take paths literally; behind "./", a name has no special meaning.
+  const { stdout } = await askGit(root, ["check-ignore", "-z", "--stdin"], {
+    signal,
+    accept: [1],
+    env: { GIT_LITERAL_PATHSPECS: "0" },
+    input: paths.map((path) => `./${path}`).join("\0"),
+  });
+  return new Set(parts(stdout).map((path) => path.slice(2)));
+}
+
+function joined(names: readonly string[]): Buffer {
+  return Buffer.from(names.join("\0"), "latin1");
+}

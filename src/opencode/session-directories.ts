@@ -1,0 +1,110 @@
+import type { Session, SessionEvent } from "../engine/server-model.ts";
+import { isActive } from "../engine/task.ts";
+
+/** A session, as far as it matters here. */
+interface Place {
+  readonly directory: string;
+  /** Whether the engine of this folder is responsible for it. */
+  readonly isOurs: boolean;
+}
+
+/** What the connection does with worktrees. */
+interface ConnectedDirectories {
+  /** Called with a worktree whose events are needed from now on. */
+  readonly onUse: (directory: string) => void;
+  /** Stops following a worktree, and makes the server release what it keeps for it. */
+  readonly onRelease: (directory: string) => Promise<void>;
+}
+
+/**
+ * In which directories the sessions of a folder run. Most run in the folder itself; an isolated task, and what is
+ * launched in it, runs in the worktree that its record names. OpenCode finds the directory of a session by itself, but
+ * lists what is running or waiting for a user, and sends events, for each directory separately.
+ */
+export class SessionDirectories {
+  /** Undefined until it is known how the server writes it. Then every session is taken to be in the folder. */
+  private folder: string | undefined;
+  private readonly places = new Map<string, Place>();
+  /** The worktrees in which something runs or has run since they were first seen. */
+  private readonly worktrees = new Set<string>();
+
+  constructor(private readonly connected?: ConnectedDirectories) {}
+
+  /** Sets the folder, as the server writes its path. */
+  setFolder(directory: string): void {
+    this.folder = directory;
+  }
+
+  /** The worktrees in which something may be running. */
+  used(): readonly string[] {
+    return [...this.worktrees];
+  }
+
+  /** The directory of a session. Undefined for the folder itself, and if the session is not known. */
+  of(sessionID: string): string | undefined {
+    const directory = this.places.get(sessionID)?.directory;
+    return this.folder === undefined || directory === this.folder ? undefined : directory;
+  }
+
+  /** From now on, something may be running in this directory. */
+  use(directory: string): void {
+    if (this.folder === undefined || directory === this.folder || this.worktrees.has(directory)) return;
+    this.worktrees.add(directory);
+    this.connected?.onUse(directory);
+  }
+
+  /** Nothing runs in this worktree any more, and it is about to be removed. */
+  async release(directory: string): Promise<void> {
+    this.worktrees.delete(directory);
+    await this.connected?.onRelease(directory);
+  }
+
+  /** The sessions among these that belong to the folder, in the same order. */
+  ours(sessions: readonly Session[]): readonly Session[] {
+    const listed = new Map(sessions.map((session) => [session.id, session]));
+    const visited = new Map<string, Place>();
+    const visit = (session: Session): Place => {
+      const known = visited.get(session.id);
+      if (known) return known;
+      // Ends the search if broken data makes a session its own ancestor.
+      visited.set(session.id, { directory: session.directory, isOurs: false });
+      const parent = listed.get(parentOf(session) ?? "");
+      const place = this.keep(session, parent && visit(parent));
+      visited.set(session.id, place);
+      return place;
+    };
+    return sessions.filter((session) => visit(session).isOurs);
+  }
+
+  /** Notes where a new or changed session runs. Returns whether it belongs to the folder. */
+  note(session: Session): boolean {
+    return this.keep(session, this.places.get(parentOf(session) ?? "")).isOurs;
+  }
+
+  /** Whether an event concerns the folder. */
+  accepts(event: SessionEvent, sessionID: string): boolean {
+    if (event.type === "session-changed") return this.note(event.session);
+    const isOurs = this.places.get(sessionID)?.isOurs ?? true;
+    if (event.type === "session-deleted") this.places.delete(sessionID);
+    return isOurs;
+  }
+
+  private keep(session: Session, parent: Place | undefined): Place {
+    const { id, directory, task } = session;
+    const place = { directory, isOurs: this.isOurs(session, parent) };
+    this.places.set(id, place);
+    if (place.isOurs && task.kind === "task" && isActive(task.record)) this.use(directory);
+    return place;
+  }
+
+  /** A session in a worktree belongs to the folder of its parent. Only a task can be in another directory than that. */
+  private isOurs({ directory, task }: Session, parent: Place | undefined): boolean {
+    const isIsolated = task.kind === "task" && task.record.worktree !== undefined;
+    if (parent && (isIsolated || parent.directory === directory)) return parent.isOurs;
+    return !isIsolated && directory === this.folder;
+  }
+}
+
+function parentOf({ parentID, task }: Session): string | undefined {
+  return parentID ?? (task.kind === "task" ? task.record.parentSessionID : undefined);
+}

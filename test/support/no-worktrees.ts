@@ -1,0 +1,15 @@
+import type { Worktrees } from "../../src/engine/ports.ts";
+
+/** For engines that make no worktrees. */
+export const noWorktrees: Worktrees = {
+  obstacle: async () => "There are no worktrees here.",
+  make: refuse,
+  exists: async () => false,
+  changes: refuse,
+  remove: refuse,
+  remake: refuse,
+};
+
+function refuse(): Promise<never> {
+  return Promise.reject(new Error("There are no worktrees here."));
+}

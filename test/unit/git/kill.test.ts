@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
+import { removeWorktree } from "../../../src/git/remove-worktree.ts";
+import { dirtyRepository, filesOf, gitIn, writeFiles, type ARepository } from "./a-repository.ts";
+import { KillAtGitCall } from "./kill-at-git-call.ts";
+
+const kill = new KillAtGitCall();
+
+const MAKE = { from: "what-you-see", name: "add-tests" } as const;
+
+function worktreesOf(repository: ARepository): string[] {
+  return repository
+    .git("worktree", "list", "--porcelain")
+    .split("\n")
+    .filter((line) => line.startsWith("worktree "))
+    .slice(1);
+}
+
+describe("A process that is killed at each call of Git", function () {
+  this.timeout(120_000);
+  before(() => kill.prepare());
+
+  it("while it makes a worktree leaves nothing, or all of it, and nothing of others is touched", async () => {
+    const repository = dirtyRepository();
+    const mine = join(`${repository.root}.worktrees`, "mine");
+    repository.git("worktree", "add", "-q", "--detach", mine);
+    writeFiles(mine, { "mine.txt": "mine\n" });
+    const before = { folder: repository.state(), mine: filesOf(mine), all: worktreesOf(repository) };
+    const options = { directory: repository.root, ...MAKE };
+    const moments = kill.moments("makeWorktree", options);
+    assert.ok(moments.length > 20);
+    await removeAll(repository);
+    for (const moment of moments) {
+      assert.ok(kill.kill("makeWorktree", options, moment), JSON.stringify(moment));
+      await cleanUpUnfinished(repository.root);
+      const isMade = existsSync(join(`${repository.root}.worktrees`, "add-tests"));
+      if (isMade)
+        assert.deepEqual(moment, moments.at(-1), "Only the last call, which removes the mark, completes it");
+      else {
+        assert.deepEqual(worktreesOf(repository), before.all, JSON.stringify(moment));
+        assert.equal(repository.git("for-each-ref", "refs/asyncagents"), "", JSON.stringify(moment));
+      }
+      assert.deepEqual(repository.state(), before.folder);
+      assert.deepEqual(filesOf(mine), before.mine);
+    }
+    const { name } = await makeWorktree(options);
+    assert.equal(name, "add-tests-2");
+  });
+
+  it("while it removes a worktree loses nothing, and removes it at last", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, ...MAKE });
+    writeFiles(root, { "new.txt": "by the agent\n" });
+    const files = filesOf(root);
+    const options = { folder: repository.root, name };
+    const moments = kill.moments("removeWorktree", options);
+    for (const moment of moments) {
+      if (!existsSync(root)) await remakeWorktree({ ...options, root });
+      assert.deepEqual(filesOf(root), files);
+      assert.ok(kill.kill("removeWorktree", options, moment), JSON.stringify(moment));
+      await cleanUpUnfinished(repository.root);
+      if (existsSync(root)) assert.deepEqual(filesOf(root), files, JSON.stringify(moment));
+      else assert.deepEqual(worktreesOf(repository), []);
+      assert.doesNotMatch(repository.git("for-each-ref", "refs/asyncagents"), /changing|making/);
+    }
+    if (!existsSync(root)) await remakeWorktree({ ...options, root });
+    assert.deepEqual(filesOf(root), files);
+  });
+
+  it("while it makes a worktree again loses no kept state", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, ...MAKE });
+    writeFiles(root, { "new.txt": "by the agent\n" });
+    const files = filesOf(root);
+    await removeWorktree({ folder: repository.root, name });
+    const options = { folder: repository.root, name, root };
+    const moments = kill.moments("remakeWorktree", options);
+    await removeWorktree(options);
+    for (const moment of moments) {
+      assert.ok(kill.kill("remakeWorktree", options, moment), JSON.stringify(moment));
+      await cleanUpUnfinished(repository.root);
+      if (existsSync(root)) assert.deepEqual(moment, moments.at(-1));
+      else assert.deepEqual(worktreesOf(repository), []);
+    }
+    if (!existsSync(root)) await remakeWorktree(options);
+    assert.deepEqual(filesOf(root), files);
+  });
+
+  it("in the middle of deleting files is made up for", async () => {
+    const repository = dirtyRepository();
+    const { root, name, base } = await makeWorktree({ directory: repository.root, ...MAKE });
+    const { pid } = spawnSync("git", ["version"]);
+    repository.git("update-ref", `refs/asyncagents/${name}/changing-${pid}-00000000@${machine}`, base);
+    rmSync(join(root, "sub"), { recursive: true });
+    rmSync(join(root, "kept.txt"));
+    await cleanUpUnfinished(repository.root);
+    assert.equal(existsSync(root), false);
+    assert.deepEqual(worktreesOf(repository), []);
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.ok(existsSync(join(root, "sub/deep.txt")));
+  });
+
+  it("differs from one that is still at work, whose worktree stays", async () => {
+    const repository = dirtyRepository();
+    const { root, name, base } = await makeWorktree({ directory: repository.root, ...MAKE });
+    for (const alive of [`${process.ppid}-00000000@${machine}`, "999999999-00000000@another-machine"])
+      repository.git("update-ref", `refs/asyncagents/${name}/making-${alive}`, base);
+    await cleanUpUnfinished(repository.root);
+    assert.ok(existsSync(root));
+  });
+});
+
+const machine = hostname().replace(/[^A-Za-z0-9-]/g, "-");
+
+async function removeAll(repository: ARepository): Promise<void> {
+  await removeWorktree({ folder: repository.root, name: "add-tests" });
+  for (const ref of repository
+    .git("for-each-ref", "--format=%(refname)", "refs/asyncagents")
+    .trim()
+    .split("\n"))
+    gitIn(repository.root, "update-ref", "-d", ref);
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import type { Session } from "../../../src/engine/server-model.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
+import { SessionDirectories } from "../../../src/opencode/session-directories.ts";
+
+const FOLDER = "/shop";
+const WORKTREE = "/shop.worktrees/one";
+
+function session(id: string, directory: string, parentID?: string, task?: Partial<TaskRecord>): Session {
+  return {
+    id,
+    title: id,
+    directory,
+    parentID,
+    created: 0,
+    updated: 0,
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    task: task ? { kind: "task", record: { status: "completed", ...task } as TaskRecord } : { kind: "none" },
+  };
+}
+
+const isolated = (id: string, parentID?: string, task: Partial<TaskRecord> = {}): Session =>
+  session(id, WORKTREE, parentID, { worktree: { name: "one", directory: WORKTREE, base: "abc" }, ...task });
+
+describe("the directories of sessions", () => {
+  let used: string[];
+  let released: string[];
+  let directories: SessionDirectories;
+
+  beforeEach(() => {
+    used = [];
+    released = [];
+    directories = new SessionDirectories({
+      onUse: (directory) => void used.push(directory),
+      onRelease: async (directory) => void released.push(directory),
+    });
+    directories.setFolder(FOLDER);
+  });
+
+  const ours = (...sessions: readonly Session[]): readonly string[] =>
+    directories.ours(sessions).map(({ id }) => id);
+
+  it("the folder's sessions are those in it, its isolated tasks, and what was launched in their worktrees", () => {
+    const listed = [
+      session("inner", WORKTREE, "task"),
+      isolated("task", "parent"),
+      session("parent", FOLDER),
+      session("own", WORKTREE),
+      session("below own", WORKTREE, "own"),
+      session("elsewhere", "/other"),
+      session("moved", "/other", "parent"),
+    ];
+    assert.deepEqual(ours(...listed), ["inner", "task", "parent"]);
+    assert.equal(directories.of("inner"), WORKTREE);
+    assert.equal(directories.of("parent"), undefined);
+    assert.equal(directories.of("unknown"), undefined);
+  });
+
+  it("a worktree that is opened as a folder has none of the tasks that it was made for", () => {
+    directories.setFolder(WORKTREE);
+    const listed = [isolated("task", "parent"), session("inner", WORKTREE, "task"), session("own", WORKTREE)];
+    assert.deepEqual(ours(session("parent", FOLDER), ...listed), ["own"]);
+    assert.deepEqual(ours(...listed), ["own"]);
+  });
+
+  it("a fork that only its record links to its parent belongs to the folder; a circle of parents ends", () => {
+    const fork = isolated("fork", undefined, { parentSessionID: "parent" });
+    assert.deepEqual(ours(fork, session("parent", FOLDER)), ["fork", "parent"]);
+    assert.deepEqual(ours(session("a", WORKTREE, "b"), session("b", WORKTREE, "a")), []);
+  });
+
+  it("a worktree is used while something may be running in it", async () => {
+    ours(session("parent", FOLDER), isolated("ended", "parent"));
+    assert.deepEqual(directories.used(), []);
+    ours(session("parent", FOLDER), isolated("running", "parent", { status: "running" }));
+    directories.use(WORKTREE);
+    directories.use(FOLDER);
+    assert.deepEqual([directories.used(), used], [[WORKTREE], [WORKTREE]]);
+    await directories.release(WORKTREE);
+    assert.deepEqual([directories.used(), released], [[], [WORKTREE]]);
+  });
+
+  it("events of sessions that do not belong to the folder are ignored", () => {
+    ours(session("parent", FOLDER));
+    const changed = (one: Session) => directories.accepts({ type: "session-changed", session: one }, one.id);
+    const idle = (sessionID: string) =>
+      directories.accepts({ type: "session-status", sessionID, status: { type: "idle" } }, sessionID);
+    assert.deepEqual([changed(isolated("task", "parent")), idle("task")], [true, true]);
+    assert.deepEqual([changed(session("own", WORKTREE)), idle("own")], [false, false]);
+    assert.ok(idle("not seen yet"));
+    assert.ok(directories.accepts({ type: "session-deleted", sessionID: "task" }, "task"));
+    assert.equal(directories.of("task"), undefined);
+  });
+});
