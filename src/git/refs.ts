@@ -4,6 +4,7 @@ import { git } from "./git.ts";
 
 /** All references of ours. No branch: Git shows them nowhere, and keeps what they point to. */
 const NAMESPACE = "refs/asyncagents";
+const DISCARDED = `${NAMESPACE}/discarded`;
 
 /** Tells this process from an earlier one with the same number, as containers give the same numbers at each start. */
 const run = randomBytes(4).toString("hex");
@@ -20,6 +21,9 @@ export const refs = {
   keptAll: (name: string) => `${NAMESPACE}/${name}/kept-*`,
   /** The state when the task last ended, for whoever takes over its work. */
   result: (name: string) => `${NAMESPACE}/${name}/result`,
+  /** The last state of a worktree that was discarded. */
+  discarded: (name: string, time: Date) => `${DISCARDED}/${name}-${stamp(time)}`,
+  discardedAll: `${DISCARDED}/*`,
   /** A worktree that a process is just making for the first time; if the process is gone, nothing of it is needed. */
   making: (name: string) => `${NAMESPACE}/${name}/making-${self()}`,
   /** A worktree that a process is just making again or removing; if the process is gone, its folder is not needed. */
@@ -71,6 +75,15 @@ export async function unfinished(directory: string, signal?: AbortSignal): Promi
     if (step === undefined || isAtWork(owner)) return [];
     return [{ ref, name, step: step as Unfinished["step"] }];
   });
+}
+
+/** The name and time of a reference of a discarded worktree. */
+export function parseDiscarded(ref: string): { readonly name: string; readonly time: Date } | undefined {
+  const pattern = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/;
+  const [, name, year, month, day, hours, minutes, seconds, ms] =
+    pattern.exec(ref.slice(DISCARDED.length + 1)) ?? [];
+  if (name === undefined || !ref.startsWith(`${DISCARDED}/`)) return undefined;
+  return { name, time: new Date(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${ms}Z`) };
 }
 
 function stamp(time: Date): string {
