@@ -79,7 +79,8 @@ async function plannedFiles(
       ...file,
       ...(foldersOf(file.path).some((path) => conflicts.has(path)) && { conflict: "kind" as const }),
     });
-  for (const file of conflicting) {
+  // A path also stands for what is in a folder of that name.
+  for (const file of conflicting.filter(({ path }) => conflicts.has(path))) {
     const { from, kind } = files.get(file.path) ?? file;
     // Compared to the merged file, conflict markers would be counted, too.
     files.set(file.path, { ...file, kind, ...(from !== undefined && { from }) });
@@ -88,7 +89,34 @@ async function plannedFiles(
     const file = files.get(path);
     if (file) files.set(path, { ...file, ...inConflict(conflicting) });
   }
+  await joinRenamed(root, mine, files, signal);
   return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/**
+ * With conflict markers in it, a file that the agent renamed may not resemble the folder's any more. What is written at
+ * the new path and deleted at the old one is one decision.
+ */
+async function joinRenamed(
+  root: string,
+  mine: string,
+  files: Map<string, PlannedFile>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const isNew = ({ kind, versions }: PlannedFile): boolean =>
+    kind === "added" && versions?.mine !== undefined;
+  const renamed = [...files.values()].filter(isNew);
+  const deleted = [...files.values()].filter(({ kind, conflict }) => kind === "deleted" && !conflict);
+  if (renamed.length === 0 || deleted.length === 0) return;
+  const paths = deleted.map(({ path }) => path);
+  const listed = parts(
+    await git(root, ["ls-tree", "-r", "-z", "--full-tree", mine, "--", ...paths], { signal }),
+  );
+  for (const file of renamed) {
+    const entry = listed.find((one) => one.includes(` ${file.versions?.mine?.blob}\t`));
+    const from = entry?.slice(entry.indexOf("\t") + 1);
+    if (from !== undefined && files.delete(from)) files.set(file.path, { ...file, kind: "renamed", from });
+  }
 }
 
 function inConflict({ conflict, mine, agents }: Conflicting): Pick<PlannedFile, "conflict" | "versions"> {

@@ -91,7 +91,7 @@ export async function remakeWorktree(options: RemakeWorktree, state?: string): P
     throw new UserFacingError(
       sentence('No state of the worktree "{0}" was kept, so it can\'t be made again.', name),
     );
-  await updateRefs(folder, { create: { [refs.changing(name)]: contents.head } }, signal);
+  await updateRefs(folder, { set: { [refs.changing(name)]: contents.head } }, signal);
   try {
     // Its folder may have been deleted without Git.
     await deleteIfOurs(repository, name);

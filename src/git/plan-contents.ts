@@ -131,19 +131,25 @@ async function entryOf(
 ): Promise<Entry | undefined> {
   const versions = plan.files.find((file) => file.path === path)?.versions;
   if (versions && (which === "mine" || which === "agents")) return knownEntry(versions[which]);
-  return entryIn(plan.root, which === "markers" ? plan.merged : plan[which], path, signal);
+  const tree = which === "markers" ? plan.merged : plan[which];
+  return (await entriesIn(plan.root, tree, [path], signal)).get(path);
 }
 
-/** The file in a tree; undefined if there is none. */
-export async function entryIn(
+/** The files at these paths in a tree. */
+export async function entriesIn(
   root: string,
   tree: string,
-  path: string,
+  paths: readonly string[],
   signal?: AbortSignal,
-): Promise<Entry | undefined> {
-  const [entry = ""] = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", path], { signal }));
-  const [, mode = "", blob = "", name] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(entry) ?? [];
-  return name === path ? knownEntry({ mode, blob }) : undefined;
+): Promise<ReadonlyMap<string, Entry>> {
+  const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
+  const entries = new Map<string, Entry>();
+  for (const line of listed) {
+    const [, mode = "", blob = "", path = ""] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
+    const entry = knownEntry({ mode, blob });
+    if (entry) entries.set(path, entry);
+  }
+  return entries;
 }
 
 function knownEntry(version: Version | undefined): Entry | undefined {

@@ -42,14 +42,22 @@ export interface Ref {
   readonly commit: string;
 }
 
-/** Changes references, all or none. A reference to create must not exist. */
+/** References to create, which must not exist, to set, whether they exist or not, and to remove. */
+export interface RefChanges {
+  readonly create?: Readonly<Record<string, string>>;
+  readonly set?: Readonly<Record<string, string>>;
+  readonly remove?: readonly string[];
+}
+
+/** Changes references, all or none. */
 export async function updateRefs(
   directory: string,
-  changes: { readonly create?: Readonly<Record<string, string>>; readonly remove?: readonly string[] },
+  changes: RefChanges,
   signal?: AbortSignal,
 ): Promise<void> {
   const lines = [
     ...Object.entries(changes.create ?? {}).map(([ref, commit]) => `create ${ref}\0${commit}\0`),
+    ...Object.entries(changes.set ?? {}).map(([ref, commit]) => `update ${ref}\0${commit}\0\0`),
     ...(changes.remove ?? []).map((ref) => `delete ${ref}\0\0`),
   ];
   if (lines.length === 0) return;

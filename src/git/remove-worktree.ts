@@ -84,12 +84,13 @@ export async function takeAway(
   ours: OurWorktree,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { root } = repository;
+  // The caller may have found the repository from the worktree, which is gone at the end.
+  const directory = repository.commonDirectory;
   const mark = refs.changing(ours.name);
-  const base = await commitOf(root, refs.base(ours.name), signal);
-  if (base !== undefined) await updateRefs(root, { create: { [mark]: base } }, signal);
+  const base = await commitOf(directory, refs.base(ours.name), signal);
+  if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } }, signal);
   await deleteWorktree(ours, repository);
-  if (base !== undefined) await updateRefs(root, { remove: [mark] });
+  if (base !== undefined) await updateRefs(directory, { remove: [mark] });
 }
 
 /** Forgets all kept states of a worktree that was removed. */

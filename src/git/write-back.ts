@@ -16,7 +16,7 @@ import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { BringBackPlan } from "./bring-back.ts";
 import { codeOf } from "./our-worktrees.ts";
-import { entryIn, type FileContent } from "./plan-contents.ts";
+import { entriesIn, type FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -35,7 +35,7 @@ export async function writeBack(
   const deleted = paths.filter((path) => files.get(path)?.bytes === undefined);
   for (const path of paths) await requireWritable(root, path, deleted);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
-  for (const path of paths) await requireUnchanged(plan, tree, path, signal);
+  await requireUnchanged(plan, tree, paths, signal);
   const { gitDirectory } = await findRepository(root, signal);
   for (const path of deleted) await deleteFile(root, path);
   for (const [path, content] of files)
@@ -67,16 +67,20 @@ async function isEmptyWithout(root: string, folder: string, deleted: readonly st
 async function requireUnchanged(
   plan: BringBackPlan,
   tree: string,
-  path: string,
+  paths: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const [planned, present] = await Promise.all(
-    [plan.mine, tree].map((one) => entryIn(plan.root, one, path, signal)),
-  );
-  if (planned?.blob !== present?.blob || planned?.mode !== present?.mode)
-    throw new UserFacingError(
-      sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
-    );
+  const [planned, present] = await Promise.all([
+    entriesIn(plan.root, plan.mine, paths, signal),
+    entriesIn(plan.root, tree, paths, signal),
+  ]);
+  for (const path of paths) {
+    const [then, now] = [planned.get(path), present.get(path)];
+    if (then?.blob !== now?.blob || then?.mode !== now?.mode)
+      throw new UserFacingError(
+        sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
+      );
+  }
 }
 
 async function writeOne(
