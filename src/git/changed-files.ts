@@ -19,10 +19,22 @@ export async function changedFiles(
   directory: string,
   before: string,
   after: string,
-  signal?: AbortSignal,
+  {
+    paths = [],
+    renames = true,
+    signal,
+  }: {
+    /** Only these; all if empty. */
+    readonly paths?: readonly string[];
+    readonly renames?: boolean;
+    readonly signal?: AbortSignal | undefined;
+  } = {},
 ): Promise<ChangedFile[]> {
-  const options = ["-r", "-z", "-M", "-l1000", "--raw", "--numstat", "--no-ext-diff", "--no-textconv"];
-  const output = parts(await git(directory, ["diff-tree", ...options, before, after, "--"], { signal }));
+  const options = ["-r", "-z", "--raw", "--numstat", "--no-ext-diff", "--no-textconv"];
+  const detection = renames ? ["-M", "-l1000"] : ["--no-renames"];
+  const output = parts(
+    await git(directory, ["diff-tree", ...options, ...detection, before, after, "--", ...paths], { signal }),
+  );
   const kinds = new Map<string, Pick<ChangedFile, "kind" | "from">>();
   const files: ChangedFile[] = [];
   for (let at = 0; at < output.length;) {

@@ -43,8 +43,8 @@ const CONFIGURATION = [
   "maintenance.auto=false",
 ].flatMap((setting) => ["-c", setting]);
 
-/** Variables starting with `GIT_` that choose a program or a configuration, not a repository. */
-const KEPT_VARIABLES = /^GIT_(CONFIG_|EXEC_PATH$)/;
+/** Variables starting with `GIT_` that choose a program, a configuration or how to connect, not a repository. */
+const KEPT_VARIABLES = /^GIT_(CONFIG_|EXEC_PATH$|SSL_|SSH)/;
 
 /** Runs Git in the directory and returns what it printed. Throws a {@link GitError} if it fails. */
 export async function git(

@@ -68,28 +68,30 @@ export async function makeWorktree(options: MakeWorktree): Promise<MadeWorktree>
   );
 }
 
-/**
- * Makes a worktree again at the same place from its last kept state; without one, from the state from which it was
- * made.
- */
-export async function remakeWorktree(options: {
+export interface RemakeWorktree {
   /** The folder for which it was made. */
   readonly folder: string;
   readonly name: string;
   readonly root: string;
   readonly signal?: AbortSignal | undefined;
-}): Promise<void> {
+}
+
+/**
+ * Makes a worktree again at the same place: from the given state, or from the last kept one, or else from the one from
+ * which it was made.
+ */
+export async function remakeWorktree(options: RemakeWorktree, state?: string): Promise<void> {
   const { folder, name, root, signal } = options;
   const repository = await findRepository(folder, signal);
   await cleanUpUnfinished(folder, signal);
   if (await exists(root))
     throw new UserFacingError(sentence("{0} already exists. Move it away, then try again.", root));
-  const contents = await lastContents(folder, name, signal);
+  const contents = await lastContents(folder, { name, state, signal });
   if (!contents)
     throw new UserFacingError(
       sentence('No state of the worktree "{0}" was kept, so it can\'t be made again.', name),
     );
-  await updateRefs(folder, { create: { [refs.changing(name)]: contents.head } }, signal);
+  await updateRefs(folder, { set: { [refs.changing(name)]: contents.head } }, signal);
   try {
     // Its folder may have been deleted without Git.
     await deleteIfOurs(repository, name);
@@ -187,17 +189,23 @@ async function checkOut(repository: Repository, { name, root, contents, signal }
   await mkdir(inTree(root, repository), { recursive: true });
 }
 
-/** The last kept state, whose parent is the commit that was checked out, or else the first state. */
+/** Of a kept state, whose parent is the commit that was checked out, or else of the first state. */
 async function lastContents(
   folder: string,
-  name: string,
-  signal: AbortSignal | undefined,
+  {
+    name,
+    state,
+    signal,
+  }: { readonly name: string; readonly state: string | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<Contents | undefined> {
-  const kept = (await listRefs(folder, refs.keptAll(name), signal)).at(-1)?.ref;
-  const state = await commitOf(folder, kept ?? refs.base(name), signal);
-  if (state === undefined) return undefined;
-  const head = await commitOf(folder, kept === undefined ? refs.head(name) : `${state}^`, signal);
-  return { head: head ?? state, tree: await gitText(folder, ["rev-parse", `${state}^{tree}`], { signal }) };
+  const kept = state ?? (await listRefs(folder, refs.keptAll(name), signal)).at(-1)?.ref;
+  const commit = await commitOf(folder, kept ?? refs.base(name), signal);
+  if (commit === undefined) return undefined;
+  const head = await commitOf(folder, kept === undefined ? refs.head(name) : `${commit}^`, signal);
+  return {
+    head: head ?? commit,
+    tree: await gitText(folder, ["rev-parse", `${commit}^{tree}`], { signal }),
+  };
 }
 
 /** Whether somebody else took the path for a worktree in the meantime, or for one whose folder is missing. */

@@ -4,6 +4,7 @@ import { git } from "./git.ts";
 
 /** All references of ours. No branch: Git shows them nowhere, and keeps what they point to. */
 const NAMESPACE = "refs/asyncagents";
+const DISCARDED = `${NAMESPACE}/discarded`;
 
 /** Tells this process from an earlier one with the same number, as containers give the same numbers at each start. */
 const run = randomBytes(4).toString("hex");
@@ -20,6 +21,9 @@ export const refs = {
   keptAll: (name: string) => `${NAMESPACE}/${name}/kept-*`,
   /** The state when the task last ended, for whoever takes over its work. */
   result: (name: string) => `${NAMESPACE}/${name}/result`,
+  /** The last state of a worktree that was discarded. */
+  discarded: (name: string, time: Date) => `${DISCARDED}/${name}-${stamp(time)}`,
+  discardedAll: `${DISCARDED}/*`,
   /** A worktree that a process is just making for the first time; if the process is gone, nothing of it is needed. */
   making: (name: string) => `${NAMESPACE}/${name}/making-${self()}`,
   /** A worktree that a process is just making again or removing; if the process is gone, its folder is not needed. */
@@ -38,14 +42,22 @@ export interface Ref {
   readonly commit: string;
 }
 
-/** Changes references, all or none. A reference to create must not exist. */
+/** References to create, which must not exist, to set, whether they exist or not, and to remove. */
+export interface RefChanges {
+  readonly create?: Readonly<Record<string, string>>;
+  readonly set?: Readonly<Record<string, string>>;
+  readonly remove?: readonly string[];
+}
+
+/** Changes references, all or none. */
 export async function updateRefs(
   directory: string,
-  changes: { readonly create?: Readonly<Record<string, string>>; readonly remove?: readonly string[] },
+  changes: RefChanges,
   signal?: AbortSignal,
 ): Promise<void> {
   const lines = [
     ...Object.entries(changes.create ?? {}).map(([ref, commit]) => `create ${ref}\0${commit}\0`),
+    ...Object.entries(changes.set ?? {}).map(([ref, commit]) => `update ${ref}\0${commit}\0\0`),
     ...(changes.remove ?? []).map((ref) => `delete ${ref}\0\0`),
   ];
   if (lines.length === 0) return;
@@ -71,6 +83,15 @@ export async function unfinished(directory: string, signal?: AbortSignal): Promi
     if (step === undefined || isAtWork(owner)) return [];
     return [{ ref, name, step: step as Unfinished["step"] }];
   });
+}
+
+/** The name and time of a reference of a discarded worktree. */
+export function parseDiscarded(ref: string): { readonly name: string; readonly time: Date } | undefined {
+  const pattern = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/;
+  const [, name, year, month, day, hours, minutes, seconds, ms] =
+    pattern.exec(ref.slice(DISCARDED.length + 1)) ?? [];
+  if (name === undefined || !ref.startsWith(`${DISCARDED}/`)) return undefined;
+  return { name, time: new Date(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${ms}Z`) };
 }
 
 function stamp(time: Date): string {

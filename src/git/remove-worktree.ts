@@ -1,8 +1,8 @@
 import { changedFiles, type ChangedFile } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
-import { deleteWorktree, ourWorktrees, requireOurs } from "./our-worktrees.ts";
+import { deleteWorktree, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
-import { commitOf, findRepository } from "./repository.ts";
+import { commitOf, findRepository, type Repository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** What would be lost with a worktree. */
@@ -34,7 +34,7 @@ export async function work(options: {
   const { commit, head } = await snapshot(repository.root, { signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
   const [files, commits] = await Promise.all([
-    changedFiles(repository.root, base, commit, signal),
+    changedFiles(repository.root, base, commit, { signal }),
     ownCommits(repository.root, { head, known: start ?? base, signal }),
   ]);
   return { files, commits };
@@ -74,12 +74,23 @@ export async function removeWorktree(options: {
     ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))
       ? await keep({ directory: ours.root, signal })
       : undefined;
-  const mark = refs.changing(name);
-  const head = kept?.commit ?? (await commitOf(folder, refs.base(name), signal));
-  if (head !== undefined) await updateRefs(folder, { create: { [mark]: head } }, signal);
-  await deleteWorktree(ours, repository);
-  if (head !== undefined) await updateRefs(folder, { remove: [mark] });
+  await takeAway(repository, ours, signal);
   return kept;
+}
+
+/** Deletes a worktree whose state is kept. If the process is killed, the next one completes it. */
+export async function takeAway(
+  repository: Repository,
+  ours: OurWorktree,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // The caller may have found the repository from the worktree, which is gone at the end.
+  const directory = repository.commonDirectory;
+  const mark = refs.changing(ours.name);
+  const base = await commitOf(directory, refs.base(ours.name), signal);
+  if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } }, signal);
+  await deleteWorktree(ours, repository);
+  if (base !== undefined) await updateRefs(directory, { remove: [mark] });
 }
 
 /** Forgets all kept states of a worktree that was removed. */

@@ -3,6 +3,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { planBringBack } from "../../../src/git/bring-back.ts";
+import { undoDiscard } from "../../../src/git/discard.ts";
+import { changesOf } from "../../../src/git/plan-contents.ts";
+import { writeBack } from "../../../src/git/write-back.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { dirtyRepository, filesOf, gitIn, writeFiles, type ARepository } from "./a-repository.ts";
@@ -21,7 +25,7 @@ function worktreesOf(repository: ARepository): string[] {
 }
 
 describe("A process that is killed at each call of Git", function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   before(() => kill.prepare());
 
   it("while it makes a worktree leaves nothing, or all of it, and nothing of others is touched", async () => {
@@ -90,6 +94,62 @@ describe("A process that is killed at each call of Git", function () {
     assert.deepEqual(filesOf(root), files);
   });
 
+  it("while it discards a worktree loses nothing, and removes it at last", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, ...MAKE });
+    writeFiles(root, { "new.txt": "by the agent\n" });
+    const files = filesOf(root);
+    const lastDiscarded = (): string =>
+      repository
+        .git("for-each-ref", "--format=%(refname)", "refs/asyncagents/discarded")
+        .trim()
+        .split("\n")
+        .at(-1) ?? "";
+    const undo = (): Promise<void> =>
+      undoDiscard({ folder: repository.root, name, root, ref: lastDiscarded() });
+    const moments = kill.moments("discard", { directory: root });
+    for (const moment of moments) {
+      if (!existsSync(root)) await undo();
+      assert.deepEqual(filesOf(root), files);
+      assert.ok(kill.kill("discard", { directory: root }, moment), JSON.stringify(moment));
+      await cleanUpUnfinished(repository.root);
+      if (!existsSync(root)) assert.deepEqual(worktreesOf(repository), []);
+    }
+    assert.equal(existsSync(root), false);
+    await undo();
+    assert.deepEqual(filesOf(root), files);
+  });
+
+  it("while it brings work back writes each file in full or not at all, and can do it again", async () => {
+    const repository = dirtyRepository();
+    const { root, base } = await makeWorktree({ directory: repository.root, ...MAKE });
+    writeFiles(root, { "picture.bin": Buffer.from([0, 8, 8]) });
+    rmSync(join(root, "both.txt"));
+    const options = { folder: repository.root, worktree: root, base };
+    const paths = ["both.txt", "picture.bin"];
+    const [before, state] = [filesOf(repository.root), indexOf(repository)];
+    // Git itself only reads here, so it makes no difference whether the next call still runs.
+    const moments = kill.moments("bringBack", options).filter(({ when }) => when === "after");
+    const after = filesOf(repository.root);
+    const reset = (): void => {
+      for (const path of paths) rmSync(join(repository.root, path), { force: true });
+      for (const path of paths)
+        if (before[path] !== undefined)
+          writeFiles(repository.root, { [path]: Buffer.from(before[path].slice("644 ".length), "latin1") });
+    };
+    for (const moment of moments) {
+      reset();
+      assert.deepEqual(filesOf(repository.root), before);
+      assert.ok(kill.kill("bringBack", options, moment), JSON.stringify(moment));
+      for (const [path, text] of Object.entries(filesOf(repository.root)))
+        assert.ok(text === before[path] || text === after[path], `${path} ${JSON.stringify(moment)}`);
+      assert.deepEqual(indexOf(repository), state);
+    }
+    const plan = await planBringBack(options);
+    for (const file of plan.files) await writeBack(plan, await changesOf(plan, file, "merged"));
+    assert.deepEqual(filesOf(repository.root), after);
+  });
+
   it("in the middle of deleting files is made up for", async () => {
     const repository = dirtyRepository();
     const { root, name, base } = await makeWorktree({ directory: repository.root, ...MAKE });
@@ -115,6 +175,10 @@ describe("A process that is killed at each call of Git", function () {
 });
 
 const machine = hostname().replace(/[^A-Za-z0-9-]/g, "-");
+
+function indexOf(repository: ARepository): string {
+  return repository.git("ls-files", "--stage");
+}
 
 async function removeAll(repository: ARepository): Promise<void> {
   await removeWorktree({ folder: repository.root, name: "add-tests" });

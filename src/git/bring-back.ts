@@ -1,0 +1,130 @@
+import { changedFiles, type ChangedFile } from "./changed-files.ts";
+import { git, parts } from "./git.ts";
+import { mergeTrees, type Conflict, type Conflicting, type Merge, type Version } from "./merge.ts";
+import { requireOurs } from "./our-worktrees.ts";
+import { findRepository } from "./repository.ts";
+import { snapshot } from "./snapshot.ts";
+
+/** A file that bringing back would change in the folder. Lines are counted against the folder as it is. */
+export interface PlannedFile extends ChangedFile {
+  /** Undefined if the change applies cleanly. */
+  readonly conflict?: Conflict;
+  /** Of a file in conflict, what each side has at its path, under whatever name. */
+  readonly versions?: { readonly mine?: Version; readonly agents?: Version };
+}
+
+/** What bringing the work of a worktree back would do to the folder, as both were when it was planned. */
+export interface BringBackPlan {
+  /** The top folder of the folder's repository, to which paths are relative. */
+  readonly root: string;
+  /** The trees of the folder, of the worktree, and of both merged. */
+  readonly mine: string;
+  readonly agents: string;
+  readonly merged: string;
+  /** By path. */
+  readonly files: readonly PlannedFile[];
+  /** The commits by which conflict markers name the sides. */
+  readonly commits: Merge["commits"];
+}
+
+/** Merges the worktree's changes since its base with the folder as it is. Neither of them changes. */
+export async function planBringBack(options: {
+  /** The folder into which to bring the work, or one below it. */
+  readonly folder: string;
+  /** A directory in the worktree. */
+  readonly worktree: string;
+  /** The commit from which the worktree was made, or a later state that was brought back already. */
+  readonly base: string;
+  /** Texts of the folder's editors that are not saved, by path below the folder. */
+  readonly unsaved?: ReadonlyMap<string, string> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<BringBackPlan> {
+  const { folder, worktree, base, unsaved, signal } = options;
+  const [{ root }] = await Promise.all([findRepository(folder, signal), requireOurs(worktree, signal)]);
+  const { tree: agents } = await snapshot(worktree, { signal });
+  // Git may ignore a file of the folder at such a path, and it would be overwritten without a conflict.
+  const alsoIgnored = await added(root, base, agents, signal);
+  const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });
+  const merge = await mergeTrees(root, { base, mine, agents }, signal);
+  const files = await plannedFiles(root, { mine, agents, merge }, signal);
+  return { root, mine, agents, merged: merge.tree, files, commits: merge.commits };
+}
+
+/** The paths that exist in the second tree only. */
+async function added(
+  root: string,
+  before: string,
+  after: string,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const options = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"];
+  return parts(await git(root, ["diff-tree", ...options, before, after, "--"], { signal }));
+}
+
+async function plannedFiles(
+  root: string,
+  { mine, agents, merge }: { readonly mine: string; readonly agents: string; readonly merge: Merge },
+  signal: AbortSignal | undefined,
+): Promise<PlannedFile[]> {
+  const { conflicts } = merge;
+  const [changes, conflicting] = await Promise.all([
+    changedFiles(root, mine, merge.tree, { signal }),
+    conflicts.size === 0
+      ? []
+      : changedFiles(root, mine, agents, { signal, paths: [...conflicts.keys()], renames: false }),
+  ]);
+  const files = new Map<string, PlannedFile>();
+  for (const file of changes.filter(({ path }) => !merge.moved.has(path)))
+    files.set(file.path, {
+      ...file,
+      ...(foldersOf(file.path).some((path) => conflicts.has(path)) && { conflict: "kind" as const }),
+    });
+  // A path also stands for what is in a folder of that name.
+  for (const file of conflicting.filter(({ path }) => conflicts.has(path))) {
+    const { from, kind } = files.get(file.path) ?? file;
+    // Compared to the merged file, conflict markers would be counted, too.
+    files.set(file.path, { ...file, kind, ...(from !== undefined && { from }) });
+  }
+  for (const [path, conflicting] of conflicts) {
+    const file = files.get(path);
+    if (file) files.set(path, { ...file, ...inConflict(conflicting) });
+  }
+  await joinRenamed(root, mine, files, signal);
+  return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/**
+ * With conflict markers in it, a file that the agent renamed may not resemble the folder's any more. What is written at
+ * the new path and deleted at the old one is one decision.
+ */
+async function joinRenamed(
+  root: string,
+  mine: string,
+  files: Map<string, PlannedFile>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const isNew = ({ kind, versions }: PlannedFile): boolean =>
+    kind === "added" && versions?.mine !== undefined;
+  const renamed = [...files.values()].filter(isNew);
+  const deleted = [...files.values()].filter(({ kind, conflict }) => kind === "deleted" && !conflict);
+  if (renamed.length === 0 || deleted.length === 0) return;
+  const paths = deleted.map(({ path }) => path);
+  const listed = parts(
+    await git(root, ["ls-tree", "-r", "-z", "--full-tree", mine, "--", ...paths], { signal }),
+  );
+  for (const file of renamed) {
+    const entry = listed.find((one) => one.includes(` ${file.versions?.mine?.blob}\t`));
+    const from = entry?.slice(entry.indexOf("\t") + 1);
+    if (from !== undefined && files.delete(from)) files.set(file.path, { ...file, kind: "renamed", from });
+  }
+}
+
+function inConflict({ conflict, mine, agents }: Conflicting): Pick<PlannedFile, "conflict" | "versions"> {
+  return { conflict, versions: { ...(mine && { mine }), ...(agents && { agents }) } };
+}
+
+/** The folders in which a path lies, the outermost first. */
+function foldersOf(path: string): string[] {
+  const names = path.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}

@@ -1,0 +1,48 @@
+import { git } from "./git.ts";
+import { remakeWorktree, type RemakeWorktree } from "./make-worktree.ts";
+import { ourWorktrees, requireOurs } from "./our-worktrees.ts";
+import { listRefs, parseDiscarded, refs, updateRefs } from "./refs.ts";
+import { forgetWorktree, takeAway, type KeptState } from "./remove-worktree.ts";
+import { findRepository } from "./repository.ts";
+import { snapshot } from "./snapshot.ts";
+
+const DAY = 24 * 60 * 60 * 1_000;
+/** How long a discarded worktree can be made again. */
+export const KEEP_DISCARDED_MS = 30 * DAY;
+
+/** Removes a worktree whose work isn't wanted. All of it but ignored files can be brought back for 30 days. */
+export async function discard(options: {
+  /** A directory in the worktree. */
+  readonly directory: string;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<KeptState> {
+  const { directory, signal } = options;
+  const { repository, ours } = await requireOurs(directory, signal);
+  const { commit } = await snapshot(repository.root, { signal });
+  const ref = refs.discarded(ours.name, new Date());
+  await git(repository.root, ["update-ref", ref, commit], { signal });
+  await takeAway(repository, ours, signal);
+  return { ref, commit };
+}
+
+/** Makes a discarded worktree again, at the same place. */
+export async function undoDiscard(options: RemakeWorktree & { readonly ref: string }): Promise<void> {
+  const { folder, ref } = options;
+  await remakeWorktree(options, ref);
+  await updateRefs(folder, { remove: [ref] });
+}
+
+/** Forgets what was discarded more than 30 days ago. */
+export async function expireDiscarded(folder: string, now: Date, signal?: AbortSignal): Promise<void> {
+  const all = (await listRefs(folder, refs.discardedAll, signal)).flatMap(({ ref }) => {
+    const discarded = parseDiscarded(ref);
+    return discarded ? [{ ref, ...discarded }] : [];
+  });
+  const expired = all.filter(({ time }) => now.getTime() - time.getTime() > KEEP_DISCARDED_MS);
+  if (expired.length === 0) return;
+  await updateRefs(folder, { remove: expired.map(({ ref }) => ref) }, signal);
+  const stillThere = await ourWorktrees(await findRepository(folder, signal));
+  const names = new Set(expired.map(({ name }) => name));
+  for (const { ref, name } of all) if (!expired.some((one) => one.ref === ref)) names.delete(name);
+  for (const name of names) if (!stillThere.has(name)) await forgetWorktree(folder, name, signal);
+}

@@ -1,0 +1,250 @@
+import { lstat, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { BringBackPlan, PlannedFile } from "./bring-back.ts";
+import { askGit, git, gitText, parts } from "./git.ts";
+import type { Version } from "./merge.ts";
+
+/** Which state of a file: of the folder, of the worktree, merged, or merged with labelled conflict markers. */
+export type Which = "mine" | "agents" | "merged" | "markers";
+
+export type FileMode = "file" | "executable" | "symlink";
+
+/** A file as it would be in the folder. */
+export interface FileContent {
+  /** Undefined if there is no such file. For a symbolic link, its target. */
+  readonly bytes: Buffer | undefined;
+  readonly mode: FileMode;
+}
+
+/** Lines that differ from those of the folder, counted from 0. */
+export interface Hunk {
+  readonly mine: Lines;
+  readonly changed: Lines;
+}
+
+export interface Lines {
+  readonly start: number;
+  readonly count: number;
+}
+
+/** How conflict markers name the two sides. */
+export interface Labels {
+  readonly mine: string;
+  readonly agents: string;
+}
+
+const LABELS: Labels = { mine: "Your changes", agents: "Changes by the agent" };
+
+/** The Git modes of the files that can be written. */
+const MODES: Readonly<Record<string, FileMode>> = {
+  "100644": "file",
+  "100755": "executable",
+  "120000": "symlink",
+};
+
+interface Entry {
+  readonly mode: FileMode;
+  readonly blob: string;
+}
+
+/** A file of the plan as Git would check it out in the folder. */
+export async function contents(
+  plan: BringBackPlan,
+  path: string,
+  which: Which,
+  { labels = LABELS, signal }: { readonly labels?: Labels; readonly signal?: AbortSignal | undefined } = {},
+): Promise<FileContent> {
+  const entry = await entryOf(plan, path, which, signal);
+  if (!entry) return { bytes: undefined, mode: "file" };
+  const { mode } = entry;
+  if (mode === "symlink" || which !== "markers")
+    return { mode, bytes: await checkedOut(plan, path, entry, signal) };
+  const text = (await rawBytes(plan, entry, signal)).toString("latin1");
+  const labelled = text
+    .replaceAll(plan.commits.mine, latin1(labels.mine))
+    .replaceAll(plan.commits.agents, latin1(labels.agents));
+  return { mode, bytes: await checkedOutText(plan, path, { mode, text: labelled }, signal) };
+}
+
+/** What to write to take a state of a planned file, by path: nothing for the folder's own. */
+export async function changesOf(
+  plan: BringBackPlan,
+  { path, from }: PlannedFile,
+  which: Which,
+  options: { readonly labels?: Labels; readonly signal?: AbortSignal | undefined } = {},
+): Promise<ReadonlyMap<string, FileContent>> {
+  if (which === "mine") return new Map();
+  const paths = from === undefined ? [path] : [from, path];
+  const files = await Promise.all(paths.map((one) => contents(plan, one, which, options)));
+  return new Map(paths.map((one, index) => [one, files[index] as FileContent]));
+}
+
+/** What would change in a text file, hunk by hunk. */
+export async function hunks(
+  plan: BringBackPlan,
+  path: string,
+  { which = "merged", signal }: { readonly which?: Which; readonly signal?: AbortSignal | undefined } = {},
+): Promise<Hunk[]> {
+  const [mine, changed] = await Promise.all(
+    (["mine", which] as const).map((one) => blobOf(plan, path, one, signal)),
+  );
+  const options = ["-U0", "--inter-hunk-context=0", "--text", "--no-color", "--no-ext-diff", "--no-textconv"];
+  const diff = await git(plan.root, ["diff", ...options, mine ?? "", changed ?? "", "--"], { signal });
+  return [...diff.toString("latin1").matchAll(/^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/gm)].map(
+    ([, start, count = "1", newStart, newCount = "1"]) => ({
+      mine: linesOf(Number(start), Number(count)),
+      changed: linesOf(Number(newStart), Number(newCount)),
+    }),
+  );
+}
+
+/** The folder's file with only some of the hunks of {@link hunks} applied. */
+export async function partial(
+  plan: BringBackPlan,
+  path: string,
+  chosen: readonly Hunk[],
+  { which = "merged", signal }: { readonly which?: Which; readonly signal?: AbortSignal | undefined } = {},
+): Promise<FileContent> {
+  const [mine, changed] = await Promise.all(
+    (["mine", which] as const).map((one) => entryOf(plan, path, one, signal)),
+  );
+  const [before = [], after = []] = await Promise.all(
+    [mine, changed].map(async (entry) => (entry ? splitLines(await rawBytes(plan, entry, signal)) : [])),
+  );
+  const result: string[] = [];
+  let at = 0;
+  for (const hunk of [...chosen].sort((a, b) => a.mine.start - b.mine.start)) {
+    result.push(...before.slice(at, hunk.mine.start));
+    result.push(...after.slice(hunk.changed.start, hunk.changed.start + hunk.changed.count));
+    at = hunk.mine.start + hunk.mine.count;
+  }
+  result.push(...before.slice(at));
+  const mode = mine?.mode ?? changed?.mode ?? "file";
+  return { mode, bytes: await checkedOutText(plan, path, { mode, text: result.join("") }, signal) };
+}
+
+async function entryOf(
+  plan: BringBackPlan,
+  path: string,
+  which: Which,
+  signal: AbortSignal | undefined,
+): Promise<Entry | undefined> {
+  const versions = plan.files.find((file) => file.path === path)?.versions;
+  if (versions && (which === "mine" || which === "agents")) return knownEntry(versions[which]);
+  const tree = which === "markers" ? plan.merged : plan[which];
+  return (await entriesIn(plan.root, tree, [path], signal)).get(path);
+}
+
+/** The files at these paths in a tree. */
+export async function entriesIn(
+  root: string,
+  tree: string,
+  paths: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, Entry>> {
+  const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
+  const entries = new Map<string, Entry>();
+  for (const line of listed) {
+    const [, mode = "", blob = "", path = ""] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
+    const entry = knownEntry({ mode, blob });
+    if (entry) entries.set(path, entry);
+  }
+  return entries;
+}
+
+function knownEntry(version: Version | undefined): Entry | undefined {
+  const mode = version && MODES[version.mode];
+  return mode && { mode, blob: version.blob };
+}
+
+/** The object of a file, that of an empty one if there is none. */
+async function blobOf(
+  plan: BringBackPlan,
+  path: string,
+  which: Which,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const entry = await entryOf(plan, path, which, signal);
+  return entry?.blob ?? store(plan, "", signal);
+}
+
+function store({ root }: BringBackPlan, text: string, signal: AbortSignal | undefined): Promise<string> {
+  return gitText(root, ["hash-object", "-w", "--stdin"], { signal, input: Buffer.from(text, "latin1") });
+}
+
+function rawBytes(
+  { root }: BringBackPlan,
+  { blob }: Entry,
+  signal: AbortSignal | undefined,
+): Promise<Buffer> {
+  return git(root, ["cat-file", "blob", blob], { signal });
+}
+
+async function checkedOutText(
+  plan: BringBackPlan,
+  path: string,
+  { mode, text }: { readonly mode: FileMode; readonly text: string },
+  signal: AbortSignal | undefined,
+): Promise<Buffer> {
+  return checkedOut(plan, path, { mode, blob: await store(plan, text, signal) }, signal);
+}
+
+/** The bytes of a file with the folder's filters and line endings. */
+async function checkedOut(
+  plan: BringBackPlan,
+  path: string,
+  entry: Entry,
+  signal: AbortSignal | undefined,
+): Promise<Buffer> {
+  if (entry.mode === "symlink") return rawBytes(plan, entry, signal);
+  const { stdout } = await askGit(plan.root, ["cat-file", "--filters", `--path=${path}`, entry.blob], {
+    signal,
+  });
+  return withLineEndingsOf(await onDisk(join(plan.root, path)), stdout);
+}
+
+/**
+ * A file can have other line endings than Git would check out, if Git stores both in the same way. Those lines did not
+ * change, so they are not to be rewritten.
+ */
+function withLineEndingsOf(present: Buffer | undefined, bytes: Buffer): Buffer {
+  if (!present || bytes.includes(0)) return bytes;
+  const [now, then] = [lineEndings(present), lineEndings(bytes)];
+  if (now === then || now === "mixed" || then === "mixed" || now === "none") return bytes;
+  const text = bytes.toString("latin1");
+  return Buffer.from(
+    now === "crlf" ? text.replaceAll("\n", "\r\n") : text.replaceAll("\r\n", "\n"),
+    "latin1",
+  );
+}
+
+function lineEndings(bytes: Buffer): "none" | "lf" | "crlf" | "mixed" {
+  const text = bytes.toString("latin1");
+  const all = text.split("\n").length - 1;
+  const withReturn = text.split("\r\n").length - 1;
+  if (all === 0) return "none";
+  return withReturn === 0 ? "lf" : withReturn === all ? "crlf" : "mixed";
+}
+
+/** Undefined if there is no regular file. */
+async function onDisk(path: string): Promise<Buffer | undefined> {
+  try {
+    return (await lstat(path)).isFile() ? await readFile(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Git counts lines from 1, and gives the line before an empty range. */
+function linesOf(start: number, count: number): Lines {
+  return { start: count === 0 ? start : start - 1, count };
+}
+
+function splitLines(bytes: Buffer): string[] {
+  return bytes.toString("latin1").split(/(?<=\n)/);
+}
+
+/** A text that becomes UTF-8 when it is written as Latin-1. */
+function latin1(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}

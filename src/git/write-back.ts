@@ -1,0 +1,152 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { UserFacingError } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
+import type { BringBackPlan } from "./bring-back.ts";
+import { codeOf } from "./our-worktrees.ts";
+import { entriesIn, type FileContent } from "./plan-contents.ts";
+import { findRepository } from "./repository.ts";
+import { snapshot } from "./snapshot.ts";
+
+/**
+ * Writes and deletes files of the folder, each at once, for what an edit of a text cannot do: binary files, modes,
+ * symbolic links. The index stays as it is. Nothing is written if one of the files is no longer as it was when the plan
+ * was made.
+ */
+export async function writeBack(
+  plan: BringBackPlan,
+  files: ReadonlyMap<string, FileContent>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { root } = plan;
+  const paths = [...files.keys()];
+  const deleted = paths.filter((path) => files.get(path)?.bytes === undefined);
+  for (const path of paths) await requireWritable(root, path, deleted);
+  const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
+  await requireUnchanged(plan, tree, paths, signal);
+  const { gitDirectory } = await findRepository(root, signal);
+  for (const path of deleted) await deleteFile(root, path);
+  for (const [path, content] of files)
+    if (content.bytes !== undefined) await writeOne(root, gitDirectory, path, content);
+}
+
+/** A path behind a link is outside of the folder, and a folder isn't replaced by a file. */
+async function requireWritable(root: string, path: string, deleted: readonly string[]): Promise<void> {
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder))
+    if ((await kindOf(join(root, folder))) === "file" && !deleted.includes(folder))
+      throw new UserFacingError(
+        sentence("{0} isn't a folder, so {1} wasn't written. Move it away, then try again.", folder, path),
+      );
+  if ((await kindOf(join(root, path))) === "folder" && !(await isEmptyWithout(root, path, deleted)))
+    throw new UserFacingError(
+      sentence("{0} is a folder, so it wasn't replaced by a file. Move it away, then try again.", path),
+    );
+}
+
+async function isEmptyWithout(root: string, folder: string, deleted: readonly string[]): Promise<boolean> {
+  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .every((entry) =>
+      deleted.includes(relative(root, join(entry.parentPath, entry.name)).replaceAll(sep, "/")),
+    );
+}
+
+async function requireUnchanged(
+  plan: BringBackPlan,
+  tree: string,
+  paths: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const [planned, present] = await Promise.all([
+    entriesIn(plan.root, plan.mine, paths, signal),
+    entriesIn(plan.root, tree, paths, signal),
+  ]);
+  for (const path of paths) {
+    const [then, now] = [planned.get(path), present.get(path)];
+    if (then?.blob !== now?.blob || then?.mode !== now?.mode)
+      throw new UserFacingError(
+        sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
+      );
+  }
+}
+
+async function writeOne(
+  root: string,
+  gitDirectory: string,
+  path: string,
+  content: FileContent,
+): Promise<void> {
+  const target = join(root, path);
+  const permissions = await permissionsOf(target);
+  await mkdir(dirname(target), { recursive: true });
+  const name = `asyncagents-${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    // Git doesn't list it there, should the process be killed before it is in its place.
+    await moveInto(join(gitDirectory, name), target, content, permissions);
+  } catch (error) {
+    if (codeOf(error) !== "EXDEV") throw error;
+    await moveInto(join(dirname(target), `.${basename(target)}.${name}`), target, content, permissions);
+  }
+}
+
+async function moveInto(
+  draft: string,
+  target: string,
+  { bytes = Buffer.alloc(0), mode }: FileContent,
+  permissions: number | undefined,
+): Promise<void> {
+  try {
+    if (mode === "symlink") await symlink(String(bytes), draft);
+    else {
+      await writeFile(draft, bytes, { flag: "wx", mode: mode === "executable" ? 0o777 : 0o666 });
+      if (permissions !== undefined) {
+        const execute = mode === "executable" ? (permissions & 0o444) >> 2 : 0;
+        await chmod(draft, (permissions & ~0o111) | execute);
+      }
+    }
+    await rename(draft, target);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Undefined if there is no regular file. */
+async function permissionsOf(file: string): Promise<number | undefined> {
+  const stats = await lstat(file).catch(() => undefined);
+  return stats?.isFile() ? stats.mode & 0o777 : undefined;
+}
+
+async function kindOf(path: string): Promise<"folder" | "file" | "none"> {
+  try {
+    return (await lstat(path)).isDirectory() ? "folder" : "file";
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return "none";
+    throw error;
+  }
+}
+
+/** Deletes a file and the folders that are empty without it, as Git does. */
+async function deleteFile(root: string, path: string): Promise<void> {
+  await unlink(join(root, path)).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw error;
+  });
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder))
+    try {
+      await rmdir(join(root, folder));
+    } catch {
+      return;
+    }
+}

@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { createBranch } from "../../../src/git/branch.ts";
+import { makeWorktree, type MadeWorktree } from "../../../src/git/make-worktree.ts";
+import { ARepository, gitIn, writeFiles } from "./a-repository.ts";
+
+const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
+
+function create({ root: worktree, base }: MadeWorktree, name = "agent/work"): Promise<string> {
+  return createBranch({ worktree, base, name, message: "Add tests" });
+}
+
+/** The commits of a branch after the first, oldest first, each with the files that it changed. */
+function history(repository: ARepository, branch = "agent/work"): string[][] {
+  const log = repository.git("log", "--reverse", "--name-status", "--format=%x00%an: %s", `main..${branch}`);
+  return log
+    .split("\0")
+    .slice(1)
+    .map((commit) => commit.split("\n").filter((line) => line !== ""));
+}
+
+async function worktreeOf(repository: ARepository): Promise<MadeWorktree> {
+  const made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
+  gitIn(made.root, "config", "user.name", "A User");
+  return made;
+}
+
+describe("A branch of a worktree's work", () => {
+  it("has one commit of what is uncommitted, on the commit from which the work began", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const made = await worktreeOf(repository);
+    writeFiles(made.root, { "a.txt": LINES.replace("five", "AGENT"), "new.txt": "new\n" });
+    repository.write({ "mine.txt": "mine\n" });
+    const before = repository.state() as { branches: string };
+    const commit = await create(made);
+    assert.deepEqual(history(repository), [["A User: Add tests", "M\ta.txt", "A\tnew.txt"]]);
+    assert.equal(repository.git("rev-parse", "agent/work").trim(), commit);
+    const after = repository.state() as { branches: string };
+    assert.deepEqual({ ...after, branches: "" }, { ...before, branches: "" });
+  });
+
+  it("keeps the agent's own commits as they are, and adds none if everything is committed", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const made = await worktreeOf(repository);
+    writeFiles(made.root, { "a.txt": LINES.replace("five", "AGENT") });
+    gitIn(made.root, "-c", "user.name=The Agent", "commit", "-qam", "First");
+    const head = gitIn(made.root, "rev-parse", "HEAD").trim();
+    assert.equal(await create(made), head);
+    writeFiles(made.root, { "b.txt": "b\n" });
+    await create(made, "second");
+    assert.deepEqual(history(repository, "second"), [
+      ["The Agent: First", "M\ta.txt"],
+      ["A User: Add tests", "A\tb.txt"],
+    ]);
+  });
+
+  it("holds nothing of what was uncommitted in the folder, even if the agent committed that", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": "b\n", "c.txt": "c\n" });
+    repository.write({ "a.txt": LINES.replace("two", "MINE"), "mine.txt": "mine\n" }).remove("c.txt");
+    const made = await worktreeOf(repository);
+    writeFiles(made.root, { "b.txt": "first\n" });
+    gitIn(made.root, "-c", "user.name=The Agent", "commit", "-qm", "Only b", "b.txt");
+    writeFiles(made.root, { "a.txt": LINES.replace("two", "MINE").replace("eight", "AGENT") });
+    gitIn(made.root, "add", "-A");
+    const when = "2020-02-02T02:02:02+0100";
+    gitIn(
+      made.root,
+      "-c",
+      "user.name=The Agent",
+      "commit",
+      "-qm",
+      "All of it\n\nIn two parts.",
+      "--date",
+      when,
+    );
+    writeFiles(made.root, { "d.txt": "d\n" });
+    await create(made);
+    assert.deepEqual(history(repository), [
+      ["The Agent: Only b", "M\tb.txt"],
+      ["The Agent: All of it", "M\ta.txt"],
+      ["A User: Add tests", "A\td.txt"],
+    ]);
+    assert.equal(repository.git("show", "agent/work:a.txt"), LINES.replace("eight", "AGENT"));
+    // The first commit contains nothing of the user's, so it is the very same.
+    assert.equal(repository.git("rev-parse", "agent/work~2"), gitIn(made.root, "rev-parse", "HEAD~1"));
+    const described = repository
+      .git("log", "-1", "--format=%ad %B", "--date=iso-strict", "agent/work~1")
+      .trim();
+    assert.equal(described, "2020-02-02T02:02:02+01:00 All of it\n\nIn two parts.");
+  });
+
+  it("says so if the agent's changes cannot be told from those of the user", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    repository.write({ "a.txt": LINES.replace("five", "MINE") });
+    const made = await worktreeOf(repository);
+    writeFiles(made.root, { "a.txt": LINES.replace("five", "AGENT") });
+    await assert.rejects(
+      create(made),
+      /can't hold the agent's changes alone: a\.txt\. Bring the work back instead/,
+    );
+    assert.doesNotMatch(repository.git("branch"), /agent/);
+  });
+
+  it("is made of one commit if the agent's commits don't follow one by one", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    repository.write({ "mine.txt": "mine\n" });
+    const made = await worktreeOf(repository);
+    gitIn(made.root, "checkout", "-q", "--orphan", "fresh");
+    writeFiles(made.root, { "a.txt": LINES.replace("five", "AGENT") });
+    gitIn(made.root, "add", "-A");
+    gitIn(made.root, "commit", "-qm", "From scratch");
+    await create(made);
+    assert.deepEqual(history(repository), [["A User: Add tests", "M\ta.txt"]]);
+  });
+
+  it("works before the first commit, without the user's files", async () => {
+    const repository = new ARepository().write({ "a.txt": LINES });
+    const made = await worktreeOf(repository);
+    writeFiles(made.root, { "new.txt": "new\n" });
+    await create(made);
+    assert.equal(repository.git("ls-tree", "-r", "--name-only", "agent/work"), "new.txt\n");
+    assert.equal(repository.git("rev-list", "--count", "agent/work"), "1\n");
+  });
+
+  it("isn't created without changes, without a user's name, or over another branch", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const made = await worktreeOf(repository);
+    await assert.rejects(create(made), /There are no changes for a branch/);
+    writeFiles(made.root, { "a.txt": "agent\n" });
+    await assert.rejects(create(made, "main"), /A branch named "main" already exists/);
+    await assert.rejects(create(made, "main/sub"), /A branch named "main" already exists/);
+    for (const name of ["", "-x", "a..b", "a b", "@{-1}", "x.lock"])
+      await assert.rejects(create(made, name), /isn't a valid name for a branch/, name);
+    for (const setting of ["user.name", "user.email"]) repository.git("config", "--unset", setting);
+    repository.git("config", "user.useConfigOnly", "true");
+    process.env["GIT_CONFIG_GLOBAL"] = process.env["GIT_CONFIG_SYSTEM"] = "/dev/null";
+    try {
+      await assert.rejects(create(made), /Set user\.name and user\.email/);
+    } finally {
+      delete process.env["GIT_CONFIG_GLOBAL"];
+      delete process.env["GIT_CONFIG_SYSTEM"];
+    }
+    assert.equal(repository.git("branch", "--format=%(refname:short)", "--list", "[!(]*").trim(), "main");
+  });
+});

@@ -1,0 +1,421 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { planBringBack, type BringBackPlan, type PlannedFile } from "../../../src/git/bring-back.ts";
+import { makeWorktree } from "../../../src/git/make-worktree.ts";
+import { changesOf, contents, hunks, partial, type Which } from "../../../src/git/plan-contents.ts";
+import { writeBack } from "../../../src/git/write-back.ts";
+import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+
+/** A folder and a worktree that was made from it. */
+interface Work {
+  readonly repository: ARepository;
+  readonly worktree: string;
+  plan(unsaved?: ReadonlyMap<string, string>): Promise<BringBackPlan>;
+}
+
+async function workOn(
+  repository: ARepository,
+  from: "what-you-see" | "head" = "what-you-see",
+): Promise<Work> {
+  const { root, base } = await makeWorktree({ directory: repository.root, name: "work", from });
+  return {
+    repository,
+    worktree: root,
+    plan: (unsaved) => planBringBack({ folder: repository.root, worktree: root, base, unsaved }),
+  };
+}
+
+/** Takes the files in one state, as the folder's own where nothing else is named. */
+async function take(plan: BringBackPlan, which: Which | Readonly<Record<string, Which>>): Promise<void> {
+  for (const file of plan.files)
+    await writeBack(
+      plan,
+      await changesOf(plan, file, typeof which === "string" ? which : (which[file.path] ?? "mine")),
+    );
+}
+
+function brief({ files }: BringBackPlan): Record<string, string> {
+  const text = ({ kind, from, conflict, added, removed, isBinary }: PlannedFile): string =>
+    [
+      kind,
+      from && `from ${from}`,
+      `+${added} -${removed}`,
+      isBinary && "binary",
+      conflict && `conflict: ${conflict}`,
+    ]
+      .filter(Boolean)
+      .join(", ");
+  return Object.fromEntries(files.map((file) => [file.path, text(file)]));
+}
+
+/** The state of a repository without the files, and with the status of only those that were not brought back. */
+function unchanged(repository: ARepository, brought: readonly string[]): object {
+  const { status, files: _files, ...rest } = repository.state() as { status: string; files: object };
+  return {
+    ...rest,
+    status: status.split("\n").filter((line) => !brought.some((path) => line.includes(path))),
+  };
+}
+
+const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
+
+describe("Bringing back", () => {
+  it("takes changes of all kinds into a dirty folder, whose index and other files stay as they are", async () => {
+    const { repository, worktree, plan } = await workOn(dirtyRepository());
+    writeFiles(worktree, {
+      "kept.txt": "one\nTWO\nthree\n",
+      "staged.txt": "staged\nby the agent\n",
+      "added/new.txt": "new\n",
+      "picture.bin": Buffer.from([0, 7, 7]),
+    });
+    chmodSync(join(worktree, "unstaged.txt"), 0o755);
+    chmodSync(join(worktree, "run.sh"), 0o644);
+    renameSync(join(worktree, "new-name.txt"), join(worktree, "newer-name.txt"));
+    rmSync(join(worktree, "link"));
+    symlinkSync("staged.txt", join(worktree, "link"));
+    rmSync(join(worktree, "sub/deep.txt"));
+    gitIn(worktree, "add", "-A");
+    gitIn(worktree, "commit", "-qm", "By the agent");
+    writeFiles(worktree, { "both.txt": "uncommitted\n" });
+    // What the user does meanwhile.
+    repository.write({ "mine.txt": "mine\n", "sub/untracked ünï.txt": "mine\n" });
+
+    const before = repository.state();
+    const planned = await plan();
+    assert.deepEqual(repository.state(), before);
+    assert.deepEqual(brief(planned), {
+      "added/new.txt": "added, +1 -0",
+      "both.txt": "modified, +1 -1",
+      "kept.txt": "modified, +1 -1",
+      link: "modified, +1 -1",
+      "newer-name.txt": "renamed, from new-name.txt, +0 -0",
+      "picture.bin": "modified, +0 -0, binary",
+      "run.sh": "mode, +0 -0",
+      "staged.txt": "modified, +1 -0",
+      "sub/deep.txt": "deleted, +0 -1",
+      "unstaged.txt": "mode, +0 -0",
+    });
+    const brought = [...planned.files.map(({ path }) => path), "new-name.txt"];
+    const rest = unchanged(repository, brought);
+    await take(planned, "merged");
+    assert.deepEqual(unchanged(repository, brought), rest);
+    const expected = {
+      ...filesOf(worktree),
+      "mine.txt": "644 mine\n",
+      "sub/untracked ünï.txt": "644 mine\n",
+    };
+    const { "key.secret": _key, "ignored/build.js": _built, ...now } = filesOf(repository.root);
+    assert.deepEqual(now, expected);
+    assert.deepEqual((await plan()).files, []);
+  });
+
+  it("merges both sides' changes in one file", async () => {
+    const { repository, worktree, plan } = await workOn(new ARepository().commit({ "a.txt": LINES }));
+    repository.write({ "a.txt": LINES.replace("two", "MINE") });
+    writeFiles(worktree, { "a.txt": LINES.replace("eight", "AGENT") });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), { "a.txt": "modified, +1 -1" });
+    await take(planned, "merged");
+    assert.equal(repository.read("a.txt"), LINES.replace("two", "MINE").replace("eight", "AGENT"));
+  });
+
+  it("takes part of the unsaved texts of editors", async () => {
+    const { worktree, plan } = await workOn(new ARepository().commit({ "a.txt": LINES }));
+    writeFiles(worktree, { "a.txt": LINES.replace("eight", "AGENT") });
+    const planned = await plan(new Map([["a.txt", LINES.replace("two", "UNSAVED")]]));
+    const { bytes } = await contents(planned, "a.txt", "merged");
+    assert.equal(String(bytes), LINES.replace("two", "UNSAVED").replace("eight", "AGENT"));
+    // What is on disk differs from that, so only the editor can apply it.
+    await assert.rejects(take(planned, "merged"), /a\.txt has changed in the meantime/);
+  });
+
+  it("follows a file that one side renamed and the other changed", async () => {
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({ "a.txt": LINES, "b.txt": LINES.replaceAll("e", "3") }),
+    );
+    renameSync(join(worktree, "a.txt"), join(worktree, "a2.txt"));
+    repository.write({ "a.txt": LINES.replace("two", "MINE") });
+    renameSync(join(repository.root, "b.txt"), join(repository.root, "b2.txt"));
+    writeFiles(worktree, { "b.txt": LINES.replaceAll("e", "3").replace("two", "AGENT") });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      "a2.txt": "renamed, from a.txt, +0 -0",
+      "b2.txt": "modified, +1 -1",
+    });
+    await take(planned, "merged");
+    assert.deepEqual(filesOf(repository.root), {
+      "a2.txt": `644 ${LINES.replace("two", "MINE")}`,
+      "b2.txt": `644 ${LINES.replaceAll("e", "3").replace("two", "AGENT")}`,
+    });
+  });
+
+  it("names each conflict, and lets the user take either side", async () => {
+    const repository = new ARepository().commit({
+      "content.txt": LINES,
+      "deleted-by-me.txt": "one\n",
+      "deleted-by-agent.txt": "two\n",
+      "deleted-by-both.txt": "three\n",
+      "picture.bin": Buffer.from([0, 1]),
+      "renamed.txt": LINES.toUpperCase(),
+      "clean.txt": "clean\n",
+      "folder-by-agent": "a file\n",
+      "twice.txt": "a\nfile\nwith\ntwo\nnew\nnames\n",
+    });
+    symlinkSync("clean.txt", join(repository.root, "link"));
+    repository.commit({}, "Link");
+    const { worktree, plan } = await workOn(repository);
+    repository
+      .write({
+        "content.txt": LINES.replace("five", "MINE"),
+        "deleted-by-agent.txt": "mine\n",
+        "new.txt": "mine\n",
+        "picture.bin": Buffer.from([0, 2]),
+        "renamed.txt": LINES.toUpperCase().replace("FIVE", "mine"),
+        "folder-by-agent": "mine\n",
+      })
+      .remove("deleted-by-me.txt", "deleted-by-both.txt", "link")
+      .write({ link: "a file of mine\n" });
+    renameSync(join(repository.root, "twice.txt"), join(repository.root, "twice-mine.txt"));
+    writeFiles(worktree, {
+      "content.txt": LINES.replace("five", "AGENT"),
+      "deleted-by-me.txt": "agent\n",
+      "new.txt": "agent\n",
+      "picture.bin": Buffer.from([0, 3]),
+      "renamed.txt": LINES.toUpperCase().replace("FIVE", "agent"),
+      "clean.txt": "agent\n",
+    });
+    for (const path of ["deleted-by-agent.txt", "deleted-by-both.txt", "link", "folder-by-agent"])
+      rmSync(join(worktree, path));
+    renameSync(join(worktree, "renamed.txt"), join(worktree, "moved.txt"));
+    renameSync(join(worktree, "twice.txt"), join(worktree, "twice-agent.txt"));
+    symlinkSync("new.txt", join(worktree, "link"));
+    writeFiles(worktree, { "folder-by-agent/inside.txt": "agent\n" });
+
+    const before = repository.state();
+    const planned = await plan();
+    assert.deepEqual(repository.state(), before);
+    assert.deepEqual(brief(planned), {
+      "clean.txt": "modified, +1 -1",
+      "content.txt": "modified, +1 -1, conflict: content",
+      "deleted-by-agent.txt": "deleted, +0 -1, conflict: deleted-by-agent",
+      "deleted-by-me.txt": "added, +1 -0, conflict: deleted-by-you",
+      "folder-by-agent": "deleted, +0 -1, conflict: kind",
+      "folder-by-agent/inside.txt": "added, +1 -0, conflict: kind",
+      link: "modified, +1 -1, conflict: kind",
+      "moved.txt": "renamed, from renamed.txt, +9 -0, conflict: content",
+      "new.txt": "modified, +1 -1, conflict: both-added",
+      "picture.bin": "modified, +0 -0, binary, conflict: content",
+      "twice-agent.txt": "added, +6 -0, conflict: kind",
+      "twice-mine.txt": "deleted, +0 -6, conflict: kind",
+    });
+    const { bytes } = await contents(planned, "moved.txt", "mine");
+    assert.equal(String(bytes), LINES.toUpperCase().replace("FIVE", "mine"));
+    await take(planned, "mine");
+    assert.deepEqual(repository.state(), before);
+    await take(planned, "agents");
+    assert.deepEqual(filesOf(repository.root), filesOf(worktree));
+  });
+
+  it("writes conflict markers with names that a user understands", async () => {
+    const { repository, worktree, plan } = await workOn(new ARepository().commit({ "a.txt": LINES }));
+    repository.write({ "a.txt": LINES.replace("five", "MINE"), "new.txt": "mine\n" });
+    writeFiles(worktree, { "a.txt": LINES.replace("five", "AGENT"), "new.txt": "agent\n" });
+    const planned = await plan();
+    await take(planned, "markers");
+    assert.equal(
+      repository.read("a.txt"),
+      LINES.replace("five", "<<<<<<< Your changes\nMINE\n=======\nAGENT\n>>>>>>> Changes by the agent"),
+    );
+    const labels = { mine: "我的更改", agents: "Fix the login" };
+    const { bytes } = await contents(planned, "new.txt", "markers", { labels });
+    assert.equal(String(bytes), "<<<<<<< 我的更改\nmine\n=======\nagent\n>>>>>>> Fix the login\n");
+  });
+
+  it("refuses to put a file where the user has a folder, and the reverse", async () => {
+    const { repository, worktree, plan } = await workOn(new ARepository().commit({ "a.txt": "a\n" }));
+    repository.write({ "x/mine.txt": "mine\n", y: "mine\n" });
+    writeFiles(worktree, { x: "agent\n", "y/agent.txt": "agent\n" });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      x: "added, +1 -0, conflict: kind",
+      y: "deleted, +0 -1, conflict: kind",
+      "y/agent.txt": "added, +1 -0, conflict: kind",
+    });
+    await assert.rejects(take(planned, { x: "agents" }), /x is a folder/);
+    await assert.rejects(take(planned, { "y/agent.txt": "agents" }), /y isn't a folder/);
+    assert.equal(repository.read("x/mine.txt"), "mine\n");
+  });
+
+  it("replaces a folder by a file where the user changed nothing in it", async () => {
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({ "x/a.txt": "a\n", "x/b/c.txt": "c\n" }),
+    );
+    rmSync(join(worktree, "x"), { recursive: true });
+    writeFiles(worktree, { x: "a file\n" });
+    const planned = await plan();
+    const all = await Promise.all(planned.files.map((file) => changesOf(planned, file, "merged")));
+    await writeBack(planned, new Map(all.flatMap((changes) => [...changes])));
+    assert.deepEqual(filesOf(repository.root), { x: "644 a file\n" });
+  });
+
+  it("doesn't overwrite an ignored file of the folder without saying so", async () => {
+    const repository = new ARepository().commit({ ".gitignore": "*.local\n" }).write({ "a.local": "mine\n" });
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { ".gitignore": "", "a.local": "agent\n" });
+    const planned = await plan();
+    assert.equal(planned.files.find(({ path }) => path === "a.local")?.conflict, "both-added");
+    await take(planned, { "a.local": "agents" });
+    assert.equal(repository.read("a.local"), "agent\n");
+  });
+
+  it("writes nothing if a file has changed since, was deleted, or leads out of the folder", async () => {
+    const repository = new ARepository().commit({
+      "a.bin": Buffer.from([0]),
+      "b.bin": Buffer.from([1]),
+      "sub/c.bin": "c",
+    });
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { "a.bin": Buffer.from([0, 0]), "b.bin": Buffer.from([1, 1]), "sub/c.bin": "cc" });
+    const planned = await plan();
+    const all = await Promise.all(planned.files.map((file) => changesOf(planned, file, "merged")));
+    const changes = new Map(all.flatMap((one) => [...one]));
+    repository.write({ "b.bin": "mine" });
+    const before = repository.state();
+    await assert.rejects(
+      writeBack(planned, changes),
+      /b\.bin has changed in the meantime, so nothing was written/,
+    );
+    assert.deepEqual(repository.state(), before);
+    repository.remove("b.bin");
+    await assert.rejects(writeBack(planned, changes), /b\.bin has changed/);
+    chmodSync(join(repository.write({ "b.bin": Buffer.from([1]) }).root, "b.bin"), 0o755);
+    await assert.rejects(writeBack(planned, changes), /b\.bin has changed/);
+    const outside = new ARepository().write({ "c.bin": "c" });
+    repository.remove("sub");
+    symlinkSync(outside.root, join(repository.root, "sub"));
+    await assert.rejects(writeBack(planned, changes), /sub isn't a folder, so sub\/c\.bin wasn't written/);
+    assert.equal(outside.read("c.bin"), "c");
+  });
+
+  it("keeps a file's permissions but for the right to execute it", async () => {
+    const repository = new ARepository().commit({ "run.sh": "echo\n", "private.txt": "a\n" });
+    const { worktree, plan } = await workOn(repository);
+    for (const path of ["run.sh", "private.txt"]) chmodSync(join(repository.root, path), 0o600);
+    writeFiles(worktree, { "run.sh": "echo 2\n", "private.txt": "b\n" });
+    chmodSync(join(worktree, "run.sh"), 0o755);
+    await take(await plan(), "merged");
+    assert.deepEqual(filesOf(repository.root), { "run.sh": "700 echo 2\n", "private.txt": "600 b\n" });
+  });
+
+  for (const config of ["core.autocrlf=true", "core.autocrlf=input", "core.autocrlf=false"])
+    it(`keeps the folder's line endings, with ${config}`, async () => {
+      const crlf = (text: string): string => text.replaceAll("\n", "\r\n");
+      const repository = new ARepository(config).commit({
+        ".gitattributes": "*.sh text eol=lf\n*.bat text eol=crlf\n*.auto text=auto\n",
+        "a.txt": crlf(LINES),
+        "a.auto": crlf(LINES),
+        "a.bat": crlf(LINES),
+        "a.sh": LINES,
+        "unix.txt": LINES,
+      });
+      const before = filesOf(repository.root);
+      const { worktree, plan } = await workOn(repository);
+      for (const path of ["a.txt", "a.auto", "a.bat", "a.sh", "unix.txt"]) {
+        const [, text = ""] = /^644 ([^]*)$/.exec(filesOf(worktree)[path] ?? "") ?? [];
+        writeFiles(worktree, { [path]: text.replace("five", "AGENT"), "new.bat": crlf("new\n") });
+      }
+      const planned = await plan();
+      assert.ok(planned.files.every(({ added, removed }) => added === 1 && removed <= 1));
+      await take(planned, "merged");
+      const expected = Object.entries(before).map(([path, text]) => [path, text.replace("five", "AGENT")]);
+      assert.deepEqual(filesOf(repository.root), {
+        ...Object.fromEntries(expected),
+        "new.bat": "644 new\r\n",
+      });
+    });
+
+  it("runs the filters of the user's configuration", async () => {
+    const repository = new ARepository(
+      "filter.shout.clean=tr A-Z a-z",
+      "filter.shout.smudge=tr a-z A-Z",
+    ).commit({
+      ".gitattributes": "*.up filter=shout\n",
+      "a.up": "LOUD\n",
+    });
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { "a.up": "LOUD\nAND CLEAR\n" });
+    const planned = await plan();
+    await take(planned, "merged");
+    assert.equal(repository.read("a.up"), "LOUD\nAND CLEAR\n");
+  });
+
+  it("takes single hunks", async () => {
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({ "a.txt": LINES, "b.txt": "end" }),
+    );
+    repository.write({ "a.txt": LINES.replace("five", "MINE") });
+    const changed = LINES.replace("one\n", "").replace("three", "3\n3.5").replace("nine\n", "nine\nten\n");
+    writeFiles(worktree, { "a.txt": changed, "b.txt": "end\nmore\n" });
+    const planned = await plan();
+    const all = await hunks(planned, "a.txt");
+    assert.deepEqual(all, [
+      { mine: { start: 0, count: 1 }, changed: { start: 0, count: 0 } },
+      { mine: { start: 2, count: 1 }, changed: { start: 1, count: 2 } },
+      { mine: { start: 9, count: 0 }, changed: { start: 9, count: 1 } },
+    ]);
+    const mine = LINES.replace("five", "MINE");
+    const text = async (...chosen: readonly number[]): Promise<string> =>
+      String(
+        (
+          await partial(
+            planned,
+            "a.txt",
+            chosen.flatMap((index) => all[index] ?? []),
+          )
+        ).bytes,
+      );
+    assert.equal(await text(), mine);
+    assert.equal(await text(0, 1, 2), changed.replace("five", "MINE"));
+    assert.equal(await text(2, 1), mine.replace("three", "3\n3.5").replace("nine\n", "nine\nten\n"));
+    assert.equal(await text(0), mine.replace("one\n", ""));
+    const end = await hunks(planned, "b.txt");
+    assert.equal(String((await partial(planned, "b.txt", end)).bytes), "end\nmore\n");
+    assert.equal(String((await partial(planned, "b.txt", [])).bytes), "end");
+  });
+
+  it("works before the first commit", async () => {
+    const { repository, worktree, plan } = await workOn(new ARepository().write({ "a.txt": LINES }));
+    repository.write({ "a.txt": LINES.replace("two", "MINE") });
+    writeFiles(worktree, { "a.txt": LINES.replace("eight", "AGENT"), "b.txt": "b\n" });
+    await take(await plan(), "merged");
+    assert.equal(repository.read("a.txt"), LINES.replace("two", "MINE").replace("eight", "AGENT"));
+    assert.equal(repository.git("status", "--porcelain"), "?? a.txt\n?? b.txt\n");
+  });
+
+  it("works after the user committed, switched branches, or works in a folder below the top", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "sub/b.txt": "b\n" });
+    const { worktree } = await workOn(repository, "head");
+    const base = gitIn(worktree, "rev-parse", "HEAD").trim();
+    writeFiles(worktree, { "a.txt": LINES.replace("eight", "AGENT"), "sub/b.txt": "agent\n" });
+    repository.git("checkout", "-qb", "other");
+    repository.commit({ "a.txt": LINES.replace("two", "MINE") });
+    const planned = await planBringBack({
+      folder: join(repository.root, "sub"),
+      worktree: join(worktree, "sub"),
+      base,
+    });
+    await take(planned, "merged");
+    assert.equal(repository.read("a.txt"), LINES.replace("two", "MINE").replace("eight", "AGENT"));
+    assert.equal(repository.read("sub/b.txt"), "agent\n");
+  });
+
+  it("from a folder that is no worktree of ours is refused", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    mkdirSync(join(repository.root, "x"));
+    await assert.rejects(
+      planBringBack({ folder: repository.root, worktree: join(repository.root, "x"), base: "HEAD" }),
+      /isn't a worktree made for a task/,
+    );
+  });
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../../src/git/discard.ts";
+import { listWorktrees } from "../../../src/git/list-worktrees.ts";
+import { makeWorktree } from "../../../src/git/make-worktree.ts";
+import { predict } from "../../../src/git/predict.ts";
+import { snapshot } from "../../../src/git/snapshot.ts";
+import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+
+const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
+const from = "what-you-see";
+
+function references(repository: ARepository): string[] {
+  return repository.git("for-each-ref", "--format=%(refname)", "refs/asyncagents").split("\n").slice(0, -1);
+}
+
+describe("A discarded worktree", () => {
+  it("is gone, and can be made again with everything but ignored files", async () => {
+    const repository = dirtyRepository();
+    const before = repository.state();
+    const { root, name } = await makeWorktree({ directory: repository.root, name: "work", from });
+    writeFiles(root, { "kept.txt": "agent\n" });
+    gitIn(root, "commit", "-qam", "By the agent");
+    writeFiles(root, { "new.txt": "new\n" });
+    const [head, files] = [gitIn(root, "rev-parse", "HEAD"), filesOf(root)];
+    const { ref } = await discard({ directory: root });
+    assert.match(ref, /^refs\/asyncagents\/discarded\/work-\d{8}T\d{9}Z$/);
+    assert.equal(existsSync(root), false);
+    assert.deepEqual(await listWorktrees(repository.root), []);
+    await undoDiscard({ folder: repository.root, name, root, ref });
+    assert.deepEqual([gitIn(root, "rev-parse", "HEAD"), filesOf(root)], [head, files]);
+    assert.deepEqual(references(repository), ["refs/asyncagents/work/base", "refs/asyncagents/work/head"]);
+    assert.deepEqual(repository.state(), before);
+  });
+
+  it("is forgotten after 30 days, and not before", async () => {
+    const repository = dirtyRepository();
+    const make = async (): Promise<string> =>
+      (await makeWorktree({ directory: repository.root, name: "work", from })).root;
+    const [first, second] = [await make(), await make()];
+    await discard({ directory: first });
+    const { ref } = await discard({ directory: second });
+    const discarded = references(repository);
+    const now = Date.now();
+    await expireDiscarded(repository.root, new Date(now + KEEP_DISCARDED_MS - 60_000));
+    assert.deepEqual(references(repository), discarded);
+    await undoDiscard({ folder: repository.root, name: "work-2", root: second, ref });
+    await expireDiscarded(repository.root, new Date(now + KEEP_DISCARDED_MS + 60_000));
+    assert.deepEqual(references(repository), [
+      "refs/asyncagents/work-2/base",
+      "refs/asyncagents/work-2/head",
+    ]);
+  });
+
+  it("that was discarded once more is kept from then on", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, name: "work", from });
+    const old = "refs/asyncagents/discarded/work-20200101T000000000Z";
+    repository.git("update-ref", old, "HEAD");
+    const { ref } = await discard({ directory: root });
+    await expireDiscarded(repository.root, new Date());
+    assert.equal(references(repository).includes(old), false);
+    await undoDiscard({ folder: repository.root, name, root, ref });
+    assert.ok(existsSync(root));
+  });
+});
+
+describe("The list of worktrees", () => {
+  it("has those of tasks only, with age, size and work", async () => {
+    const repository = new ARepository().commit({ "sub/a.txt": LINES });
+    repository.git("worktree", "add", "-q", "--detach", `${repository.root}.worktrees/mine`);
+    const start = Date.now() - 1_000;
+    const folder = join(repository.root, "sub");
+    const made = await makeWorktree({ directory: folder, name: "work", from });
+    const gone = await makeWorktree({ directory: folder, name: "gone", from });
+    rmSync(gone.root, { recursive: true });
+    writeFiles(made.root, { "big.bin": Buffer.alloc(1_000_000, "x") });
+    const [first, second, ...others] = await listWorktrees(folder);
+    assert.deepEqual(others, []);
+    assert.deepEqual([first?.name, first?.work, first?.size], ["gone", undefined, 0]);
+    assert.deepEqual(
+      [second?.name, second?.root, second?.directory],
+      ["work", made.root, join(made.root, "sub")],
+    );
+    assert.ok((second?.size ?? 0) > 1_000_000 && (second?.size ?? 0) < 1_200_000, `${second?.size}`);
+    assert.ok((second?.made.getTime() ?? 0) >= start);
+    assert.deepEqual(
+      second?.work?.files.map(({ path }) => path),
+      ["big.bin"],
+    );
+  });
+});
+
+describe("A predicted conflict", () => {
+  it("is in the files that the worktree and the folder changed in different ways", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": LINES, "c.txt": LINES });
+    const { root, base } = await makeWorktree({ directory: repository.root, name: "work", from });
+    writeFiles(root, {
+      "a.txt": LINES.replace("five", "AGENT"),
+      "b.txt": LINES.replace("two", "AGENT"),
+      "c.txt": "same\n",
+    });
+    repository.write({
+      "a.txt": LINES.replace("five", "MINE"),
+      "b.txt": LINES.replace("eight", "MINE"),
+      "c.txt": "same\n",
+    });
+    const { tree } = await snapshot(root);
+    const folder = await snapshot(repository.root);
+    assert.deepEqual(await predict(repository.root, { tree, base }, folder), ["a.txt"]);
+  });
+
+  it("between worktrees leaves out what the user changed between making them", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": LINES, "c.txt": LINES });
+    const first = await makeWorktree({ directory: repository.root, name: "first", from });
+    repository.write({ "b.txt": LINES.replace("two", "MINE").replace("three", "MINE") });
+    repository.commit({ "c.txt": LINES.replace("two", "MINE") });
+    const second = await makeWorktree({ directory: repository.root, name: "second", from });
+    const stateOf = async ({ root, base }: typeof first): Promise<{ tree: string; base: string }> => ({
+      tree: (await snapshot(root)).tree,
+      base,
+    });
+    assert.deepEqual(await predict(repository.root, await stateOf(first), await stateOf(second)), []);
+    writeFiles(first.root, {
+      "a.txt": LINES.replace("five", "FIRST"),
+      "b.txt": LINES.replace("eight", "FIRST"),
+    });
+    writeFiles(second.root, {
+      "a.txt": LINES.replace("five", "SECOND"),
+      "b.txt": LINES.replace("two", "MINE").replace("three", "SECOND"),
+    });
+    const [a, b] = [await stateOf(first), await stateOf(second)];
+    assert.deepEqual(await predict(repository.root, a, b), ["a.txt"]);
+    assert.deepEqual(await predict(repository.root, b, a), ["a.txt"]);
+  });
+});
