@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { git, gitText, GitError } from "./git.ts";
-import { codeOf, deleteWorktree, isValidName, lockReason, ourWorktrees } from "./our-worktrees.ts";
+import { codeOf, deleteWorktree, isValidName, listing, lockReason, ourWorktrees } from "./our-worktrees.ts";
 import { listRefs, refs, unfinished, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, inTree, type Repository, worktreesFolder } from "./repository.ts";
 import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
@@ -183,7 +183,7 @@ interface CheckOut {
 async function checkOut(repository: Repository, { name, root, contents, signal }: CheckOut): Promise<void> {
   await mkdir(dirname(root), { recursive: true });
   const add = ["worktree", "add", "--detach", "--no-checkout", "--lock", "--reason", lockReason(name)];
-  await git(repository.root, [...add, "--", root, contents.head], { signal });
+  await listing.run(() => git(repository.root, [...add, "--", root, contents.head], { signal }));
   await git(root, ["read-tree", "--reset", "-u", contents.tree], { signal });
   await git(root, ["read-tree", "-m", "HEAD"], { signal });
   await mkdir(inTree(root, repository), { recursive: true });

@@ -2,6 +2,7 @@ import { readdir, readFile, realpath, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
+import { Serial } from "../engine/serial.ts";
 import { findRepository, type Repository, worktreesFolder } from "./repository.ts";
 
 /** A worktree that was made for a task. */
@@ -13,6 +14,12 @@ export interface OurWorktree {
   readonly gitDirectory: string;
   readonly made: Date;
 }
+
+/**
+ * Adds and removes worktrees one at a time: while Git adds one, it reads the others, and fails if one of them is
+ * incomplete.
+ */
+export const listing = new Serial();
 
 const LOCK = "Async Agents for OpenCode made this worktree for a task: ";
 
@@ -61,7 +68,11 @@ export async function deleteWorktree(
     // It was made with the first worktree.
     if (dirname(root) === worktreesFolder(repository)) await removeIfEmpty(dirname(root));
   }
-  await rm(gitDirectory, { recursive: true, force: true, maxRetries: 3 });
+  await listing.run(async () => {
+    // Git ignores a worktree without this file. Without one of the others, it fails.
+    await rm(join(gitDirectory, "gitdir"), { force: true });
+    await rm(gitDirectory, { recursive: true, force: true, maxRetries: 3 });
+  });
   await removeIfEmpty(join(repository.commonDirectory, "worktrees"));
 }
 
@@ -80,13 +91,14 @@ async function deleteFiles(root: string, gitDirectory: string): Promise<void> {
 async function readOurs(gitDirectory: string): Promise<OurWorktree | undefined> {
   const lock = join(gitDirectory, "locked");
   const reason = (await orElse(readFile(lock, "utf8"), "")).trim();
-  if (!reason.startsWith(LOCK)) return undefined;
+  const stats = await orElse(stat(lock), undefined);
+  if (!stats || !reason.startsWith(LOCK)) return undefined;
   const link = (await orElse(readFile(join(gitDirectory, "gitdir"), "utf8"), "")).trim();
   return {
     name: reason.slice(LOCK.length),
     root: link === "" ? undefined : dirname(resolve(gitDirectory, link)),
     gitDirectory,
-    made: (await stat(lock)).mtime,
+    made: stats.mtime,
   };
 }
 

@@ -115,6 +115,20 @@ describe("A worktree", () => {
     assert.equal(next.name, "add-tests-6");
   });
 
+  it("is made and removed while many others are", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const folder = repository.root;
+    const names = await Promise.all(
+      Array.from({ length: 24 }, async (_, index) => {
+        const { name } = await makeWorktree({ directory: folder, name: `task-${index}`, from: "head" });
+        if (index % 2 === 0) await removeWorktree({ folder, name });
+        return name;
+      }),
+    );
+    assert.equal(new Set(names).size, 24);
+    assert.equal((await ourWorktrees(await findRepository(folder))).size, 12);
+  });
+
   it("leaves nothing if making it is cancelled", async () => {
     const repository = dirtyRepository();
     for (const ms of [1, 10, 20, 30, 40, 60]) {
