@@ -3,7 +3,15 @@ import { dirname, join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { git, gitText, GitError } from "./git.ts";
-import { codeOf, deleteWorktree, isValidName, listing, lockReason, ourWorktrees } from "./our-worktrees.ts";
+import {
+  codeOf,
+  deleteWorktree,
+  isValidName,
+  listing,
+  lockReason,
+  ourWorktrees,
+  removeIfEmpty,
+} from "./our-worktrees.ts";
 import { listRefs, refs, unfinished, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, inTree, type Repository, worktreesFolder } from "./repository.ts";
 import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
@@ -91,7 +99,7 @@ export async function remakeWorktree(options: RemakeWorktree, state?: string): P
     throw new UserFacingError(
       sentence('No state of the worktree "{0}" was kept, so it can\'t be made again.', name),
     );
-  await updateRefs(folder, { set: { [refs.changing(name)]: contents.head } }, signal);
+  await updateRefs(folder, { set: { [refs.changing(name)]: contents.head } });
   try {
     // Its folder may have been deleted without Git.
     await deleteIfOurs(repository, name);
@@ -119,6 +127,8 @@ async function removeUnfinished(
   { name, step }: { readonly name: string; readonly step: "making" | "changing" },
 ): Promise<void> {
   await deleteIfOurs(repository, name);
+  // It may have been made without a worktree in it yet.
+  await removeIfEmpty(worktreesFolder(repository));
   // One that was never finished has no state to keep.
   const pattern = step === "making" ? refs.all(name) : refs.changing(name);
   const left = await listRefs(repository.root, pattern);
@@ -164,7 +174,8 @@ async function reserve(
     [refs.making(name)]: commit,
   };
   try {
-    await updateRefs(directory, { create }, signal);
+    // Not cancelled halfway, as nobody would know that the name was taken.
+    await updateRefs(directory, { create });
     return true;
   } catch (error) {
     if (error instanceof GitError && (await isTaken())) return false;

@@ -108,7 +108,8 @@ async function linkedFrom(link: string): Promise<string | undefined> {
   return path === undefined ? undefined : orElse(realpath(resolve(dirname(link), path)), undefined);
 }
 
-async function removeIfEmpty(folder: string): Promise<void> {
+/** Does nothing if the folder doesn't exist or something is in it. */
+export async function removeIfEmpty(folder: string): Promise<void> {
   try {
     await rmdir(folder);
   } catch (error) {

@@ -88,7 +88,8 @@ export async function takeAway(
   const directory = repository.commonDirectory;
   const mark = refs.changing(ours.name);
   const base = await commitOf(directory, refs.base(ours.name), signal);
-  if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } }, signal);
+  // Not cancelled from here on: a mark that is left behind would remove a worktree that is still used.
+  if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } });
   await deleteWorktree(ours, repository);
   if (base !== undefined) await updateRefs(directory, { remove: [mark] });
 }
