@@ -106,7 +106,10 @@ export class StatusBar implements vscode.Disposable {
     const { text, label, tooltip } = describe({
       working: working.filter((child) => !queued.includes(child)),
       queued,
-      requests, isLost, today });
+      requests,
+      isLost,
+      today,
+    });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;
     const isAsked = requests.length > 0 && !isLost;

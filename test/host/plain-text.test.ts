@@ -39,6 +39,8 @@ describe("text from agents and users in titles", () => {
     now: 0,
     isParent: false,
     descendants: { waiting: 0, running: 0 },
+    isUnread: false,
+    place: undefined,
   };
 
   it("has no hidden or bidirectional characters in the rows of the tree", () => {

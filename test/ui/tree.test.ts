@@ -100,10 +100,10 @@ describe("the tree in a real editor", () => {
 
   it("[EXT-2] shows batches, and the descendants of a task, including subagents of OpenCode's own tool", async () => {
     await row("Search the callers, running, explore, OpenCode").waitFor();
-    assert.equal(await depth(row("Find who calls")), "1");
-    assert.equal(await depth(row("Search the callers")), "2");
+    assert.equal(await depth(row("Find who calls")), "2");
+    assert.equal(await depth(row("Search the callers")), "3");
     assert.equal(await spoken(row("Batch, Review the …")), "Batch, Review the …, 2 of 3 done, 1 failed");
-    assert.equal(await depth(row("Review the lexer")), "2");
+    assert.equal(await depth(row("Review the lexer")), "3");
     assert.deepEqual(await workbench.badges(row("Find dead code")), ["RF"]);
     await row("From the future, unreadable").waitFor();
     await pictures("tree-few");
@@ -116,8 +116,9 @@ describe("the tree in a real editor", () => {
     await until("the badge", async () =>
       /2 requests wait/.test((await badge.getAttribute("aria-label")) ?? ""),
     );
-    const [, first] = await all();
-    assert.match(first ?? "", /^Measure the suites/);
+    const [, group, first] = await all();
+    assert.equal(group, "Needs You, 2");
+    assert.match(first ?? "", /^(Measure the suites|Find who calls)/);
   });
 
   it("hostile descriptions are shown as text", async () => {
@@ -191,7 +192,7 @@ describe("the tree in a real editor", () => {
     const focused = page.locator('.part.sidebar [role="treeitem"].focused');
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
-    await focused.filter({ hasText: "Measure the suites" }).waitFor();
+    await focused.filter({ hasText: "Needs You" }).waitFor();
     await page.keyboard.press("ArrowDown");
     await focused.filter({ hasText: "Find who calls" }).waitFor();
     await page.keyboard.press("ArrowLeft");
@@ -251,7 +252,8 @@ describe("the tree in a real editor", () => {
     await quickInput.shows("Select statuses and agents");
     await quickInput.choose("failed");
     await quickInput.accept();
-    await until("the failed ones", async () => (await all()).length === 2);
+    // The group, its task, and a batch with its failed task.
+    await until("the failed ones", async () => (await all()).length === 3);
     await row("Review the printer").waitFor();
     await pictures("tree-filtered");
     await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Clear Filter"]').click();
@@ -284,13 +286,15 @@ describe("the tree in a real editor", () => {
     await workbench.quickInput.choose("Name");
     await until("the order", async () => /Check/.test((await all())[0] ?? ""));
     await workbench.runCommand("Async Agents: Sort Tasks");
-    await workbench.quickInput.choose("Active First");
-    await until("the order", async () => /Port/.test((await all())[0] ?? ""));
+    await workbench.quickInput.choose("Groups");
+    await until("the order", async () => /^Working/.test((await all())[0] ?? ""));
   });
 
   it("shows a thousand tasks", async () => {
     await thousandSeeded;
     await selectSession(THOUSAND);
+    await workbench.runCommand("Async Agents: Sort Tasks");
+    await workbench.quickInput.choose("Newest First");
     await row("Check file 999").waitFor();
     await workbench.screenshot("tree-thousand-dark");
     await workbench.runCommand("Async Agents: Focus on Tasks View");
@@ -300,18 +304,18 @@ describe("the tree in a real editor", () => {
   });
 });
 
-const MINUTE = 60_000;
-
+/** Seconds rather than minutes, so that only a test right after midnight would find these in another group. */
 function endedAgo(
-  minutes: number,
+  seconds: number,
 ): Pick<SeededTask, "createdAt" | "startedAt" | "endedAt" | "finalMessageID"> {
-  const at = Date.now() - minutes * MINUTE;
-  return { createdAt: at, startedAt: at, endedAt: at + 75_000, finalMessageID: "msg_final" };
+  const endedAt = Date.now() - seconds * 1_000;
+  const startedAt = endedAt - 75_000;
+  return { createdAt: startedAt, startedAt, endedAt, finalMessageID: "msg_final" };
 }
 
 async function seedFew(server: OpenCodeServer, parentSessionID: string): Promise<void> {
-  const ended = (minutes: number, description: string, facts: Partial<SeededTask> = {}): Promise<string> =>
-    seedTask(server, { parentSessionID, description, toolCalls: 7, ...endedAgo(minutes), ...facts });
+  const ended = (seconds: number, description: string, facts: Partial<SeededTask> = {}): Promise<string> =>
+    seedTask(server, { parentSessionID, description, toolCalls: 7, ...endedAgo(seconds), ...facts });
   const error = { name: "APIError", message: "The key was refused by the provider." };
   await ended(30, "Find dead code", { resumeCount: 1, isForked: true });
   await ended(29, HOSTILE);
@@ -348,12 +352,12 @@ async function seedFew(server: OpenCodeServer, parentSessionID: string): Promise
 }
 
 async function seedThirty(server: OpenCodeServer, parentSessionID: string): Promise<void> {
-  const batch = (name: string, count: number, minutes: number): readonly SeededTask[] =>
+  const batch = (name: string, count: number, seconds: number): readonly SeededTask[] =>
     Array.from({ length: count }, (_, at) => ({
       parentSessionID,
       description: `${name} ${at + 1} to the new interface`,
       batchID: name,
-      ...endedAgo(minutes),
+      ...endedAgo(seconds),
     }));
   await seedTasks(server, [...batch("Update the docs of module", 8, 40), ...batch("Check module", 10, 20)]);
   const [outer = ""] = await seedTasks(server, batch("Port module", 6, 10));

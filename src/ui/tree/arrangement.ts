@@ -1,6 +1,14 @@
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { CHILD_STATES, endOf, isQueuedChild, stateOf, stateWithDescendants, type ChildState, type Family } from "./family.ts";
+import {
+  CHILD_STATES,
+  endOf,
+  isQueuedChild,
+  stateOf,
+  stateWithDescendants,
+  type ChildState,
+  type Family,
+} from "./family.ts";
 
 /**
  * The sort orders of rows; the first one is the default. Of equal rows, the newer one comes first. `groups` is the order
@@ -53,7 +61,8 @@ export function compareChildren(
     case "groups": {
       const [rankA, rankB] = [groupRank(a, state(a)), groupRank(b, state(b))];
       if (rankA !== rankB) return rankA - rankB;
-      return (rankA < ENDED_RANK ? a.startedAt - b.startedAt : endOf(b) - endOf(a)) || age;
+      if (rankA === ENDED_RANK) return endOf(b) - endOf(a) || age;
+      return (rankA === QUEUED_RANK ? a.createdAt - b.createdAt : a.startedAt - b.startedAt) || age;
     }
     case "active":
       return ACTIVE_RANK[state(a)] - ACTIVE_RANK[state(b)] || age;
@@ -70,12 +79,13 @@ export function compareChildren(
   }
 }
 
+const QUEUED_RANK = 2;
 const ENDED_RANK = 3;
 
-/** Queued tasks come after those that work. */
+/** Queued tasks come after those that work, in the order in which they start. */
 function groupRank(child: Child, state: ChildState): number {
   if (state === "waiting") return 0;
-  if (state === "running") return isQueuedChild(child) ? 2 : 1;
+  if (state === "running") return isQueuedChild(child) ? QUEUED_RANK : 1;
   return ENDED_RANK;
 }
 

@@ -268,8 +268,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   );
   item.id = child.id;
   const descendants = descendantWords(around.descendants, isRunning(child));
-  const doing =
-    around.place === undefined ? activity(child) : vscode.l10n.t("queued, #{0}", around.place);
+  const doing = around.place === undefined ? activity(child) : vscode.l10n.t("queued, #{0}", around.place);
   const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
   const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
   const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
@@ -363,7 +362,11 @@ export class TaskDecorations implements vscode.FileDecorationProvider {
     const unread = words.includes("unread");
     if (!resumed && !forked && !unread) return undefined;
     const badge = unread ? "●" : `${resumed ? "R" : ""}${forked ? "F" : ""}`;
-    const tooltip = enumerate([unread && vscode.l10n.t("Unread"), resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]);
+    const tooltip = enumerate([
+      unread && vscode.l10n.t("Unread"),
+      resumed && vscode.l10n.t("Resumed"),
+      forked && vscode.l10n.t("Forked"),
+    ]);
     const color = unread ? new vscode.ThemeColor("list.highlightForeground") : undefined;
     return new vscode.FileDecoration(badge, tooltip, color);
   }

@@ -141,8 +141,7 @@ export function isSameOutline(before: Level, after: Level): boolean {
     isSame(before.nodes, after.nodes) &&
     after.nodes.every(
       (node) =>
-        !(node instanceof GroupNode) ||
-        isSame(before.members.get(node) ?? [], after.members.get(node) ?? []),
+        !(node instanceof GroupNode) || isSame(before.members.get(node) ?? [], after.members.get(node) ?? []),
     )
   );
 }

@@ -140,9 +140,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   getParent(element: Node): Node | undefined {
     if (element instanceof UnreadableNode || element instanceof FolderNode) return undefined;
     const parentID =
-      element instanceof ChildNode
-        ? this.known.child(element.id)?.parentSessionID
-        : element.parentSessionID;
+      element instanceof ChildNode ? this.known.child(element.id)?.parentSessionID : element.parentSessionID;
     if (parentID === undefined) return undefined;
     const container = element instanceof GroupNode ? undefined : this.levels.container(parentID, element);
     return container ?? this.above(parentID);

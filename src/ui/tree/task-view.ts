@@ -221,7 +221,8 @@ export class TaskView implements vscode.Disposable {
   /** With several rows selected, a menu offers what applies to at least one of them. */
   private updateSelectionKeys(): void {
     const tasks = this.view.selection.flatMap((node) => {
-      if (node instanceof BatchNode) return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
+      if (node instanceof BatchNode)
+        return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
       return node instanceof ChildNode ? (this.parts.known.child(node.id) ?? []) : [];
     });
     this.parts.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
@@ -279,7 +280,10 @@ function badge(requests: readonly OpenRequest[], unread: readonly Task[]): vscod
   });
   const more =
     requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
-  return { value: requests.length, tooltip: [heading, ...names, ...more, unreadWords].filter(Boolean).join("\n") };
+  return {
+    value: requests.length,
+    tooltip: [heading, ...names, ...more, unreadWords].filter(Boolean).join("\n"),
+  };
 }
 
 function unreadTooltip({ length }: readonly Task[]): string {
