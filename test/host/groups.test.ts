@@ -98,7 +98,7 @@ describe("groups and unread results", () => {
     return tree.getChildren(node).flatMap((child) => {
       const { label, description } = tree.getTreeItem(child);
       const facts = child instanceof GroupNode ? ` (${String(description)})` : "";
-      return [`${indent}${String(label)}${facts}`, ...rows(child, `${indent}  `)];
+      return [`${indent}${typeof label === "string" ? label : ""}${facts}`, ...rows(child, `${indent}  `)];
     });
   }
   const badge = (id: string): string | undefined => {

@@ -526,7 +526,7 @@ export class Workbench {
     return this.page.locator(".monaco-menu").filter({ visible: true });
   }
 
-  private get activityBarItem(): Locator {
+  get activityBarItem(): Locator {
     return this.page.locator('.activitybar a[aria-label^="Async Agents"]').first();
   }
 }
