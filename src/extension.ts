@@ -136,6 +136,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     extensionUri: context.extensionUri,
     firstSteps,
     list,
+    selectedID: () => view.selectedID,
     clickedID: () => view.clickedID(),
   };
   own(

@@ -178,6 +178,7 @@ const parameters = {
   worktreeChanges: z.tuple([id]),
   removeWorktree: z.tuple([id]),
   remakeWorktree: z.tuple([id]),
+  rename: z.tuple([id, z.string()]),
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
   agents: nothing,

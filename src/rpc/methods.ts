@@ -46,6 +46,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   worktreeChanges: READ,
   removeWorktree: REACH,
   remakeWorktree: REACH,
+  rename: REACH,
   output: {
     repeatable: true,
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },

@@ -76,7 +76,7 @@ describe("the tree of several folders", () => {
     await workspace.open();
     assert.ok(tree.getChildren()[0] instanceof ChildNode);
     const { tasks } = await add("web", 1);
-    const [description] = ["Look into how module 0 handles its errors"];
+    const [description] = ["Look into how module 0 handles…"];
     assert.deepEqual(rows(), { api: [description], web: [description] });
     const above = tree.getParent(tree.node(tasks[0] ?? ""));
     assert.ok(above instanceof FolderNode && label(above) === "web");

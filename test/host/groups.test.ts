@@ -158,9 +158,25 @@ describe("groups and unread results", () => {
         labels.push(tree.getTreeItem(node).label);
       return labels;
     };
-    assert.deepEqual(path(), ["Review the lexer", "Review the …", "Working"]);
+    assert.deepEqual(path(), ["lexer", "Review the …", "Working"]);
     await options.sortBy("newest");
-    assert.deepEqual(path(), ["Review the lexer", "Review the …"]);
+    assert.deepEqual(path(), ["lexer", "Review the …"]);
+  });
+
+  it("a renamed task has its new name in its row, also next to others that begin alike", async () => {
+    const id = await add("Compare our implementation with the Testing view");
+    await add("Compare our implementation with the chat sessions");
+    const labels = (): readonly unknown[] => {
+      const [group] = tree.getChildren();
+      return tree.getChildren(group).map((node) => tree.getTreeItem(node).label);
+    };
+    assert.deepEqual(labels(), ["Compare … Testing view", "Compare … chat sessions"]);
+    const drawn: unknown[] = [];
+    tree.onDidChangeTreeData((node) => drawn.push(node));
+    await engine.rename(id, "  Testing view\n");
+    assert.ok(drawn.includes(tree.node(id)));
+    assert.equal(labels()[0], "Testing view");
+    await assert.rejects(engine.rename(id, " "), /needs a name/);
   });
 
   it("a task that ends moves to another group by one redraw of all groups", async () => {

@@ -139,8 +139,8 @@ describe("the tree", () => {
     assert.deepEqual(rows(), [
       "Count the files",
       "Review the …",
-      "  Review the printer",
-      "  Review the parser",
+      "  printer",
+      "  parser",
       "Improve the parser",
       "  Read the lexer",
       "    Search the callers",
@@ -219,9 +219,9 @@ describe("the tree", () => {
     const id = await add("Look at one", { parentSessionID: outer, batchID: "b" });
     await add("Look at two", { parentSessionID: outer, batchID: "b" });
     const told = await drawnBy(() => server.finish(id, "Done."));
-    for (const row of ["Look at one", "Look at …", "Outer"])
+    for (const row of ["one", "Look at …", "Outer"])
       assert.ok(told.includes(row), `${row} of ${told.join(", ")}`);
-    assert.ok(!told.includes("Look at two"));
+    assert.ok(!told.includes("two"));
   });
 
   it("redraws the nearest row above a task that is added", async () => {
@@ -262,7 +262,7 @@ describe("the tree", () => {
     const session = (await server.session(subagent)) ?? assert.fail("no session");
     server.put({ ...session, tokens: { ...session.tokens, output: 5 } }, undefined);
     assert.equal(menu(tree.node(subagent)), "subagent ended idle answered");
-    assert.match(words(subagent), /^explore · OpenCode · /);
+    assert.match(words(subagent), / · OpenCode$/);
   });
 
   it("[EXT-2] labels a subagent with its plain title, and shows it as not started until it starts", async () => {

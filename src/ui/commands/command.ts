@@ -75,6 +75,8 @@ export interface ServerContext {
 /** What all commands work on; each command declares the part that it needs. */
 export interface CommandContext extends PromptContext, ReviewContext, ServerContext {
   readonly panels: OutputPanels;
+  /** The task or subagent whose row is selected. */
+  readonly selectedID: () => string | undefined;
   /** The task or subagent whose row was clicked last. */
   readonly clickedID: () => Promise<string | undefined>;
 }

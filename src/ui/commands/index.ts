@@ -30,6 +30,7 @@ export {
   copyTaskId,
   findInOutput,
   openInTerminal,
+  rename,
   resume,
   retry,
   showOutput,

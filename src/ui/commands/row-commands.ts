@@ -193,6 +193,24 @@ function adoptedWords(task: Task): string {
     : vscode.l10n.t('"{0}" is now your task. Retry it as a new task, or fork it to continue.', name);
 }
 
+/** Asks for another name of a task: that of the argument, otherwise of the selected row. */
+export async function rename(context: CommandContext, argument: unknown): Promise<void> {
+  const { selectedID, known, tasks } = context;
+  const selected = known.get(selectedID() ?? "")?.id;
+  const task = await pickChild(context, argument ?? selected, {
+    title: vscode.l10n.t("Rename Task"),
+    accepts: isTask,
+  });
+  if (!task) return;
+  const name = await vscode.window.showInputBox({
+    title: vscode.l10n.t("Rename: {0}", title(task.description)),
+    prompt: vscode.l10n.t("Enter a short name. The session's title stays as it is."),
+    value: task.description,
+    validateInput: (text) => (text.trim() === "" ? vscode.l10n.t("Enter a name.") : undefined),
+  });
+  if (name !== undefined && name.trim() !== task.description) await tasks.rename(task.id, name);
+}
+
 export async function copyTaskId(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const title = vscode.l10n.t("Copy Task ID");
   const children = await pickChildren(context, argument, selection, { title });

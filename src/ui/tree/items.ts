@@ -1,12 +1,12 @@
 import * as vscode from "vscode";
 import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
-import { excerpt } from "../../engine/fork/excerpt.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import type { Group } from "./groups.ts";
 import { title } from "../plain-text.ts";
+import { batchName, batchWords } from "./titles.ts";
 import { enumerate, translate } from "../messages.ts";
 import {
   type DescendantCounts,
@@ -160,11 +160,6 @@ function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
   }
 }
 
-/** The least number of words that the descriptions must share for them to name the batch. */
-const COMMON_WORDS = 2;
-/** The longest name in characters; leaves room for the counts. */
-const NAME_LENGTH = 24;
-
 /** The row of a batch, which covers all of its tasks, including those hidden by a filter. */
 export function batchItem(
   { batchID, parentSessionID }: BatchNode,
@@ -205,15 +200,11 @@ export function batchItem(
 
 /** The descriptions or their common beginning; if they share too little, the number of tasks. */
 export function batchLabel(tasks: readonly Task[]): string {
-  const descriptions = tasks.map(({ description }) => title(description));
-  const [first = [], ...others] = descriptions.map((description) => description.split(" "));
-  const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
-  const common = differs === -1 ? first : first.slice(0, differs);
-  if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
-  while (common.length > COMMON_WORDS && common.join(" ").length > NAME_LENGTH) common.pop();
-  const label = common.join(" ");
-  if (label.length > NAME_LENGTH) return excerpt(label, NAME_LENGTH);
-  return descriptions.every((description) => description === label) ? label : `${label} …`;
+  const words = batchWords(tasks);
+  if (words.length === 0) return vscode.l10n.t("Batch of {0}", tasks.length);
+  const label = batchName(words);
+  if (label.endsWith("…") || tasks.every(({ description }) => title(description) === label)) return label;
+  return `${label} …`;
 }
 
 /** The scheme of the URIs that give tasks their badges. */
@@ -226,6 +217,8 @@ export interface Surroundings {
   /** Whether the row has child rows. */
   readonly isParent: boolean;
   readonly descendants: DescendantCounts;
+  /** The short title. */
+  readonly title: string;
   /** Whether the user has not opened its result yet. */
   readonly isUnread: boolean;
   /** Its place in the queue, counted from 1; undefined if it isn't queued. */
@@ -259,7 +252,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const { now, isParent } = around;
   const name = title(child.description);
   const item = new vscode.TreeItem(
-    name,
+    around.title,
     !isParent
       ? vscode.TreeItemCollapsibleState.None
       : around.descendants.running > 0
@@ -270,19 +263,10 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const descendants = descendantWords(around.descendants, isRunning(child));
   const doing = around.place === undefined ? activity(child) : vscode.l10n.t("queued, #{0}", around.place);
   const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
-  const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
-  const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
-  // Views are narrow, so facts that affect the user's next step come first.
-  item.description = [
-    descendants,
-    ...marks(child),
-    shared,
-    limit,
-    doing,
-    ...who,
-    ...numbers,
-    rowTime(child, now),
-  ]
+  const launcher = isTask(child) ? undefined : "OpenCode";
+  const cost = costWord(child.cost);
+  // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
+  item.description = [descendants, ...marks(child), shared, limit, doing, rowTime(child, now), cost, launcher]
     .filter(Boolean)
     .join(" · ");
   // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
@@ -299,9 +283,10 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       ...marks(child),
       shared,
       limit,
-      ...who,
+      child.agent && title(child.agent),
+      launcher,
       doing,
-      ...(isRunning(child) ? [] : [...numbers, elapsed(child, now)]),
+      ...(isRunning(child) ? [] : [toolCount(toolCalls(child)), cost, elapsed(child, now)]),
       around.isUnread && vscode.l10n.t("unread"),
     ]),
   };

@@ -2,9 +2,10 @@ import type { Child } from "../../engine/subagent.ts";
 import { isTask } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { arrange, isBatchRow, type Row } from "./arrangement.ts";
-import { descendants } from "./family.ts";
+import { batchMembers, descendants } from "./family.ts";
 import { groupOf, GROUPS, type Group } from "./groups.ts";
 import { BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
+import { rowTitles, shortTitle } from "./titles.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 
 /** The rows under one session. */
@@ -22,6 +23,9 @@ export class Levels {
   /** The levels as last given to the editor, by the ID of the parent session. */
   private readonly drawn = new Map<string, Level>();
 
+  /** The titles of rows, by the ID of the parent session. */
+  private readonly titles = new Map<string, ReadonlyMap<string, string>>();
+
   constructor(
     private readonly known: Tasks,
     private readonly options: ListOptions,
@@ -30,7 +34,8 @@ export class Levels {
   ) {}
 
   clear(): void {
-    for (const each of [this.childNodes, this.batchNodes, this.groupNodes, this.drawn]) each.clear();
+    for (const each of [this.childNodes, this.batchNodes, this.groupNodes, this.drawn, this.titles])
+      each.clear();
   }
 
   /** The node of a task or subagent. */
@@ -59,6 +64,22 @@ export class Levels {
   /** The groups that the editor has under a session. */
   groups(parentID: string): readonly GroupNode[] {
     return (this.drawn.get(parentID)?.nodes ?? []).filter((node) => node instanceof GroupNode);
+  }
+
+  /** The title of a row, which depends on the rows next to it. */
+  titleOf(child: Child): string {
+    const { parentSessionID: parentID } = child;
+    let titles = this.titles.get(parentID);
+    if (!titles) {
+      titles = rowTitles(this.shown(parentID), (task) => batchMembers(this.known, parentID, task.batchID));
+      this.titles.set(parentID, titles);
+    }
+    return titles.get(child.id) ?? shortTitle(child.description);
+  }
+
+  /** The descriptions of children have changed, or which of them have rows. */
+  retitle(parentID: string): void {
+    this.titles.delete(parentID);
   }
 
   /** The rows under a session, as given to the editor now. */

@@ -26,9 +26,7 @@ import { rowTime } from "./words.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
-/**
- * How long added, removed and moved rows are collected, in milliseconds: the tasks of a batch appear almost together.
- */
+/** How long moved rows are collected, in milliseconds: the tasks of a batch appear almost together. */
 const GATHER_MS = 50;
 
 /**
@@ -205,6 +203,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       now: Date.now(),
       isParent: this.levels.shown(child.id).length > 0,
       descendants: countDescendants(this.known, [child.id]),
+      title: this.levels.titleOf(child),
       isUnread: this.unread.has(child),
       place: this.placeOf(child),
     });
@@ -236,6 +235,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const above = ancestors(this.known, child);
     if (!this.rootFolder(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
+    if (before?.description !== after?.description || isListed(before) !== isListed(after))
+      this.levels.retitle(child.parentSessionID);
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
     // Rows above are shown because of matching descendants, and sorted by the state of their descendants.

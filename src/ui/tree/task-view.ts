@@ -125,6 +125,11 @@ export class TaskView implements vscode.Disposable {
   async clickedID(): Promise<string | undefined> {
     for (let waited = 0; this.view.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
       await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
+    return this.selectedID;
+  }
+
+  /** The task or subagent whose row is selected. */
+  get selectedID(): string | undefined {
     const [node] = this.view.selection;
     return node instanceof ChildNode ? node.id : undefined;
   }
