@@ -222,7 +222,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 
   /** Gives a task another description. The title of its session stays. */
-  rename(taskID: string, description: string): Promise<Task> {
+  async rename(taskID: string, description: string): Promise<Task> {
     return this.mark(this.registry.find(taskID), { description: givenDescription(description) });
   }
 

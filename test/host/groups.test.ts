@@ -136,6 +136,21 @@ describe("groups and unread results", () => {
     assert.deepEqual(states, [Expanded, Expanded, Expanded, Collapsed]);
   });
 
+  it("a batch that was expanded stays so when it moves to another group", async () => {
+    const ids = [];
+    for (const name of ["Review the lexer", "Review the parser"]) ids.push(await add(name, { batchID: "b" }));
+    rows();
+    for (const id of ids) {
+      server.begin(id);
+      server.finish(id, "Done.");
+    }
+    await until("the end", () => rows()[0]?.startsWith("Finished Today") === true);
+    const [group] = tree.getChildren();
+    const [batch] = tree.getChildren(group);
+    assert.ok(batch);
+    assert.equal(tree.getTreeItem(batch).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
+  });
+
   it("a queued row says its place, and moves up when the queue does", async () => {
     const first = await add("first", { queued: true });
     const second = await add("second", { queued: true });
@@ -229,7 +244,7 @@ describe("groups and unread results", () => {
   });
 
   it("all are marked as read at once", async () => {
-    for (const name of ["one", "two", "three"]) await add(name, endedAt(Date.now()));
+    for (const name of ["one", "two", "three"]) await add(name, justNow());
     assert.equal(unread.list().length, 3);
     unread.markAllRead();
     assert.deepEqual(unread.list(), []);

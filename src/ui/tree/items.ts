@@ -80,6 +80,14 @@ export class UnreadableNode extends TreeNode {
 
 export type Node = FolderNode | GroupNode | ChildNode | BatchNode | UnreadableNode;
 
+/** The ID that the editor uses for the row. */
+export function rowID(node: Node): string {
+  if (node instanceof FolderNode) return node.uri;
+  if (node instanceof BatchNode) return `${node.parentSessionID}/${node.batchID}`;
+  if (node instanceof GroupNode) return `${node.parentSessionID}/${node.group}`;
+  return node instanceof ChildNode ? node.id : node.task.sessionID;
+}
+
 /** The folder that a row belongs to. Undefined if the folder was removed, or if this isn't a row. */
 export function folderOf(folders: Folders, node: unknown): Folder | undefined {
   if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
@@ -162,7 +170,7 @@ function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
 
 /** The row of a batch, which covers all of its tasks, including those hidden by a filter. */
 export function batchItem(
-  { batchID, parentSessionID }: BatchNode,
+  node: BatchNode,
   tasks: readonly Task[],
   descendants: DescendantCounts,
   unread = 0,
@@ -176,7 +184,7 @@ export function batchItem(
       ? vscode.TreeItemCollapsibleState.Expanded
       : vscode.TreeItemCollapsibleState.Collapsed,
   );
-  item.id = `${parentSessionID}/${batchID}`;
+  item.id = rowID(node);
   const facts = [
     counts.waiting > 0 && countWord("waiting", counts.waiting),
     descendantWords(descendants, running > 0),
@@ -193,7 +201,7 @@ export function batchItem(
     running > 0 ? "active" : "ended",
     ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
   ].join(" ");
-  if (unread > 0) item.resourceUri = taskUri(`${parentSessionID}/${batchID}`, ["unread"]);
+  if (unread > 0) item.resourceUri = taskUri(rowID(node), ["unread"]);
   item.accessibilityInformation = { label: enumerate([vscode.l10n.t("Batch"), label, ...facts]) };
   return item;
 }

@@ -19,6 +19,7 @@ import {
   FolderNode,
   folderOf,
   GroupNode,
+  rowID,
   UnreadableNode,
   type Node,
 } from "./items.ts";
@@ -146,11 +147,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   getTreeItem(element: Node): vscode.TreeItem {
     const item = this.item(element);
+    const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const isOpen = this.opened.get(rowID(element));
-    if (isOpen !== undefined && item.collapsibleState !== vscode.TreeItemCollapsibleState.None)
-      item.collapsibleState = isOpen
-        ? vscode.TreeItemCollapsibleState.Expanded
-        : vscode.TreeItemCollapsibleState.Collapsed;
+    if (isOpen !== undefined && item.collapsibleState !== None)
+      item.collapsibleState = isOpen ? Expanded : Collapsed;
+    // The editor forgets that a row was expanded when it moves to another group.
+    if (item.collapsibleState === Expanded && !(element instanceof FolderNode))
+      this.opened.set(rowID(element), true);
     if (element instanceof ChildNode) this.followChildren(element, item);
     return item;
   }
@@ -373,14 +376,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 /** Whether a child has a row if no filter hides it. */
 function isListed(child: Child | undefined): child is Child {
   return child !== undefined && !(isTask(child) && child.clearedAt !== undefined);
-}
-
-/** The ID that the editor uses for the row as well. */
-function rowID(node: Node): string {
-  if (node instanceof FolderNode) return node.uri;
-  if (node instanceof BatchNode) return `${node.parentSessionID}/${node.batchID}`;
-  if (node instanceof GroupNode) return `${node.parentSessionID}/${node.group}`;
-  return node instanceof ChildNode ? node.id : node.task.sessionID;
 }
 
 function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {

@@ -98,7 +98,7 @@ export class Unread implements vscode.Disposable {
   }
 
   markAllRead(): void {
-    this.store({ until: Date.now(), ends: {} });
+    this.store({ until: Math.max(Date.now(), ...this.list().map(endOf)), ends: {} });
     this.changes.fire([]);
   }
 
