@@ -70,14 +70,12 @@ function distinct(words: readonly string[], shared: number): string {
   return rest === whole ? cut(whole) : cut(`${words[0] ?? ""} … ${rest}`);
 }
 
-/** The words after the first ones, but so many that they say something; all of them if nothing would be left. */
+/** The words after the first ones, from one that says something; all of them if nothing would be left. */
 function without(words: readonly string[], count: number): readonly string[] {
   if (count === words.length) return words;
-  for (let from = count; from > 0; from--) {
-    const rest = words.slice(from);
-    if (/\p{L}{2}/u.test(rest.join(" "))) return rest;
-  }
-  return words;
+  let from = count;
+  while (from > 0 && !/\p{L}{2}/u.test(words[from] ?? "")) from--;
+  return words.slice(from);
 }
 
 /** Cuts a text that is too long, where possible after a word. */

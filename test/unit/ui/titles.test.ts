@@ -50,6 +50,10 @@ describe("the short titles of rows", () => {
   it("the rows of a batch do not repeat its name", () => {
     assert.deepEqual(titles(["Review the lexer", "Review the parser"], "b"), ["lexer", "parser"]);
     assert.deepEqual(titles(["Write chapter 1", "Write chapter 2"], "b"), ["chapter 1", "chapter 2"]);
+    assert.deepEqual(titles(["Port module 1 to it", "Port module 2 to it"], "b"), [
+      "module 1 to it",
+      "module 2 to it",
+    ]);
     assert.deepEqual(titles(["Fix the login", "Fix the login"], "b"), ["Fix the login", "Fix the login"]);
     assert.deepEqual(titles(["Fix one", "Test two"], "b"), ["Fix one", "Test two"]);
   });
