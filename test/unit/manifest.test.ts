@@ -78,7 +78,14 @@ describe("the extension's manifest", () => {
     const exported = [...read("src/ui/commands/index.ts").matchAll(/export \{([^}]*)\}/g)].flatMap(
       ([, names = ""]) => names.split(",").map((name) => name.trim()),
     );
-    const internal = ["launchFromView", "splitPrompt", "openChange", "explainOpenCode2", "showSelected", "showActive"];
+    const internal = [
+      "launchFromView",
+      "splitPrompt",
+      "openChange",
+      "explainOpenCode2",
+      "showSelected",
+      "showActive",
+    ];
     assert.deepEqual(
       [...commands.map(({ command }) => command.replace("asyncagents.", "")), ...internal].sort(),
       exported.filter(Boolean).sort(),
