@@ -146,7 +146,7 @@ describe("the tree in a real editor", () => {
       "Fork Conversation…",
       "Copy Result",
       "Copy Task ID",
-      "Rename…",
+      "Rename Task…",
       "Clear from Task List",
     ]);
     assert.deepEqual(await entries(row("Search the callers")), [
@@ -172,7 +172,7 @@ describe("the tree in a real editor", () => {
       "Retry Task",
       "Copy Result",
       "Copy Task ID",
-      "Rename…",
+      "Rename Task…",
       "Clear from Task List",
     ]);
   });
