@@ -546,7 +546,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
 
       assert.equal(
         await hear("asyncagents_task", { resume: id, prompt: "And this" }),
-        `Task ${short} is currently being resumed. Wait for its result before you resume it again.`,
+        `Task ${short} is currently being resumed. Send it a message instead, or wait for its result before you resume it again.`,
       );
       const [row] = tableRows(await hear("asyncagents_list", { status: "resumed" }));
       assert.equal(row?.["ID"], `${short} (resumed)`);
