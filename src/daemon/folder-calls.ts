@@ -48,6 +48,7 @@ export function createFolderCalls({
     worktreeChanges: (...args) => engine.worktreeChanges(...args),
     removeWorktree: (...args) => engine.removeWorktree(...args),
     remakeWorktree: (...args) => engine.remakeWorktree(...args),
+    setupOutput: (...args) => engine.setupOutput(...args),
 
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),

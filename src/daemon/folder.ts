@@ -83,7 +83,7 @@ export class DaemonFolder implements FolderService, Disposable {
         random: Math.random,
         tombstones: state,
         tokens,
-        worktrees: new FolderWorktrees(directory),
+        worktrees: new FolderWorktrees(directory, () => this.env),
         settings: () => this.settings.engine,
       }),
     );

@@ -271,6 +271,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     await this.parts.worktrees.remake(this.registry.find(taskID));
   }
 
+  /** See {@link TaskWorktrees.setupOutput}. */
+  async setupOutput(taskID: string): Promise<string | undefined> {
+    return this.parts.worktrees.setupOutput(this.registry.find(taskID));
+  }
+
   /** The directories in which tasks work besides the folder. */
   worktreeDirectories(): readonly string[] {
     return this.parts.worktrees.directories();

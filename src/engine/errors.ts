@@ -23,6 +23,8 @@ export type RefusalCode =
   | "no-worktree"
   /** It can be made again with `remakeWorktree`. */
   | "worktree-gone"
+  /** The user has not allowed the setup command of worktrees yet. */
+  | "setup-not-allowed"
   | "unavailable"
   /** The only code after which something was changed: the text says what was done, and why the rest was not. */
   | "partly-done"

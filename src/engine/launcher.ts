@@ -148,7 +148,8 @@ export class Launcher {
       batch.leave();
       throw error;
     }
-    const startsNow = queue.reserve();
+    // What has to be set up first waits in the queue.
+    const startsNow = !place.setsUp && queue.reserve();
     const permission = depth + 1 < maxDepth ? limits : [...limits, NO_AGENT_TOOLS];
     const settled = {
       agent,

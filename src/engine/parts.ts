@@ -48,7 +48,7 @@ export function createParts(ports: EnginePorts) {
   const turns = new TurnWatcher(ports, registry, prompts, ending);
   const guard = new BudgetGuard(ports, registry, work, budget, ending);
   // The start of turns:
-  const queue = new LaunchQueue(ports, registry);
+  const queue = new LaunchQueue(ports, registry, worktrees, ending);
   const forks = new ForkBuilder(ports, registry);
   const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
   const adoption = new Adoption(ports, registry, subagents, budget, turns);
@@ -81,6 +81,7 @@ export function createParts(ports: EnginePorts) {
     }),
     registry.onDidChange(({ before, after }) => {
       if (!before || !isActive(before) || (after && isActive(after))) return;
+      worktrees.leaveSetup(before.id);
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
@@ -99,6 +100,7 @@ export function createParts(ports: EnginePorts) {
     guard,
     work,
     queue,
+    worktrees,
     notices,
     transcripts,
     requests,

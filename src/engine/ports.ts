@@ -1,5 +1,5 @@
 import { UserFacingError } from "./errors.ts";
-import type { Disposable, Event } from "./event.ts";
+import type { CancelSignal, Disposable, Event } from "./event.ts";
 import type { Tombstone } from "./find-task.ts";
 import type { Random } from "./ids.ts";
 import type { Text } from "./sentence.ts";
@@ -16,7 +16,7 @@ import type {
   SessionChanges,
   SessionStatus,
 } from "./server-model.ts";
-import type { EngineSettings, IsolationSettings } from "./settings.ts";
+import type { EngineSettings, IsolationSettings, SetupSettings } from "./settings.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft, TaskWorktree } from "./task.ts";
 import type { TokenCounter } from "./token-counter.ts";
 
@@ -111,6 +111,13 @@ export interface NewWorktree {
   readonly location?: string | undefined;
   /** Whether to include changes that are not committed, and new files. */
   readonly startFrom: IsolationSettings["startFrom"];
+  /** See {@link IsolationSettings.include}. */
+  readonly include?: readonly string[] | undefined;
+}
+
+/** A command to run in a worktree. */
+export interface WorktreeSetup extends Pick<SetupSettings, "command" | "timeout"> {
+  readonly signal: CancelSignal;
 }
 
 /** A file that differs from the state that a worktree began with. Paths are relative to the repository, with slashes. */
@@ -137,13 +144,17 @@ export interface Worktrees {
   /** Why no worktree can be made from such a start, as one sentence. Undefined if one can. */
   obstacle(start: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined>;
   make(worktree: NewWorktree): Promise<TaskWorktree>;
+  /** Runs the setup command. Rejects if it fails, takes too long or is cancelled; then nothing of it runs any more. */
+  setUp(worktree: TaskWorktree, setup: WorktreeSetup): Promise<void>;
+  /** The end of what the last setup command printed, so far if it is running. Undefined if there was none. */
+  setupOutput(worktree: TaskWorktree): Promise<string | undefined>;
   exists(worktree: TaskWorktree): Promise<boolean>;
   /** What differs from the state that the worktree began with. Keeps the present state under a Git ref. */
   changes(worktree: TaskWorktree): Promise<WorktreeChanges>;
   /** Removes the worktree. Its present state is kept under a Git ref, unless nothing has changed. */
   remove(worktree: TaskWorktree): Promise<void>;
   /** Makes a worktree that is gone again, from its last kept state. */
-  remake(worktree: TaskWorktree): Promise<void>;
+  remake(worktree: TaskWorktree, include: Pick<NewWorktree, "include">): Promise<void>;
 }
 
 /** The source of time. */

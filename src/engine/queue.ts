@@ -1,9 +1,12 @@
 import { hasArrived } from "./arrival.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, textOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import { isActive, isQueued, shortID } from "./task.ts";
+import { sentence, type Text } from "./sentence.ts";
+import { isActive, isQueued, shortID, taskError } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
+import type { TaskEvent } from "./transitions.ts";
 
 /** The delay after a start that failed or came too early, in milliseconds. */
 const RETRY_MS = 2_000;
@@ -22,6 +25,9 @@ export class LaunchQueue implements Disposable {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
+    private readonly worktrees: TaskWorktrees,
+    /** Ends a task. Must be called from within the task's queue. */
+    private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {}
 
   /** Takes a slot for a task that is about to be launched. False if none is free and the task has to wait. */
@@ -84,7 +90,11 @@ export class LaunchQueue implements Disposable {
     turn.isStarting = true;
     let isDecided = false;
     try {
-      isDecided = await entry.serial.run(() => this.startNow(entry));
+      // Not in the task's queue, so that the task can be cancelled meanwhile.
+      const failure = await this.worktrees.setUp(entry).then(() => undefined, textOf);
+      isDecided = await entry.serial.run(() =>
+        failure === undefined ? this.startNow(entry) : this.failSetup(entry, failure),
+      );
     } catch (error) {
       this.ports.logger.warn(`Couldn't start task ${shortID(entry.record.id)}: ${messageOf(error)}`);
     } finally {
@@ -103,19 +113,38 @@ export class LaunchQueue implements Disposable {
     });
   }
 
+  private async failSetup(entry: Entry, reason: Text): Promise<boolean> {
+    // The engine is being disposed, or the task has ended.
+    if (!this.connected || !isActive(entry.record)) return true;
+    // A retry needs the prompt, which is stored a moment after the task appears.
+    if (!(await this.isStored(entry))) return false;
+    const error = taskError(
+      "SetupFailed",
+      sentence("The prompt wasn't sent. {0} Retry it as a new task.", reason),
+    );
+    await this.ending.end(entry, { type: "turn-failed", at: this.ports.clock.now(), error });
+    return true;
+  }
+
+  private async isStored({ record: { id, promptMessageID } }: Entry): Promise<boolean> {
+    return hasArrived(await this.ports.server.message(id, promptMessageID));
+  }
+
   /** False if the task's prompt is not stored yet. */
   private async startNow(entry: Entry): Promise<boolean> {
     const { record } = entry;
     if (!isActive(record) || !isQueued(record)) return true;
     const { id, agent, model, promptMessageID: messageID } = record;
     // A task appears as soon as its session exists, a moment before the server has stored its prompt.
-    if (!hasArrived(await this.ports.server.message(id, messageID))) return false;
+    if (!(await this.isStored(entry))) return false;
     // Store the record first: if the start then fails, the turn watcher finds the prompt unanswered and starts it.
     await this.registry.storeThenShow(entry, {
       ...record,
       queued: undefined,
+      worktree: record.worktree && { ...record.worktree, setup: undefined },
       startedAt: this.ports.clock.now(),
     });
+    this.worktrees.leaveSetup(id);
     await this.ports.server.prompt(id, { messageID, agent, model, parts: [] });
     return true;
   }

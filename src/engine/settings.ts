@@ -13,6 +13,19 @@ export interface IsolationSettings {
   readonly location?: string | undefined;
   /** What worktrees begin with: the folder as it is now, or the last commit. */
   readonly startFrom: "whatYouSee" | "head";
+  /** Ignored files to copy into worktrees, as in `.gitignore`, unless the folder has a `.worktreeinclude`. */
+  readonly include?: readonly string[] | undefined;
+  /** What to run in a worktree before its task gets the prompt. */
+  readonly setup?: SetupSettings | undefined;
+}
+
+export interface SetupSettings {
+  /** A command line of the user's shell. */
+  readonly command: string;
+  /** Whether the user has allowed this command for the folder. */
+  readonly isAllowed: boolean;
+  /** How long it may take, in milliseconds. */
+  readonly timeout: number;
 }
 
 /** The default settings, and those of versions without isolation. */

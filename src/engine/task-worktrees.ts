@@ -1,7 +1,9 @@
 import { messageOf, Refusal } from "./errors.ts";
+import { Cancellation, type Disposable } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
+import type { SetupSettings } from "./settings.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import { isActive, shortID, type Isolation, type TaskRecord, type TaskWorktree } from "./task.ts";
@@ -22,12 +24,23 @@ export interface Workplace {
   readonly worktree: TaskWorktree | undefined;
   /** Whether that is where the source of its fork works, if it is one. */
   readonly isInPlace: boolean;
+  /** Whether a command has to run in its own worktree before the prompt. */
+  readonly setsUp: boolean;
+}
+
+/** A setup command that is running, or has succeeded while its task could not be started yet. */
+interface Setup {
+  readonly done: Promise<void>;
+  readonly cancellation: Cancellation;
 }
 
 /** Decides where tasks work, and looks after the worktrees of isolated ones. */
-export class TaskWorktrees {
+export class TaskWorktrees implements Disposable {
   /** The changes as of the end of tasks, by task ID. */
   private readonly ends = new Map<string, { readonly endedAt: number; readonly changes: WorktreeChanges }>();
+
+  /** By task ID. */
+  private readonly setups = new Map<string, Setup>();
 
   constructor(
     private readonly ports: Pick<EnginePorts, "worktrees" | "server" | "settings" | "random" | "logger">,
@@ -58,18 +71,52 @@ export class TaskWorktrees {
     const { location } = settings().isolation;
     const obstacle = isIsolated ? await worktrees.obstacle({ from: worktree, location }) : undefined;
     if (obstacle !== undefined) throw new Refusal("no-worktree", obstacle);
-    return { isIsolated, worktree, isInPlace: !isIsolated && source === around };
+    const setsUp = isIsolated && this.allowedSetup() !== undefined;
+    return { isIsolated, worktree, isInPlace: !isIsolated && source === around, setsUp };
   }
 
   /** Makes the worktree of a new task. Undefined if it gets none. */
   async make(
-    { isIsolated, worktree: from }: Workplace,
+    { isIsolated, worktree: from, setsUp }: Workplace,
     description: string,
   ): Promise<TaskWorktree | undefined> {
     if (!isIsolated) return undefined;
     const { worktrees, settings, random } = this.ports;
-    const { location, startFrom } = settings().isolation;
-    return worktrees.make({ name: nameOf(description, random), from, location, startFrom });
+    const { location, startFrom, include } = settings().isolation;
+    const name = nameOf(description, random);
+    const made = await worktrees.make({ name, from, location, startFrom, include });
+    return setsUp ? { ...made, setup: "pending" } : made;
+  }
+
+  /**
+   * Runs the setup command of a task that waits for it. Once it has succeeded, does nothing until the task has started.
+   * Rejects if the command fails, takes too long, is not allowed, or the task ends meanwhile.
+   */
+  async setUp({ record: { id, worktree } }: Entry): Promise<void> {
+    if (worktree?.setup === undefined) return;
+    let setup = this.setups.get(id);
+    if (!setup) {
+      const cancellation = new Cancellation();
+      setup = { done: this.runSetup(worktree, cancellation), cancellation };
+      this.setups.set(id, setup);
+    }
+    await setup.done;
+  }
+
+  /** Stops the setup command of a task if it is running, and forgets it. */
+  leaveSetup(taskID: string): void {
+    this.setups.get(taskID)?.cancellation.cancel();
+    this.setups.delete(taskID);
+  }
+
+  /** The end of what the setup command of a task printed. Undefined if there was none. */
+  async setupOutput(entry: Entry): Promise<string | undefined> {
+    return this.ports.worktrees.setupOutput(this.requireOwn(entry));
+  }
+
+  /** The engine ends. The next one runs again what had not finished. */
+  dispose(): void {
+    for (const id of this.setups.keys()) this.leaveSetup(id);
   }
 
   /** Removes the worktree of a task that could not be created. */
@@ -135,10 +182,32 @@ export class TaskWorktrees {
     await worktrees.remove(worktree);
   }
 
-  /** Makes the worktree of a task again after it was removed. */
+  /** Makes the worktree of a task again after it was removed, and sets it up. */
   async remake(entry: Entry): Promise<void> {
+    const { worktrees, settings } = this.ports;
     const worktree = this.requireOwn(entry);
-    if (!(await this.ports.worktrees.exists(worktree))) await this.ports.worktrees.remake(worktree);
+    if (await worktrees.exists(worktree)) return;
+    const setup = this.allowedSetup();
+    await worktrees.remake(worktree, settings().isolation);
+    if (setup) await worktrees.setUp(worktree, { ...setup, signal: new Cancellation().signal });
+  }
+
+  private async runSetup(worktree: TaskWorktree, { signal }: Cancellation): Promise<void> {
+    // The setting may have changed since the launch.
+    const setup = this.allowedSetup();
+    if (setup) await this.ports.worktrees.setUp(worktree, { ...setup, signal });
+  }
+
+  private allowedSetup(): SetupSettings | undefined {
+    const { setup } = this.ports.settings().isolation;
+    if (!setup || setup.isAllowed) return setup;
+    throw new Refusal(
+      "setup-not-allowed",
+      sentence(
+        'The setup command of worktrees isn\'t allowed yet: {0}. Allow it with the command "Allow Setup Command", then try again.',
+        setup.command,
+      ),
+    );
   }
 
   private ownerOf(sessionID: string): Entry | undefined {

@@ -86,6 +86,8 @@ export interface TaskWorktree {
   readonly directory: string;
   /** The commit of the state that the worktree began with. */
   readonly base: string;
+  /** Set until the setup command has run. The task stays queued until then. */
+  readonly setup?: "pending" | undefined;
   /** What became of the work, once the user has decided. */
   readonly outcome?: "broughtBack" | "branched" | "discarded" | undefined;
 }

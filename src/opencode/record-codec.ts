@@ -69,6 +69,7 @@ const storedRecord = z.object({
       name: z.string(),
       directory: z.string(),
       base: z.string(),
+      setup: z.optional(z.literal("pending")),
       outcome: z.optional(z.enum(["broughtBack", "branched", "discarded"])),
     }),
   ),

@@ -14,7 +14,7 @@ import type {
   QuestionRequest,
   RequestAnswer,
 } from "../engine/server-model.ts";
-import { NO_ISOLATION, type IsolationSettings } from "../engine/settings.ts";
+import { NO_ISOLATION, type IsolationSettings, type SetupSettings } from "../engine/settings.ts";
 import type { SteerOptions } from "../engine/steering.ts";
 import type { Isolation, ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
@@ -179,6 +179,7 @@ const parameters = {
   removeWorktree: z.tuple([id]),
   remakeWorktree: z.tuple([id]),
   rename: z.tuple([id, z.string()]),
+  setupOutput: z.tuple([id]),
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
   agents: nothing,
@@ -222,6 +223,14 @@ const engineSettings = z.strictObject({
       default: isolation,
       location: text,
       startFrom: z.enum(["whatYouSee", "head"]),
+      include: z.optional(z.readonly(texts)),
+      setup: z.optional(
+        z.strictObject({
+          command: z.string(),
+          isAllowed: z.boolean(),
+          timeout: z.number(),
+        } satisfies Fields<SetupSettings>),
+      ),
     } satisfies Fields<IsolationSettings>),
     NO_ISOLATION,
   ),

@@ -84,7 +84,10 @@ type Reads = Pick<
 >;
 
 /** The calls that concern the worktrees of isolated tasks. */
-type WorktreeCalls = Pick<TaskEngine, "worktreeChanges" | "removeWorktree" | "remakeWorktree">;
+type WorktreeCalls = Pick<
+  TaskEngine,
+  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput"
+>;
 
 /**
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A

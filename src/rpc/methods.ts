@@ -47,6 +47,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   removeWorktree: REACH,
   remakeWorktree: REACH,
   rename: REACH,
+  setupOutput: READ,
   output: {
     repeatable: true,
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },

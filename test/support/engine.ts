@@ -93,7 +93,7 @@ export async function openWindow(
     random: Math.random,
     tombstones,
     tokens,
-    worktrees: new FolderWorktrees(server.directory),
+    worktrees: new FolderWorktrees(server.directory, () => process.env),
     settings: () => ({
       pollInterval: 500,
       stallWarning: 0,

@@ -4,6 +4,8 @@ import type { Worktrees } from "../../src/engine/ports.ts";
 export const noWorktrees: Worktrees = {
   obstacle: async () => "There are no worktrees here.",
   make: refuse,
+  setUp: refuse,
+  setupOutput: async () => undefined,
   exists: async () => false,
   changes: refuse,
   remove: refuse,

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Refusal } from "../../src/engine/errors.ts";
+import type { LaunchInput } from "../../src/engine/launcher.ts";
+import type { IsolationSettings, SetupSettings } from "../../src/engine/settings.ts";
+import type { Task } from "../../src/engine/task.ts";
+import { DaemonDesk } from "../support/daemon.ts";
+import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
+import { makeRepository, type TestRepository } from "../support/repository.ts";
+import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
+import { until } from "../support/wait.ts";
+
+function isolated(setup?: Partial<SetupSettings>, include?: readonly string[]): IsolationSettings {
+  return {
+    default: "worktree",
+    startFrom: "whatYouSee",
+    include,
+    setup: setup && { command: "true", isAllowed: true, timeout: 60_000, ...setup },
+  };
+}
+
+const worktreeOf = ({ worktree }: Task): string => worktree?.directory ?? assert.fail("It has no worktree");
+
+/** The process that a setup command wrote into `pid`, once it is there. */
+function processOf(worktree: string): Promise<number> {
+  const file = join(worktree, "pid");
+  return until("the setup command", () => existsSync(file) && Number(readFileSync(file, "utf8")));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("setting up a worktree", () => {
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let repository: TestRepository;
+  let window: EngineWindow;
+  let isolation: IsolationSettings;
+
+  setUp(async (start) => {
+    model = await start.model();
+  });
+
+  beforeEach(async () => {
+    repository = makeRepository({ "a.txt": "a\n", ".gitignore": ".env\nlocal/\n" });
+    repository.write(".env", "KEY=1\n");
+    mkdirSync(join(repository.directory, "local"));
+    repository.write("local/data.txt", "data\n");
+    server = await startOpenCode({ model, directory: repository.directory });
+    isolation = isolated();
+    window = await openWindow(server, {
+      get isolation() {
+        return isolation;
+      },
+    });
+  });
+  afterEach(async () => {
+    window.dispose();
+    await server.stop();
+  });
+
+  const launch = async (more: Partial<LaunchInput> = {}): Promise<Task> =>
+    window.engine.launch({
+      prompt: script([{ text: "Done." }], "Do it. "),
+      agent: "general",
+      parentSessionID: await createSession(server),
+      launchedBy: "person",
+      ...more,
+    });
+
+  const requestsOf = (id: string): number =>
+    model.requests.filter(({ sessionID }) => sessionID === id).length;
+
+  it("[ISO-2] the listed files are copied and the command has ended before the model gets the prompt", async () => {
+    repository.write(".worktreeinclude", ".env\n");
+    isolation = isolated({ command: 'cat .env && sleep 0.5 && cp .env "made by setup" && echo ready >&2' }, [
+      "local/",
+    ]);
+    const look = "cat 'made by setup'; ls local";
+    const { id, status, queued } = await launch({
+      prompt: script([
+        { tools: [{ name: "bash", args: { command: look, description: "Looks" } }] },
+        { text: "Done." },
+      ]),
+    });
+    assert.deepEqual([status, queued], ["running", true]);
+    const task = await ended(window, id);
+    assert.equal(task.status, "completed", task.error?.message);
+    assert.equal(task.worktree?.setup, undefined);
+    assert.match(JSON.stringify(model.requests.at(-1)?.messages), /KEY=1/);
+    assert.ok(!existsSync(join(worktreeOf(task), "local")));
+    assert.equal(await window.engine.setupOutput(id), "KEY=1\nready\n");
+  });
+
+  it("[ISO-2] without `.worktreeinclude`, the patterns of the settings say which ignored files are copied", async () => {
+    isolation = isolated(undefined, ["local/"]);
+    const { id } = await launch();
+    const worktree = worktreeOf(await ended(window, id));
+    assert.equal(readFileSync(join(worktree, "local/data.txt"), "utf8"), "data\n");
+    assert.ok(!existsSync(join(worktree, ".env")));
+    assert.equal(await window.engine.setupOutput(id), undefined);
+  });
+
+  it("[ISO-2] a command that fails ends the task without a request; a retry sets up a new worktree", async () => {
+    isolation = isolated({ command: "echo No registry; exit 7" });
+    const { id } = await launch();
+    const failed = await ended(window, id);
+    assert.deepEqual([failed.status, failed.error?.name], ["error", "SetupFailed"]);
+    assert.match(failed.error?.message ?? "", /failed with exit code 7\. Retry/);
+    assert.equal(await window.engine.setupOutput(id), "No registry\n");
+    isolation = isolated({ command: "touch ready.txt" });
+    const again = await window.engine.retry(id);
+    const retried = await ended(window, again.id);
+    assert.equal(retried.status, "completed");
+    assert.notEqual(worktreeOf(retried), worktreeOf(failed));
+    assert.ok(existsSync(join(worktreeOf(retried), "ready.txt")));
+    assert.equal(requestsOf(id), 0);
+  });
+
+  it("[ISO-2] a command that takes too long is killed with its child processes, and ends the task", async () => {
+    isolation = isolated({ command: "(echo $$ > pid; sleep 600) & wait", timeout: 1_000 });
+    const { id } = await launch();
+    const task = await ended(window, id);
+    assert.equal(task.status, "error");
+    assert.match(task.error?.message ?? "", /took longer than/);
+    const pid = await processOf(worktreeOf(task));
+    await until("the end of the command", () => !isAlive(pid));
+    assert.equal(requestsOf(id), 0);
+  });
+
+  it("[ISO-2] cancelling the task kills the command", async () => {
+    isolation = isolated({ command: "sleep 600 & echo $! > pid; wait" });
+    const task = await launch();
+    const pid = await processOf(worktreeOf(task));
+    assert.equal((await window.engine.cancel(task.id)).status, "cancelled");
+    await until("the end of the command", () => !isAlive(pid));
+    assert.equal(requestsOf(task.id), 0);
+    assert.deepEqual(window.engine.active(), []);
+  });
+
+  it("keeps the last 64 kB of the output", async () => {
+    isolation = isolated({ command: "seq 1 30000" });
+    const { id } = await launch();
+    await ended(window, id);
+    const output = (await window.engine.setupOutput(id)) ?? "";
+    assert.equal(output.length, 64 * 1024);
+    assert.ok(output.endsWith("\n30000\n"));
+  });
+
+  it("a command that is not allowed refuses isolated tasks, and no others", async () => {
+    isolation = isolated({ command: "touch ran.txt", isAllowed: false });
+    const isRefusal = (error: unknown): boolean =>
+      error instanceof Refusal && error.code === "setup-not-allowed" && /touch ran\.txt/.test(error.message);
+    await assert.rejects(launch(), isRefusal);
+    assert.ok(!existsSync(`${repository.directory}.worktrees`));
+    const { id } = await launch({ isolation: "folder" });
+    assert.equal((await ended(window, id)).status, "completed");
+  });
+
+  it("a worktree that is made again is set up again", async () => {
+    isolation = isolated({ command: "cat .env > .env.copy" }, [".env"]);
+    const { id } = await launch();
+    const worktree = worktreeOf(await ended(window, id));
+    await window.engine.removeWorktree(id);
+    await window.engine.remakeWorktree(id);
+    assert.equal(readFileSync(join(worktree, ".env.copy"), "utf8"), "KEY=1\n");
+  });
+});
+
+describe("a daemon that sets up a worktree", function () {
+  this.timeout(120_000);
+  let model: ScriptedModel;
+  let desk: DaemonDesk | undefined;
+
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  afterEach(() => desk?.close());
+  after(() => model?.stop());
+
+  it("[ISO-2] if it is killed, the command ends with it, the next one runs it again, and then sends the prompt", async () => {
+    const { directory } = makeRepository();
+    desk = await DaemonDesk.open(model, { directory });
+    const command = "echo $$ >> runs; echo $$ > pid; until [ -e go ]; do sleep 0.05; done";
+    const window = desk.window({ isolation: isolated({ command }) });
+    const { calls } = window.folder;
+    await calls.connect();
+    const task = await calls.launch({
+      prompt: script([{ text: "Done." }]),
+      agent: "general",
+      parentSessionID: await calls.ensureSession(),
+      launchedBy: "person",
+    });
+    const { id } = task;
+    const worktree = worktreeOf(task);
+    const first = await processOf(worktree);
+    process.kill(desk.daemonPid() ?? assert.fail("There is no daemon"), "SIGKILL");
+    await until("the end of the command", () => !isAlive(first));
+    await until("the next run", async () => (await processOf(worktree)) !== first, 30_000);
+    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 0);
+    assert.equal(window.folder.tasks.get(id)?.worktree?.setup, "pending");
+    writeFileSync(join(worktree, "go"), "");
+    const { task: done } = await calls.output(id, { block: true });
+    assert.equal(done.status, "completed");
+    assert.equal(readFileSync(join(worktree, "runs"), "utf8").trim().split("\n").length, 2);
+    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 1);
+  });
+});
