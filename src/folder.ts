@@ -38,7 +38,7 @@ export function folderOpener(host: FolderHost): FolderOpener {
 
     const settings = new Settings(uri);
     const state = new FolderState(context.workspaceState, uri, index === 0);
-    const settingsNow = () => folderSettings(settings, passwords, () => view.visible);
+    const settingsNow = () => folderSettings(settings, state, passwords, () => view.visible);
     const openClient = async (): Promise<FolderClient> => {
       const directory = await realpath(uri.fsPath);
       const kept = state.keptTasks;
@@ -87,6 +87,10 @@ export function folderOpener(host: FolderHost): FolderOpener {
       },
       open: () => mirror.open(),
       openTranscript: (id) => mirror.openTranscript(id),
+      allowSetup: (command) => {
+        state.allowedSetup = command;
+        return configure();
+      },
       session,
       whileAway,
       dispose: () => {

@@ -15,7 +15,8 @@ export class Settings {
   /** @param folder the folder whose settings to read; by default the window's */
   constructor(private readonly folder?: vscode.Uri) {}
 
-  engine(): EngineSettings {
+  /** @param allowedSetup the setup command that the user has allowed */
+  engine(allowedSetup?: string): EngineSettings {
     return {
       pollInterval: this.seconds("pollInterval", 5, 1),
       stallWarning: this.seconds("stallWarning", 120, 0),
@@ -31,7 +32,7 @@ export class Settings {
       },
       notifyParent: this.value("notifyParent", true),
       collisions: collisions(this.value<string>("collisions", "block")),
-      isolation: this.isolation(),
+      isolation: this.isolation(allowedSetup),
       // Invalid limits are refused when a task is launched.
       budget: this.value<Budget>("budget", {}),
     };
@@ -74,12 +75,29 @@ export class Settings {
     });
   }
 
-  private isolation(): IsolationSettings {
+  /** What to run in new worktrees. Undefined if nothing. */
+  setupCommand(): string | undefined {
+    return this.text("isolation.setup");
+  }
+
+  private isolation(allowedSetup: string | undefined): IsolationSettings {
+    const command = this.setupCommand();
     const startFrom = this.value<string>("isolation.startFrom", "whatYouSee");
     return {
       default: this.value<string>("isolation.default", "folder") === "worktree" ? "worktree" : "folder",
       location: this.text("isolation.location"),
       startFrom: startFrom === "head" ? "head" : "whatYouSee",
+      include: patterns(
+        vscode.workspace.getConfiguration("git", this.folder).get<unknown>("worktreeIncludeFiles"),
+      ),
+      setup:
+        command === undefined
+          ? undefined
+          : {
+              command,
+              isAllowed: command === allowedSetup,
+              timeout: this.number("isolation.setupTimeout", 10, 0.1) * 60_000,
+            },
     };
   }
 
@@ -111,6 +129,11 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
+/** The texts of a list in the settings. */
+function patterns(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
 function collisions(value: string): EngineSettings["collisions"] {
   return value === "warn" || value === "off" ? value : "block";
 }
@@ -122,6 +145,7 @@ function strategy(value: string): EngineSettings["fork"]["strategy"] {
 /** The current settings of a folder for the daemon. */
 export async function folderSettings(
   settings: Settings,
+  state: { readonly allowedSetup: string | undefined },
   passwords: PasswordStore,
   isWatched: () => boolean,
 ): Promise<FolderSettings> {
@@ -129,7 +153,7 @@ export async function folderSettings(
   const password = url === undefined ? undefined : await passwords.get(url);
   // Read after the password, which takes a while, so that the values are current when this resolves.
   return {
-    engine: settings.engine(),
+    engine: settings.engine(state.allowedSetup),
     server: settings.server(),
     password,
     agentTools: settings.agentToolsEnabled(),

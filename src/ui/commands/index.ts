@@ -44,4 +44,5 @@ export {
   stopBackgroundWork,
   stopServer,
 } from "./server-commands.ts";
+export { allowSetup, openSetupOutput } from "./worktree-setup.ts";
 export { explainOpenCode2, openWalkthrough, setUp } from "./set-up.ts";

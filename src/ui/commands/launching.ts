@@ -7,6 +7,7 @@ import { connectedFolder } from "../folders/folders.ts";
 import { explanation, humanMessage } from "../messages.ts";
 import type { Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
+import { withSetupAllowed } from "./worktree-setup.ts";
 
 /** The state of the launch wizard. */
 export interface Launching {
@@ -77,15 +78,18 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
 
 /** Launches one task for each combination of prompt and agent, all in one batch. */
 async function launchAll({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
-  const { session, calls: commands } = await connectedFolder(context.folders, context.folder);
+  const folder = await connectedFolder(context.folders, context.folder);
+  const { session, calls: commands } = folder;
   const { agents, model, fork } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);
   const files = subject?.files;
   const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
-  const { tasks, refused, failure } = await launchTogether(inputs, (input, batchID) =>
-    commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
+  const { tasks, refused, failure } = await withSetupAllowed(folder, () =>
+    launchTogether(inputs, (input, batchID) =>
+      commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
+    ),
   );
   if (!failure) return tasks;
   throw new PartlyLaunched(

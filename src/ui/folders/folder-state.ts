@@ -3,6 +3,7 @@ import type { Tombstone } from "../../engine/find-task.ts";
 import type { KeptTasks } from "../../rpc/contract.ts";
 import type { Seen } from "../while-away.ts";
 
+const ALLOWED_SETUP = "asyncagents.allowedSetup";
 const PICKED_SESSION = "asyncagents.pickedSession";
 const SEEN = "asyncagents.seen";
 const TOMBSTONES = "asyncagents.tombstones";
@@ -37,6 +38,15 @@ export class FolderState {
 
   set seen(seen: Seen | undefined) {
     void this.state.update(this.key(SEEN), seen);
+  }
+
+  /** The setup command of worktrees that the user allowed last. */
+  get allowedSetup(): string | undefined {
+    return this.state.get(this.key(ALLOWED_SETUP));
+  }
+
+  set allowedSetup(command: string | undefined) {
+    void this.state.update(this.key(ALLOWED_SETUP), command);
   }
 
   /** The tasks that an earlier version stored for the folder; now the daemon stores them. */

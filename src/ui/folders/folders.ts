@@ -28,6 +28,8 @@ export interface Folder extends Disposable {
   open(): Promise<FolderCalls>;
   /** The conversation of a task or subagent, updated until disposed. */
   openTranscript(id: string): Promise<Transcript>;
+  /** Allows the setup command of worktrees to run in this folder. */
+  allowSetup(command: string): Promise<void>;
   readonly session: WindowSession;
   readonly whileAway: WhileAway;
 }
