@@ -44,3 +44,6 @@ export {
   stopServer,
 } from "./server-commands.ts";
 export { explainOpenCode2, openWalkthrough, setUp } from "./set-up.ts";
+export { bringBack } from "../worktrees/bring-back.ts";
+export { cleanUpWorktrees, createBranch, discardWorktree } from "../worktrees/endings.ts";
+export { copyWorktreePath, openWorktree, openWorktreeTerminal, remakeWorktree } from "../worktrees/places.ts";
