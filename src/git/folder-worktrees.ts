@@ -80,9 +80,9 @@ export class FolderWorktrees implements Worktrees {
   ): Promise<BroughtBack> {
     const plan = await this.requireOwn(given);
     const changes = await Promise.all(
-      choices.map(({ path, take }) => {
+      choices.map(async ({ path, take }) => {
         const file = plan.files.find((one) => one.path === path);
-        return file ? changesOf(plan, file, take) : [];
+        return file ? changesOf(plan, file, take) : new Map<string, FileContent>();
       }),
     );
     const files = new Map(changes.flatMap((some) => [...some]));
