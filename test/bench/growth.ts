@@ -55,9 +55,11 @@ async function change({ server, tasks }: World): Promise<number> {
   const session = await server.session(tasks[tasks.length >> 1] ?? "");
   if (session?.task.kind !== "task") throw new Error("There is no such task.");
   const record = { ...session.task.record, revision: ++revision };
-  return timed(() =>
-    server.emit({ type: "session-changed", session: { ...session, task: { kind: "task", record } } }),
-  );
+  const event = { type: "session-changed", session: { ...session, task: { kind: "task", record } } } as const;
+  // Stops before the test's own store copies all tasks.
+  const start = performance.now();
+  server.emit(event);
+  return performance.now() - start;
 }
 
 /** Adds the figures for each size, and the budget for the growth from the smallest to the largest. */
