@@ -42,11 +42,19 @@ async function runAll(): Promise<readonly { name: string; failures: number; seco
         await fuzz(target, seed, count);
       } catch (error) {
         failures++;
-        console.error(`✖ npm run fuzz -- ${target.name} --seed ${seed} --cases ${count}\n${String(error)}`);
+        console.error(
+          `✖ npm run fuzz -- ${target.name} --seed ${seed} --cases ${count}\n${described(error)}`,
+        );
       }
     }
     if (failures > 0) process.exitCode = 1;
     outcomes.push({ name: target.name, failures, seconds: Math.round((performance.now() - begun) / 1000) });
   }
   return outcomes;
+}
+
+/** The failing case, and why it failed. */
+function described(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return `${String(error)}\n${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause ?? "")}`;
 }
