@@ -84,14 +84,16 @@ export const contractMessages: Target = {
         fc.option(hostileText, { freq: 30, nil: undefined }),
         async (sent, garbage) => {
           const { method, isNotification, ...rest } = Object(sent) as Record<string, unknown>;
-          if (isNotification) window.send({ method, ...rest });
-          else if (typeof method === "string" && (rest["params"] ?? false) instanceof Object) {
+          const isMessage = typeof method === "string" && (rest["params"] ?? false) instanceof Object;
+          if (isMessage && !isNotification) {
             const answer = await window.request({ method, ...rest });
             if (answer.error) assert.match(answer.error.message, /\S/);
-          } else window.send(sent);
+          } else window.send(isNotification ? { method, ...rest } : sent);
           if (garbage !== undefined) window.write(garbage);
-          if (garbage === undefined && (await window.isServed())) return;
-          // A message that is none ends its connection, but no other.
+          const isServed = garbage === undefined && (await window.isServed());
+          // What is no message may end its own connection, but no other.
+          if (isMessage && garbage === undefined) assert.ok(isServed);
+          if (isServed) return;
           window.close();
           window = await connected();
         },
