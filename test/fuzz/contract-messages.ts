@@ -81,7 +81,7 @@ export const contractMessages: Target = {
     return {
       property: fc.asyncProperty(
         message,
-        fc.option(hostileText, { freq: 30, nil: undefined }),
+        fc.oneof({ arbitrary: fc.constant(undefined), weight: 30 }, hostileText),
         async (sent, garbage) => {
           const { method, isNotification, ...rest } = Object(sent) as Record<string, unknown>;
           const isMessage = typeof method === "string" && (rest["params"] ?? false) instanceof Object;
