@@ -6,6 +6,7 @@ import { record } from "../unit/engine/builders.ts";
 import { hostileJson, hostileText, spoiled } from "./hostile.ts";
 import type { Target } from "./target.ts";
 
+const MAX_BYTES = 4_096;
 const place = { id: "ses_task", parentID: "ses_parent" };
 const samples = [
   record({ notice: { state: "pending", messageID: "msg_1", attempts: 1, lastError: "no" } }),
@@ -25,12 +26,12 @@ export const records: Target = {
       property: fc.asyncProperty(stored, hostileText, async (value, description) => {
         const reading = readRecord({ ...place, metadata: { [RECORD_KEY]: value } });
         if (reading.kind === "unreadable") assert.match(english(reading.reason), /\S/);
-        if (reading.kind === "task") {
-          const again = readRecord({ ...place, metadata: { [RECORD_KEY]: stored_(reading.record) } });
+        if (reading.kind === "task" && isSmall(value)) {
+          const again = readRecord({ ...place, metadata: { [RECORD_KEY]: asStored(reading.record) } });
           assert.equal(again.kind, "task");
         }
-        const written = stored_(record({ description }));
-        assert.ok(Buffer.byteLength(JSON.stringify(written)) <= 4_096);
+        const written = asStored(record({ description }));
+        assert.ok(Buffer.byteLength(JSON.stringify(written)) < MAX_BYTES);
         assert.equal(readRecord({ ...place, metadata: { [RECORD_KEY]: written } }).kind, "task");
       }),
       close() {},
@@ -38,7 +39,12 @@ export const records: Target = {
   },
 };
 
+/** Whether the product could have written it. */
+function isSmall(value: unknown): boolean {
+  return Buffer.byteLength(JSON.stringify(value)) < MAX_BYTES;
+}
+
 /** As the server returns it. */
-function stored_(each: Parameters<typeof encodeRecord>[0]): unknown {
+function asStored(each: Parameters<typeof encodeRecord>[0]): unknown {
   return JSON.parse(JSON.stringify(encodeRecord(each)));
 }

@@ -56,5 +56,5 @@ async function runAll(): Promise<readonly { name: string; failures: number; seco
 /** The failing case, and why it failed. */
 function described(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  return [error, cause].map((each) => (each instanceof Error ? each.stack : "")).join("\n");
+  return [error, cause].map((each) => (each instanceof Error ? each.stack?.slice(0, 3_000) : "")).join("\n");
 }
