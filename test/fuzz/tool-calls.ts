@@ -94,13 +94,18 @@ export const toolCalls: Target = {
 
     return {
       property: fc.asyncProperty(body, async (sent) => {
+        errors.length = 0;
         let isAnswered = false;
-        const answered = post(sent).finally(() => (isAnswered = true));
+        const answered = Promise.allSettled([post(sent)]).then(([outcome]) => {
+          isAnswered = true;
+          return outcome;
+        });
         for (let turns = 0; !isAnswered; turns++) {
           await settled();
           if (isWaiting && turns % 100 === 99) await window.clock.advance(LONGEST_WAIT);
         }
-        await answered;
+        const outcome = await answered;
+        if (outcome.status === "rejected") throw outcome.reason;
         assert.deepEqual(errors, []);
         assert.equal(window.task(witness.id).status, "running");
       }),
