@@ -36,6 +36,7 @@ export {
   showOutput,
   showSelected,
 } from "./row-commands.ts";
+export { continueTask as continue, sendMessage } from "./steering.ts";
 export {
   cancelConnecting,
   connect,
