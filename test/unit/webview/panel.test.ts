@@ -486,7 +486,7 @@ describe("the output panel", function () {
       tell?.({ description: "Publish the branch" });
       await card().getByText("Reason: Publish the branch").waitFor();
       await panel.page.keyboard.type(" for me");
-      assert.equal(await panel.page.getByRole("textbox").inputValue(), "wait for me");
+      assert.equal(await panel.page.getByRole("textbox").first().inputValue(), "wait for me");
       panel.setRequests([permission, question]);
       await card().nth(1).waitFor();
       assert.equal(await card().getByText("Reason: Publish the branch").count(), 1);
