@@ -129,7 +129,8 @@ describe("steering and continuing tasks in a real editor", () => {
     await frame.locator(".status", { hasText: "Failed" }).waitFor();
     await pictures("failed");
     await button("Continue").click();
-    await text("Read: Continue where you left off.").waitFor();
+    await text("Continue where you left off.").waitFor();
+    await text("Read: You are a background agent").waitFor();
     const asked = model.requests.findLast(({ messages }) =>
       lastUserText(messages).includes("Continue where"),
     );
