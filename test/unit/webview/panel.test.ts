@@ -260,13 +260,13 @@ describe("the output panel", function () {
   });
 
   it("sends messages to a running task now or later, keeps the box while it ends, and returns refused ones", async () => {
-    let problem: string | undefined;
+    let refuse = false;
     const sent: unknown[] = [];
     await open(new FakeTranscript().user("Go"), {
       task: running(),
       steer: (_id, message, how) => {
         sent.push([message, how?.after ?? false]);
-        return problem === undefined ? Promise.resolve() : Promise.reject(new Error(problem));
+        return refuse ? Promise.reject(new Error("Task 1 has completed.")) : Promise.resolve();
       },
     });
     const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
@@ -276,7 +276,7 @@ describe("the output panel", function () {
     await box.fill("Then the docs");
     await button("Send After This").click();
     await until("the box to be empty", async () => (await box.inputValue()) === "");
-    problem = "Task 1 has completed.";
+    refuse = true;
     await box.fill("Wait");
     await box.press("Enter");
     await panel.page
