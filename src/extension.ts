@@ -26,6 +26,7 @@ import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
+import { Unread } from "./ui/tree/unread.ts";
 import { warnOfUntestedVersions } from "./ui/untested-version.ts";
 import { isWanted, type News } from "./ui/while-away.ts";
 
@@ -56,10 +57,11 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const list = own(new ListOptions(context.workspaceState));
   const keys = new ContextKeys();
   const trouble = own(new DaemonTrouble(logger));
-  const view = own(new TaskView(known, folders, list, keys, trouble));
   const documents = own(new TextDocuments());
   const panels = own(new OutputPanels(context.extensionUri, { known, folders, tasks, documents, logger }));
   own(panels.registerSerializer());
+  const unread = own(new Unread(known, folders, context.workspaceState, panels));
+  const view = own(new TaskView({ known, folders, options: list, unread, keys, daemon: trouble }));
   const isShown = (id: string): boolean => panels.isShown(id);
   const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
@@ -76,7 +78,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
   own(warnOfUntestedVersions(folders, context.globalState));
-  own(new StatusBar(known, folders, TASK_VIEW));
+  own(new StatusBar(known, folders));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
   const openReview = async (): Promise<Review> => {
@@ -112,6 +114,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     known,
     tasks,
     panels,
+    unread,
     promptEditors: own(new PromptEditors(context.workspaceState, keys)),
     memory: new LaunchMemory(context.workspaceState),
     settings,
@@ -133,6 +136,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     extensionUri: context.extensionUri,
     firstSteps,
     list,
+    selectedID: () => view.selectedID,
     clickedID: () => view.clickedID(),
   };
   own(

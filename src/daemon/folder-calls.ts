@@ -34,6 +34,7 @@ export function createFolderCalls({
     adopt: (...args) => engine.adopt(...args),
     clear: (...args) => engine.clear(...args),
     clearBatch: (...args) => engine.clearBatch(...args),
+    rename: (...args) => engine.rename(...args),
     restore: (...args) => engine.restore(...args),
     output: (...args) => engine.output(...args),
     answer: (...args) => engine.answer(...args),

@@ -8,6 +8,7 @@ import { FolderTasks } from "./folder-tasks.ts";
 import type { ForkRequest, ForkStart } from "./fork/builder.ts";
 import type { ForkPreview } from "./fork/preview.ts";
 import type { LaunchInput } from "./launcher.ts";
+import { givenDescription } from "./task-names.ts";
 import { createParts, type EngineParts } from "./parts.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
@@ -221,6 +222,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     );
   }
 
+  /** Gives a task another description. The title of its session stays. */
+  async rename(taskID: string, description: string): Promise<Task> {
+    return this.mark(this.registry.find(taskID), { description: givenDescription(description) });
+  }
+
   /** Undoes {@link clear}. */
   restore(taskID: string): Promise<Task> {
     return this.mark(this.registry.find(taskID), { clearedAt: undefined });
@@ -328,7 +334,10 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     }
   }
 
-  private mark(entry: Entry, facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt">): Promise<Task> {
+  private mark(
+    entry: Entry,
+    facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt" | "description">,
+  ): Promise<Task> {
     return entry.serial.run(async () => {
       await this.registry.storeThenShow(entry, { ...entry.record, ...facts });
       return this.registry.snapshot(entry);

@@ -16,6 +16,7 @@ export type TaskCommands = Pick<
   | "clear"
   | "clearBatch"
   | "restore"
+  | "rename"
   | "output"
   | "answer"
 >;

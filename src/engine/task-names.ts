@@ -1,4 +1,6 @@
+import { Refusal } from "./errors.ts";
 import type { Random } from "./ids.ts";
+import { sentence } from "./sentence.ts";
 
 /** The maximum length of a given description, and of one made from a prompt, in characters. */
 const DESCRIPTION_LENGTH = 200;
@@ -15,10 +17,16 @@ export function describe({
   readonly description?: string | undefined;
   readonly prompt: string;
 }): string {
-  const given = description?.trim() ?? "";
-  return given === ""
-    ? firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH)
-    : firstLine(given, DESCRIPTION_LENGTH);
+  return description?.trim()
+    ? givenDescription(description)
+    : firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH);
+}
+
+/** A description as it is stored. Throws a {@link Refusal} if it is blank. */
+export function givenDescription(description: string): string {
+  const given = firstLine(description.trim(), DESCRIPTION_LENGTH);
+  if (given === "") throw new Refusal("invalid-argument", sentence("A task needs a name."));
+  return given;
 }
 
 /** A name for files and Git refs by which users recognize the task: `add-cart-tests-a1b2`. */

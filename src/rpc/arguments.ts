@@ -234,6 +234,7 @@ const parameters = {
   undoDiscard: z.tuple([id, z.string().check(z.startsWith("refs/asyncagents/discarded/"))]),
   listWorktrees: nothing,
   cleanUpWorktree: z.tuple([z.string()]),
+  rename: z.tuple([id, z.string()]),
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
   agents: nothing,

@@ -55,6 +55,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   undoDiscard: ONCE,
   listWorktrees: READ,
   cleanUpWorktree: REACH,
+  rename: REACH,
   output: {
     repeatable: true,
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },

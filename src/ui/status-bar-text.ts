@@ -5,7 +5,7 @@ import type { Child } from "../engine/subagent.ts";
 import { title } from "./plain-text.ts";
 import { enumerate } from "./messages.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
-import { activity, costWord } from "./tree/words.ts";
+import { activity, costWord, countWord } from "./tree/words.ts";
 
 /** The number of agents that are named; more are counted. */
 const NAMED = 10;
@@ -16,6 +16,8 @@ const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact" });
 export interface Activity {
   /** Running agents that don't wait for the user. */
   readonly working: readonly Child[];
+  /** Agents that wait for others to end. */
+  readonly queued: readonly Child[];
   readonly requests: readonly OpenRequest[];
   /** Whether the connection is lost, so that this is the last known state. */
   readonly isLost: boolean;
@@ -32,18 +34,21 @@ export interface StatusBarText {
 }
 
 export function describe(activity: Activity): StatusBarText {
-  const { working, requests, isLost } = activity;
-  const text = [
-    working.length > 0 && `${isLost ? "$(debug-disconnect)" : "$(sync~spin)"} ${working.length}`,
-    requests.length > 0 && `$(bell-dot) ${requests.length}`,
-  ];
+  const { working, queued, requests, isLost } = activity;
+  const counts = [
+    requests.length > 0 && countWord("waiting", requests.length),
+    working.length > 0 && countWord("running", working.length),
+    queued.length > 0 && vscode.l10n.t("{0} queued", queued.length),
+  ].filter(Boolean);
+  const icon = isLost ? "$(debug-disconnect)" : requests.length > 0 ? "$(bell-dot)" : "$(sync~spin)";
   const parts = [
     isLost && vscode.l10n.t("the connection to OpenCode was lost"),
     working.length > 0 && agents(working.length),
+    queued.length > 0 && queuedAgents(queued.length),
     requests.length > 0 && waiting(requests.length),
   ];
   return {
-    text: text.filter(Boolean).join(" "),
+    text: counts.length === 0 ? "" : `${icon} ${vscode.l10n.t("Agents: {0}", enumerate(counts))}`,
     label: vscode.l10n.t("Async Agents: {0}", enumerate(parts)),
     tooltip: tooltip(activity),
   };
@@ -53,13 +58,17 @@ function agents(count: number): string {
   return count === 1 ? vscode.l10n.t("1 agent running") : vscode.l10n.t("{0} agents running", count);
 }
 
+function queuedAgents(count: number): string {
+  return count === 1 ? vscode.l10n.t("1 agent queued") : vscode.l10n.t("{0} agents queued", count);
+}
+
 function waiting(count: number): string {
   return count === 1
     ? vscode.l10n.t("1 request waiting for you")
     : vscode.l10n.t("{0} requests waiting for you", count);
 }
 
-function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
+function tooltip({ working, queued, requests, isLost, today: parts }: Activity): vscode.MarkdownString {
   const today = sumTaken(parts);
   const markdown = new vscode.MarkdownString();
   // Text written by agents is never treated as Markdown.
@@ -81,6 +90,7 @@ function tooltip({ working, requests, isLost, today: parts }: Activity): vscode.
     requests.map(({ child }) => child),
   );
   list(vscode.l10n.t("Running"), working);
+  list(vscode.l10n.t("Queued"), queued);
   if (today.tasks > 0) {
     markdown.appendMarkdown("---\n\n").appendText(dayWords(today));
     if (today.launchedBefore > 0) markdown.appendMarkdown("  \n").appendText(beforeWords(today));

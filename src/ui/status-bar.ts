@@ -4,12 +4,16 @@ import type { TakenSince } from "../engine/taken-since.ts";
 import { isRunning, type Child, type Subagent } from "../engine/subagent.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder, Folders } from "./folders/folders.ts";
+import { isQueuedChild } from "./tree/family.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
+
+/** Lists everything that is running. */
+export const SHOW_ACTIVE = "_asyncagents.showActive";
 
 /** Changes within this time are shown together, in milliseconds. */
 const GATHER_MS = 100;
 
-/** Shows in the status bar how many agents are running and what waits for the user; hidden if neither applies. */
+/** Shows in the status bar how many agents are running and queued, and what waits for the user; hidden if neither applies. */
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     "asyncagents.status",
@@ -28,8 +32,6 @@ export class StatusBar implements vscode.Disposable {
   constructor(
     private readonly known: Tasks,
     private readonly folders: Folders,
-    /** The view with the tasks. */
-    private readonly viewID: string,
   ) {
     this.item.name = vscode.l10n.t("Async Agents");
     const updateSoon = (): void => {
@@ -99,8 +101,15 @@ export class StatusBar implements vscode.Disposable {
     const requests = this.known.openRequests().filter(({ child }) => this.isShown(child));
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
+    const queued = working.filter(isQueuedChild);
     const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));
-    const { text, label, tooltip } = describe({ working, requests, isLost, today });
+    const { text, label, tooltip } = describe({
+      working: working.filter((child) => !queued.includes(child)),
+      queued,
+      requests,
+      isLost,
+      today,
+    });
     if (text === "" || this.shown === label + tooltip.value) return;
     this.shown = label + tooltip.value;
     const isAsked = requests.length > 0 && !isLost;
@@ -110,7 +119,7 @@ export class StatusBar implements vscode.Disposable {
     this.item.backgroundColor = isAsked
       ? new vscode.ThemeColor("statusBarItem.warningBackground")
       : undefined;
-    this.item.command = isAsked ? "asyncagents.answer" : `${this.viewID}.focus`;
+    this.item.command = isAsked ? "asyncagents.answer" : SHOW_ACTIVE;
     this.item.show();
   }
 }

@@ -12,9 +12,13 @@ import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../support/folders.ts";
 import { MemoryServer } from "../support/memory-server.ts";
+import { Unread } from "../../src/ui/tree/unread.ts";
+import { MemoryMemento, NOTHING_SHOWN } from "./memory-parts.ts";
 import { until } from "../support/wait.ts";
 
-const memento: vscode.Memento = { keys: () => [], get: () => undefined, update: async () => undefined };
+/** Sorts rows in a list without groups. */
+const memento = new MemoryMemento();
+void memento.update("asyncagents.sortOrder", "active");
 
 describe("the tree of several folders", () => {
   let workspace: MemoryWorkspace;
@@ -26,7 +30,9 @@ describe("the tree of several folders", () => {
   beforeEach(() => {
     workspace = new MemoryWorkspace(strictLogger);
     allTasks = new AllTasks(workspace.folders, strictLogger);
-    tree = new TaskTree(allTasks, workspace.folders, new ListOptions(memento));
+    const { folders } = workspace;
+    const unread = new Unread(allTasks, folders, memento, NOTHING_SHOWN);
+    tree = new TaskTree(allTasks, folders, new ListOptions(memento), unread);
     made = [];
     drawn = [];
     tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
@@ -70,7 +76,7 @@ describe("the tree of several folders", () => {
     await workspace.open();
     assert.ok(tree.getChildren()[0] instanceof ChildNode);
     const { tasks } = await add("web", 1);
-    const [description] = ["Look into how module 0 handles its errors"];
+    const [description] = ["Look into how module 0 handles…"];
     assert.deepEqual(rows(), { api: [description], web: [description] });
     const above = tree.getParent(tree.node(tasks[0] ?? ""));
     assert.ok(above instanceof FolderNode && label(above) === "web");

@@ -14,6 +14,7 @@ import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
 import { EndNotifications, type NotificationContext } from "../../src/ui/task-notifications.ts";
+import { shortTitle } from "../../src/ui/tree/titles.ts";
 import { batchLabel, childItem, folderItem } from "../../src/ui/tree/items.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -39,10 +40,13 @@ describe("text from agents and users in titles", () => {
     now: 0,
     isParent: false,
     descendants: { waiting: 0, running: 0 },
+    isUnread: false,
+    place: undefined,
   };
 
   it("has no hidden or bidirectional characters in the rows of the tree", () => {
-    const item = childItem({ ...task, tokens: NO_TOKENS }, around);
+    const title = shortTitle(task.description);
+    const item = childItem({ ...task, tokens: NO_TOKENS }, { ...around, title });
     assert.equal(item.label, PLAIN);
     assert.doesNotMatch(`${item.description as string}${item.accessibilityInformation?.label}`, HIDDEN);
     assert.equal(batchLabel([task, task]), PLAIN);

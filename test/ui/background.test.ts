@@ -134,7 +134,7 @@ describe("work in the background, in a real editor", function () {
     const daemon = state.daemonPid() ?? 0;
     process.kill(daemon, "SIGSTOP");
     try {
-      await workbench.runCommand("Async Agents: Refresh");
+      await workbench.runCommand("Async Agents: Connect or Refresh");
       const trouble = workbench.notification("isn't responding");
       await trouble.waitFor({ timeout: 60_000 });
       await workbench.page

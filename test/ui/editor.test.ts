@@ -330,7 +330,7 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.equal(await typed(), "Explain def logout(user): to a newcomer.");
       await workbench.quickInput.press("Enter");
       await told("Explain def logout(user): to a newcomer.");
-      await workbench.treeItem("Explain def logout").filter({ hasText: "explore" }).waitFor();
+      await workbench.treeItem("Explain def logout").and(workbench.spoken(", explore")).waitFor();
     });
 
     it("a template of several lines is shown before it is launched", async () => {

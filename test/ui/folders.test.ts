@@ -87,7 +87,7 @@ describe("a workspace of several folders in a real editor", () => {
 
   it("tasks are below their folder, whose row says how many are running", async () => {
     await says("web", /1 running/);
-    assert.equal(await workbench.treeItem("Watch the bundle").getAttribute("aria-level"), "2");
+    assert.equal(await workbench.treeItem("Watch the bundle").getAttribute("aria-level"), "3");
     await workbench.contextMenu(row("api"), "Launch Task…");
     await workbench.quickInput.shows("Launch Task: Agent — api");
     await workbench.quickInput.choose("general");

@@ -99,7 +99,7 @@ describe("launching in a real editor", () => {
       await workbench.screenshot("launch-prompt-dark");
       await workbench.quickInput.write("Look for dead code.");
       await inBox("Enter");
-      await workbench.treeItem("Look for dead code").filter({ hasText: "explore" }).waitFor();
+      await workbench.treeItem("Look for dead code").and(workbench.spoken(", explore")).waitFor();
       assert.equal((await request("Look for dead code.")).model, "m");
     });
 
@@ -189,7 +189,7 @@ describe("launching in a real editor", () => {
       await option("Agents…, general, explore").waitFor();
       await option("Launch 2 Tasks, Compare yourselves.").click();
       const rows = workbench.treeItem("Compare yourselves");
-      for (const agent of ["general", "explore"]) await rows.filter({ hasText: agent }).waitFor();
+      for (const agent of ["general", "explore"]) await rows.and(workbench.spoken(`, ${agent}`)).waitFor();
     });
 
     it("[FRK-1] a fork of the active session is reviewed before it is launched, with a way back to the prompt", async () => {
@@ -223,7 +223,7 @@ describe("launching in a real editor", () => {
       await keys("Control+Enter");
       const { messages } = await request("Write two lines.");
       assert.equal(lastUserText(messages), "Write two lines.\nThis is the second one.");
-      await workbench.treeItem("Write two lines").filter({ hasText: "explore" }).waitFor();
+      await workbench.treeItem("Write two lines").and(workbench.spoken(", explore")).waitFor();
       await noPromptEditor();
       await askForPrompt();
       assert.equal(await typed(), "");
@@ -320,7 +320,7 @@ describe("launching in a real editor", () => {
       await keys("Control+Enter");
       await request("Outlive the window.");
       await noPromptEditor();
-      await workbench.treeItem("Outlive the window").filter({ hasText: "explore" }).waitFor();
+      await workbench.treeItem("Outlive the window").and(workbench.spoken(", explore")).waitFor();
     });
 
     it("is launched from any editor", async () => {
@@ -367,7 +367,10 @@ describe("launching in a real editor", () => {
       await inBox("Enter");
       for (const name of ["first", "second", "third"])
         for (const agent of ["general", "explore"])
-          await workbench.treeItem(`Batch the ${name}`).filter({ hasText: agent }).waitFor();
+          await workbench
+            .treeItem(`Batch the ${name}`)
+            .and(workbench.spoken(`, ${agent}`))
+            .waitFor();
       await noPromptEditor();
     });
 

@@ -78,7 +78,7 @@ describe("the main job in a real editor", () => {
   it("[EXT-2] the tree shows the task while it is running", async () => {
     const item = workbench.treeItem("Find out why the tests are slow");
     await item.waitFor();
-    await item.filter({ hasText: "general" }).waitFor();
+    await item.and(workbench.spoken(", general")).waitFor();
     // The request arrives once the command has run.
     await model.waitForRequest(({ step }) => step.gate === "finish", 30_000);
     await item.filter({ hasText: "thinking" }).waitFor();

@@ -100,10 +100,10 @@ describe("the tree in a real editor", () => {
 
   it("[EXT-2] shows batches, and the descendants of a task, including subagents of OpenCode's own tool", async () => {
     await row("Search the callers, running, explore, OpenCode").waitFor();
-    assert.equal(await depth(row("Find who calls")), "1");
-    assert.equal(await depth(row("Search the callers")), "2");
+    assert.equal(await depth(row("Find who calls")), "2");
+    assert.equal(await depth(row("Search the callers")), "3");
     assert.equal(await spoken(row("Batch, Review the …")), "Batch, Review the …, 2 of 3 done, 1 failed");
-    assert.equal(await depth(row("Review the lexer")), "2");
+    assert.equal(await depth(row("Review the lexer")), "3");
     assert.deepEqual(await workbench.badges(row("Find dead code")), ["RF"]);
     await row("From the future, unreadable").waitFor();
     await pictures("tree-few");
@@ -116,12 +116,13 @@ describe("the tree in a real editor", () => {
     await until("the badge", async () =>
       /2 requests wait/.test((await badge.getAttribute("aria-label")) ?? ""),
     );
-    const [, first] = await all();
-    assert.match(first ?? "", /^Measure the suites/);
+    const [, group, first] = await all();
+    assert.equal(group, "Needs You, 2");
+    assert.match(first ?? "", /^(Measure the suites|Find who calls)/);
   });
 
   it("hostile descriptions are shown as text", async () => {
-    assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:/);
+    assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\)…/);
     assert.equal(await row("**bold**").locator("a[href], .codicon-alert, b").count(), 0);
     await workbench.hoverRow(row("**bold**"));
     const hover = workbench.page.locator(".monaco-hover:visible", { hasText: "Launched by" });
@@ -145,6 +146,7 @@ describe("the tree in a real editor", () => {
       "Fork Conversation…",
       "Copy Result",
       "Copy Task ID",
+      "Rename Task…",
       "Clear from Task List",
     ]);
     assert.deepEqual(await entries(row("Search the callers")), [
@@ -168,8 +170,10 @@ describe("the tree in a real editor", () => {
       "Open in Terminal",
       "Fork Conversation…",
       "Retry Task",
+      "Continue Task…",
       "Copy Result",
       "Copy Task ID",
+      "Rename Task…",
       "Clear from Task List",
     ]);
   });
@@ -191,7 +195,7 @@ describe("the tree in a real editor", () => {
     const focused = page.locator('.part.sidebar [role="treeitem"].focused');
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
-    await focused.filter({ hasText: "Measure the suites" }).waitFor();
+    await focused.filter({ hasText: "Needs You" }).waitFor();
     await page.keyboard.press("ArrowDown");
     await focused.filter({ hasText: "Find who calls" }).waitFor();
     await page.keyboard.press("ArrowLeft");
@@ -214,6 +218,23 @@ describe("the tree in a real editor", () => {
     await page.keyboard.press("Escape");
   });
 
+  it("a task is renamed with F2", async () => {
+    const { page, quickInput } = workbench;
+    await row("Count the files").click();
+    await workbench.tab("Count the files").waitFor();
+    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    await page.locator(".part.sidebar .monaco-list:focus").waitFor();
+    await page.keyboard.press("F2");
+    await quickInput.shows("Rename: Count the files");
+    await workbench.screenshot("tree-rename-dark");
+    await quickInput.enter("Count the lines");
+    await row("Count the lines").filter({ hasText: "Count the lines" }).waitFor();
+    await page.keyboard.press("F2");
+    await quickInput.shows("Rename: Count the lines");
+    await quickInput.enter("Count the files");
+    await row("Count the files").waitFor();
+  });
+
   it("a row that the user closed stays closed while its tasks change", async () => {
     await row("Batch, Review the …").locator(".monaco-tl-twistie").click();
     await row("Review the lexer").waitFor({ state: "hidden" });
@@ -227,6 +248,9 @@ describe("the tree in a real editor", () => {
   it("several rows at once: the menu has what works for all of them, and a clear can be undone", async () => {
     const [first, last] = [row("Review the parser"), row("Write the changelog")];
     await first.click();
+    // Rows are redrawn once a result is read.
+    await until("it to be read", async () => !(await workbench.badges(first)).includes("●"));
+    await workbench.hoverRow(last);
     await last.click({ modifiers: ["Control"] });
     assert.deepEqual(await entries(first), ["Copy Result", "Copy Task ID", "Clear from Task List"]);
     await workbench.contextMenu(first, "Clear from Task List");
@@ -251,7 +275,8 @@ describe("the tree in a real editor", () => {
     await quickInput.shows("Select statuses and agents");
     await quickInput.choose("failed");
     await quickInput.accept();
-    await until("the failed ones", async () => (await all()).length === 2);
+    // The group, its task, and a batch with its failed task.
+    await until("the failed ones", async () => (await all()).length === 3);
     await row("Review the printer").waitFor();
     await pictures("tree-filtered");
     await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Clear Filter"]').click();
@@ -284,13 +309,15 @@ describe("the tree in a real editor", () => {
     await workbench.quickInput.choose("Name");
     await until("the order", async () => /Check/.test((await all())[0] ?? ""));
     await workbench.runCommand("Async Agents: Sort Tasks");
-    await workbench.quickInput.choose("Active First");
-    await until("the order", async () => /Port/.test((await all())[0] ?? ""));
+    await workbench.quickInput.choose("Groups");
+    await until("the order", async () => /^Working/.test((await all())[0] ?? ""));
   });
 
   it("shows a thousand tasks", async () => {
     await thousandSeeded;
     await selectSession(THOUSAND);
+    await workbench.runCommand("Async Agents: Sort Tasks");
+    await workbench.quickInput.choose("Newest First");
     await row("Check file 999").waitFor();
     await workbench.screenshot("tree-thousand-dark");
     await workbench.runCommand("Async Agents: Focus on Tasks View");
@@ -300,18 +327,18 @@ describe("the tree in a real editor", () => {
   });
 });
 
-const MINUTE = 60_000;
-
+/** Seconds rather than minutes, so that only a test right after midnight would find these in another group. */
 function endedAgo(
-  minutes: number,
+  seconds: number,
 ): Pick<SeededTask, "createdAt" | "startedAt" | "endedAt" | "finalMessageID"> {
-  const at = Date.now() - minutes * MINUTE;
-  return { createdAt: at, startedAt: at, endedAt: at + 75_000, finalMessageID: "msg_final" };
+  const endedAt = Date.now() - seconds * 1_000;
+  const startedAt = endedAt - 75_000;
+  return { createdAt: startedAt, startedAt, endedAt, finalMessageID: "msg_final" };
 }
 
 async function seedFew(server: OpenCodeServer, parentSessionID: string): Promise<void> {
-  const ended = (minutes: number, description: string, facts: Partial<SeededTask> = {}): Promise<string> =>
-    seedTask(server, { parentSessionID, description, toolCalls: 7, ...endedAgo(minutes), ...facts });
+  const ended = (seconds: number, description: string, facts: Partial<SeededTask> = {}): Promise<string> =>
+    seedTask(server, { parentSessionID, description, toolCalls: 7, ...endedAgo(seconds), ...facts });
   const error = { name: "APIError", message: "The key was refused by the provider." };
   await ended(30, "Find dead code", { resumeCount: 1, isForked: true });
   await ended(29, HOSTILE);
@@ -348,12 +375,12 @@ async function seedFew(server: OpenCodeServer, parentSessionID: string): Promise
 }
 
 async function seedThirty(server: OpenCodeServer, parentSessionID: string): Promise<void> {
-  const batch = (name: string, count: number, minutes: number): readonly SeededTask[] =>
+  const batch = (name: string, count: number, seconds: number): readonly SeededTask[] =>
     Array.from({ length: count }, (_, at) => ({
       parentSessionID,
       description: `${name} ${at + 1} to the new interface`,
       batchID: name,
-      ...endedAgo(minutes),
+      ...endedAgo(seconds),
     }));
   await seedTasks(server, [...batch("Update the docs of module", 8, 40), ...batch("Check module", 10, 20)]);
   const [outer = ""] = await seedTasks(server, batch("Port module", 6, 10));

@@ -76,9 +76,16 @@ describe("the extension's manifest", () => {
 
   it("declares exactly the commands that exist, apart from internal ones", () => {
     const exported = [...read("src/ui/commands/index.ts").matchAll(/export \{([^}]*)\}/g)].flatMap(
-      ([, names = ""]) => names.split(",").map((name) => name.trim()),
+      ([, names = ""]) => names.split(",").map((name) => name.replace(/.* as /, "").trim()),
     );
-    const internal = ["launchFromView", "splitPrompt", "openChange", "explainOpenCode2", "showSelected"];
+    const internal = [
+      "launchFromView",
+      "splitPrompt",
+      "openChange",
+      "explainOpenCode2",
+      "showSelected",
+      "showActive",
+    ];
     assert.deepEqual(
       [...commands.map(({ command }) => command.replace("asyncagents.", "")), ...internal].sort(),
       exported.filter(Boolean).sort(),
@@ -175,7 +182,7 @@ describe("the extension's manifest", () => {
     assert.equal(when, "asyncagents.connected");
   });
 
-  it("binds chords under one prefix, Ctrl+Enter only in prompt editors, and Ctrl+F only in output panels", () => {
+  it("binds chords under one prefix, and Ctrl+Enter, Ctrl+F and F2 only where they belong", () => {
     const known = commands.map(({ command }) => command);
     for (const { command, key, mac, when } of keybindings) {
       assert.ok(known.includes(command) || command === "asyncagents.tasks.focus", command);
@@ -184,7 +191,8 @@ describe("the extension's manifest", () => {
       else if (key === "ctrl+f") {
         assert.equal(mac, "cmd+f");
         assert.equal(when, "activeWebviewPanelId == 'asyncagents.output'");
-      } else {
+      } else if (key === "f2") assert.match(when ?? "", /^focusedView == asyncagents\.tasks && !inputFocus/);
+      else {
         assert.match(key ?? "", /^ctrl\+k a [a-z]$/);
         assert.equal(mac, key?.replace("ctrl", "cmd"));
       }

@@ -9,7 +9,9 @@ import type { Folder, Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
 import { showError } from "../messages.ts";
 import type { ListOptions } from "../tree/list-options.ts";
+import { SHOW_ACTIVE } from "../status-bar.ts";
 import { folderOf, SHOW_SELECTED } from "../tree/items.ts";
+import type { Unread } from "../tree/unread.ts";
 import type { PromptEditors } from "../prompt-editors.ts";
 import type { Settings } from "../settings.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
@@ -24,6 +26,8 @@ export interface TaskContext {
   readonly tasks: TaskCommands;
   /** The sort order and filter of the tree. */
   readonly list: ListOptions;
+  /** The results that the user has not opened yet. */
+  readonly unread: Unread;
   readonly logger: Logger;
 }
 
@@ -71,6 +75,8 @@ export interface ServerContext {
 /** What all commands work on; each command declares the part that it needs. */
 export interface CommandContext extends PromptContext, ReviewContext, ServerContext {
   readonly panels: OutputPanels;
+  /** The task or subagent whose row is selected. */
+  readonly selectedID: () => string | undefined;
   /** The task or subagent whose row was clicked last. */
   readonly clickedID: () => Promise<string | undefined>;
 }
@@ -88,6 +94,7 @@ export const INTERNAL_COMMANDS: readonly string[] = [
   "_asyncagents.openChange",
   "_asyncagents.explainOpenCode2",
   SHOW_SELECTED,
+  SHOW_ACTIVE,
 ];
 
 /**

@@ -9,7 +9,7 @@ export {
 } from "./editor-commands.ts";
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
-export { clearFilter, filter, sort } from "./list-commands.ts";
+export { clearFilter, filter, markAllRead, showActive, showNext, sort } from "./list-commands.ts";
 export { launchPrompt, promptOptions, splitPrompt } from "./editor-commands.ts";
 export {
   acceptAllChanges,
@@ -30,11 +30,13 @@ export {
   copyTaskId,
   findInOutput,
   openInTerminal,
+  rename,
   resume,
   retry,
   showOutput,
   showSelected,
 } from "./row-commands.ts";
+export { continueTask as continue, sendMessage } from "./steering.ts";
 export {
   cancelConnecting,
   connect,

@@ -2,10 +2,19 @@ import * as vscode from "vscode";
 import type { Child } from "../../engine/subagent.ts";
 import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
-import { CHILD_STATES, type ChildState, countStates, descendants } from "../tree/family.ts";
+import {
+  CHILD_STATES,
+  type ChildState,
+  countStates,
+  descendants,
+  runningIn,
+  waitsForUser,
+} from "../tree/family.ts";
 import { NO_FILTER } from "../tree/list-options.ts";
 import { stateWord } from "../tree/words.ts";
-import type { TaskContext } from "./command.ts";
+import type { CommandContext, TaskContext } from "./command.ts";
+import { pickActive } from "./pick.ts";
+import { answer } from "./row-commands.ts";
 
 export async function clearFilter({ list }: TaskContext): Promise<void> {
   list.filter = NO_FILTER;
@@ -14,6 +23,28 @@ export async function clearFilter({ list }: TaskContext): Promise<void> {
 export async function sort({ list }: TaskContext): Promise<void> {
   const order = await askOrder(list.sortOrder);
   if (order) await list.sortBy(order);
+}
+
+export async function markAllRead({ unread }: TaskContext): Promise<void> {
+  unread.markAllRead();
+}
+
+/** Shows the output of the next task that waits for the user or is unread. */
+export async function showNext({ known, unread, panels }: CommandContext): Promise<void> {
+  const id = unread.next(known.openRequests());
+  if (id !== undefined) panels.show(id);
+  else void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is unread or waiting for you."));
+}
+
+/** Lists everything that is running, in any session; a request is answered, other output is shown. */
+export async function showActive(context: CommandContext): Promise<void> {
+  const { folders, panels } = context;
+  const running = folders.all.flatMap(({ known }) => runningIn(known));
+  const id = await pickActive(running);
+  const child = id === undefined ? undefined : context.known.child(id);
+  if (!child) return;
+  if (waitsForUser(child)) await answer(context, child.id);
+  else panels.show(child.id);
 }
 
 interface ConditionItem extends ListItem {
@@ -91,6 +122,11 @@ async function askOrder(current: SortOrder): Promise<SortOrder | undefined> {
 
 function orderWords(order: SortOrder): { readonly label: string; readonly description: string } {
   switch (order) {
+    case "groups":
+      return {
+        label: vscode.l10n.t("Groups"),
+        description: vscode.l10n.t("needs you, working, finished today, earlier"),
+      };
     case "active":
       return {
         label: vscode.l10n.t("Active First"),

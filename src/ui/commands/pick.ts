@@ -5,7 +5,7 @@ import { shortID, type Task } from "../../engine/task.ts";
 import { connectedFolder, type Folder } from "../folders/folders.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
-import { batchMembers } from "../tree/family.ts";
+import { batchMembers, isQueuedChild, waitsForUser } from "../tree/family.ts";
 import { BatchNode, ChildNode, batchLabel, childIcon } from "../tree/items.ts";
 import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { TaskContext, ReviewContext } from "./command.ts";
@@ -135,6 +135,35 @@ export async function pickFrom(
       sessionID === undefined ? vscode.l10n.t("Select a task") : vscode.l10n.t("Select a task or session"),
   });
   return picked?.ids;
+}
+
+/** The ID of one of these running tasks and subagents that the user picks, listed by what they are doing. */
+export async function pickActive(running: readonly Child[]): Promise<string | undefined> {
+  const waiting = running.filter(waitsForUser);
+  const queued = running.filter(isQueuedChild).sort((a, b) => a.createdAt - b.createdAt);
+  const working = running.filter((child) => !waiting.includes(child) && !queued.includes(child));
+  const section = (label: string, children: readonly Child[]): readonly PickItem[] =>
+    children.length === 0
+      ? []
+      : [
+          { label, kind: vscode.QuickPickItemKind.Separator, ids: [] },
+          ...children.map((child) => pickItem(child, undefined)),
+        ];
+  const items = [
+    ...section(vscode.l10n.t("needs you"), waiting),
+    ...section(vscode.l10n.t("running"), working),
+    ...section(vscode.l10n.t("queued"), queued),
+  ];
+  if (items.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("No running tasks."));
+    return undefined;
+  }
+  const picked = await vscode.window.showQuickPick(items, {
+    title: vscode.l10n.t("Running Agents"),
+    matchOnDescription: true,
+    placeHolder: vscode.l10n.t("Select a task"),
+  });
+  return picked?.ids[0];
 }
 
 function batchPickItem(tasks: readonly Task[]): PickItem {

@@ -139,13 +139,16 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
   return (await runWizard([ask, send], {})).state.task;
 }
 
-export async function retry(context: TaskContext, argument: unknown): Promise<Task | undefined> {
+export async function retry(context: PromptContext, argument: unknown): Promise<Task | undefined> {
   const task = await pickChild(context, argument, {
     title: vscode.l10n.t("Retry Task"),
     accepts: ({ status }) => status === "error" || status === "cancelled",
     none: vscode.l10n.t("No failed or cancelled tasks."),
   });
-  return task && context.tasks.retry(task.id);
+  if (!task) return undefined;
+  const next = await context.tasks.retry(task.id);
+  context.reveal(next.id);
+  return next;
 }
 
 /** Lets the user answer a request of an agent; nothing is ever allowed automatically. */
@@ -191,6 +194,24 @@ function adoptedWords(task: Task): string {
   return task.status === "completed"
     ? vscode.l10n.t('"{0}" is now your task. Resume it to continue.', name)
     : vscode.l10n.t('"{0}" is now your task. Retry it as a new task, or fork it to continue.', name);
+}
+
+/** Asks for another name of a task: that of the argument, otherwise of the selected row. */
+export async function rename(context: CommandContext, argument: unknown): Promise<void> {
+  const { selectedID, known, tasks } = context;
+  const selected = known.get(selectedID() ?? "")?.id;
+  const task = await pickChild(context, argument ?? selected, {
+    title: vscode.l10n.t("Rename Task"),
+    accepts: isTask,
+  });
+  if (!task) return;
+  const name = await vscode.window.showInputBox({
+    title: vscode.l10n.t("Rename: {0}", title(task.description)),
+    prompt: vscode.l10n.t("Enter a short name. The session's title stays as it is."),
+    value: task.description,
+    validateInput: (text) => (text.trim() === "" ? vscode.l10n.t("Enter a name.") : undefined),
+  });
+  if (name !== undefined && name.trim() !== task.description) await tasks.rename(task.id, name);
 }
 
 export async function copyTaskId(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {

@@ -241,6 +241,7 @@ export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">
     clearBatch: async (batchID, parentSessionID, ...rest) =>
       at(parentSessionID).clearBatch(batchID, parentSessionID, ...rest),
     restore: async (taskID) => at(taskID).restore(taskID),
+    rename: async (taskID, ...rest) => at(taskID).rename(taskID, ...rest),
     output: async (taskID, ...rest) => at(taskID).output(taskID, ...rest),
     answer: async (request, answer) => at(request.sessionID).answer(request, answer),
   };

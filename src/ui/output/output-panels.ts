@@ -24,6 +24,9 @@ interface OpenPanel {
 /** The output panels: at most one per task; restored after a window reload. */
 export class OutputPanels implements vscode.Disposable {
   private readonly panels = new Map<string, OpenPanel>();
+  private readonly shown = new vscode.EventEmitter<string>();
+  /** Fires with the ID of a task whose output the user can see from now on. */
+  readonly onDidShow = this.shown.event;
 
   constructor(
     private readonly extensionUri: vscode.Uri,
@@ -75,6 +78,7 @@ export class OutputPanels implements vscode.Disposable {
 
   dispose(): void {
     for (const { panel } of [...this.panels.values()]) panel.dispose();
+    this.shown.dispose();
   }
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
@@ -83,10 +87,12 @@ export class OutputPanels implements vscode.Disposable {
     const session = this.loadSession(panel, taskID);
     const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
     this.panels.set(taskID, { panel, session });
+    if (panel.visible) this.shown.fire(taskID);
     const subscriptions = [
       webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
-        if (!panel.visible) withSession((loaded) => loaded.pause());
+        if (panel.visible) this.shown.fire(taskID);
+        else withSession((loaded) => loaded.pause());
       }),
     ];
     panel.onDidDispose(() => {

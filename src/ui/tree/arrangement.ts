@@ -1,9 +1,20 @@
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
-import { CHILD_STATES, stateOf, stateWithDescendants, type ChildState, type Family } from "./family.ts";
+import {
+  CHILD_STATES,
+  endOf,
+  isQueuedChild,
+  stateOf,
+  stateWithDescendants,
+  type ChildState,
+  type Family,
+} from "./family.ts";
 
-/** The sort orders of rows; the first one is the default. Of equal rows, the newer one comes first. */
-export const SORT_ORDERS = ["active", "newest", "oldest", "status", "name", "cost"] as const;
+/**
+ * The sort orders of rows; the first one is the default. Of equal rows, the newer one comes first. `groups` is the order
+ * of the groups and within them: working tasks in the order of their start, ended ones with the last end first.
+ */
+export const SORT_ORDERS = ["groups", "active", "newest", "oldest", "status", "name", "cost"] as const;
 export type SortOrder = (typeof SORT_ORDERS)[number];
 
 /** Tasks of one batch with the same parent, at least two. */
@@ -47,6 +58,12 @@ export function compareChildren(
 ): number {
   const age = b.createdAt - a.createdAt || compareText(b.id, a.id);
   switch (order) {
+    case "groups": {
+      const [rankA, rankB] = [groupRank(a, state(a)), groupRank(b, state(b))];
+      if (rankA !== rankB) return rankA - rankB;
+      if (rankA === ENDED_RANK) return endOf(b) - endOf(a) || age;
+      return (rankA === QUEUED_RANK ? a.createdAt - b.createdAt : a.startedAt - b.startedAt) || age;
+    }
     case "active":
       return ACTIVE_RANK[state(a)] - ACTIVE_RANK[state(b)] || age;
     case "newest":
@@ -60,6 +77,16 @@ export function compareChildren(
     case "cost":
       return b.cost - a.cost || age;
   }
+}
+
+const QUEUED_RANK = 2;
+const ENDED_RANK = 3;
+
+/** Queued tasks come after those that work, in the order in which they start. */
+function groupRank(child: Child, state: ChildState): number {
+  if (state === "waiting") return 0;
+  if (state === "running") return isQueuedChild(child) ? QUEUED_RANK : 1;
+  return ENDED_RANK;
 }
 
 /** All ended tasks rank equally, so that they keep their place however they ended. */

@@ -18,6 +18,15 @@ export function waitsForUser({ progress }: Child): boolean {
   return progress?.phase === "needs-permission" || progress?.phase === "needs-answer";
 }
 
+export function isQueuedChild({ status, progress }: Child): boolean {
+  return isRunning({ status }) && progress?.phase === "queued";
+}
+
+/** When a child's last turn ended, as far as that is known. */
+export function endOf({ endedAt, startedAt }: Pick<Child, "endedAt" | "startedAt">): number {
+  return endedAt ?? startedAt;
+}
+
 /** Whether there is an answer to read; for a subagent launched elsewhere, any output of its model counts. */
 export function isAnswered(child: Child): boolean {
   return isTask(child) ? child.finalMessageID !== undefined : !isRunning(child) && child.tokens.output > 0;

@@ -1,11 +1,12 @@
 import * as vscode from "vscode";
 import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
-import { excerpt } from "../../engine/fork/excerpt.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
+import type { Group } from "./groups.ts";
 import { title } from "../plain-text.ts";
+import { batchName, batchWords } from "./titles.ts";
 import { enumerate, translate } from "../messages.ts";
 import {
   type DescendantCounts,
@@ -60,6 +61,16 @@ export class BatchNode extends TreeNode {
   }
 }
 
+/** The rows of one group under the active session of a folder. */
+export class GroupNode extends TreeNode {
+  constructor(
+    readonly group: Group,
+    readonly parentSessionID: string,
+  ) {
+    super();
+  }
+}
+
 /** A session whose record can't be read. */
 export class UnreadableNode extends TreeNode {
   constructor(readonly task: UnreadableTask) {
@@ -67,13 +78,21 @@ export class UnreadableNode extends TreeNode {
   }
 }
 
-export type Node = FolderNode | ChildNode | BatchNode | UnreadableNode;
+export type Node = FolderNode | GroupNode | ChildNode | BatchNode | UnreadableNode;
+
+/** The ID that the editor uses for the row. */
+export function rowID(node: Node): string {
+  if (node instanceof FolderNode) return node.uri;
+  if (node instanceof BatchNode) return `${node.parentSessionID}/${node.batchID}`;
+  if (node instanceof GroupNode) return `${node.parentSessionID}/${node.group}`;
+  return node instanceof ChildNode ? node.id : node.task.sessionID;
+}
 
 /** The folder that a row belongs to. Undefined if the folder was removed, or if this isn't a row. */
 export function folderOf(folders: Folders, node: unknown): Folder | undefined {
   if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
   if (node instanceof ChildNode) return folders.of(node.id);
-  if (node instanceof BatchNode) return folders.of(node.parentSessionID);
+  if (node instanceof BatchNode || node instanceof GroupNode) return folders.of(node.parentSessionID);
   return node instanceof UnreadableNode ? folders.of(node.task.sessionID) : undefined;
 }
 
@@ -149,16 +168,12 @@ function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
   }
 }
 
-/** The least number of words that the descriptions must share for them to name the batch. */
-const COMMON_WORDS = 2;
-/** The longest name in characters; leaves room for the counts. */
-const NAME_LENGTH = 24;
-
 /** The row of a batch, which covers all of its tasks, including those hidden by a filter. */
 export function batchItem(
-  { batchID, parentSessionID }: BatchNode,
+  node: BatchNode,
   tasks: readonly Task[],
   descendants: DescendantCounts,
+  unread = 0,
 ): vscode.TreeItem {
   const counts = countStates(tasks);
   const running = counts.waiting + counts.running;
@@ -169,11 +184,12 @@ export function batchItem(
       ? vscode.TreeItemCollapsibleState.Expanded
       : vscode.TreeItemCollapsibleState.Collapsed,
   );
-  item.id = `${parentSessionID}/${batchID}`;
+  item.id = rowID(node);
   const facts = [
     counts.waiting > 0 && countWord("waiting", counts.waiting),
     descendantWords(descendants, running > 0),
     vscode.l10n.t("{0} of {1} done", tasks.length - running, tasks.length),
+    unread > 0 && vscode.l10n.t("{0} unread", unread),
     ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
     // While tasks run, the cost would change with every answer, and redraw the row with all its children.
     running === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
@@ -185,21 +201,18 @@ export function batchItem(
     running > 0 ? "active" : "ended",
     ...(tasks.some(({ finalMessageID }) => finalMessageID !== undefined) ? ["answered"] : []),
   ].join(" ");
+  if (unread > 0) item.resourceUri = taskUri(rowID(node), ["unread"]);
   item.accessibilityInformation = { label: enumerate([vscode.l10n.t("Batch"), label, ...facts]) };
   return item;
 }
 
 /** The descriptions or their common beginning; if they share too little, the number of tasks. */
 export function batchLabel(tasks: readonly Task[]): string {
-  const descriptions = tasks.map(({ description }) => title(description));
-  const [first = [], ...others] = descriptions.map((description) => description.split(" "));
-  const differs = first.findIndex((word, index) => others.some((words) => words[index] !== word));
-  const common = differs === -1 ? first : first.slice(0, differs);
-  if (common.length < COMMON_WORDS) return vscode.l10n.t("Batch of {0}", tasks.length);
-  while (common.length > COMMON_WORDS && common.join(" ").length > NAME_LENGTH) common.pop();
-  const label = common.join(" ");
-  if (label.length > NAME_LENGTH) return excerpt(label, NAME_LENGTH);
-  return descriptions.every((description) => description === label) ? label : `${label} …`;
+  const words = batchWords(tasks);
+  if (words.length === 0) return vscode.l10n.t("Batch of {0}", tasks.length);
+  const label = batchName(words);
+  if (label.endsWith("…") || tasks.every(({ description }) => title(description) === label)) return label;
+  return `${label} …`;
 }
 
 /** The scheme of the URIs that give tasks their badges. */
@@ -212,6 +225,12 @@ export interface Surroundings {
   /** Whether the row has child rows. */
   readonly isParent: boolean;
   readonly descendants: DescendantCounts;
+  /** The short title. */
+  readonly title: string;
+  /** Whether the user has not opened its result yet. */
+  readonly isUnread: boolean;
+  /** Its place in the queue, counted from 1; undefined if it isn't queued. */
+  readonly place: number | undefined;
 }
 
 /** The icon for each state. */
@@ -241,7 +260,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const { now, isParent } = around;
   const name = title(child.description);
   const item = new vscode.TreeItem(
-    name,
+    around.title,
     !isParent
       ? vscode.TreeItemCollapsibleState.None
       : around.descendants.running > 0
@@ -250,28 +269,19 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   );
   item.id = child.id;
   const descendants = descendantWords(around.descendants, isRunning(child));
-  const doing = activity(child);
+  const doing = around.place === undefined ? activity(child) : vscode.l10n.t("queued, #{0}", around.place);
   const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
-  const who = [child.agent && title(child.agent), isTask(child) ? undefined : "OpenCode"];
-  const numbers = [toolCount(toolCalls(child)), costWord(child.cost)];
-  // Views are narrow, so facts that affect the user's next step come first.
-  item.description = [
-    descendants,
-    ...marks(child),
-    shared,
-    limit,
-    doing,
-    ...who,
-    ...numbers,
-    rowTime(child, now),
-  ]
+  const launcher = isTask(child) ? undefined : "OpenCode";
+  const cost = costWord(child.cost);
+  // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
+  item.description = [descendants, ...marks(child), shared, limit, doing, rowTime(child, now), cost, launcher]
     .filter(Boolean)
     .join(" · ");
   // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
   item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
   item.iconPath = childIcon(child);
   item.contextValue = contextWords(child).join(" ");
-  if (isTask(child)) item.resourceUri = taskUri(child);
+  if (isTask(child)) item.resourceUri = taskUri(child.id, badgeWords(child, around));
   item.accessibilityInformation = {
     // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
     label: enumerate([
@@ -281,9 +291,11 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       ...marks(child),
       shared,
       limit,
-      ...who,
+      child.agent && title(child.agent),
+      launcher,
       doing,
-      ...(isRunning(child) ? [] : [...numbers, elapsed(child, now)]),
+      ...(isRunning(child) ? [] : [toolCount(toolCalls(child)), cost, elapsed(child, now)]),
+      around.isUnread && vscode.l10n.t("unread"),
     ]),
   };
   return item;
@@ -294,12 +306,17 @@ export function childIcon(child: Child): vscode.ThemeIcon {
   return (child.progress && PHASE_ICON[child.progress.phase]) ?? STATE_ICON[stateOf(child)];
 }
 
-function taskUri(task: Task): vscode.Uri {
-  return vscode.Uri.from({
-    scheme: TASK_SCHEME,
-    path: `/${task.id}`,
-    query: [task.resumeCount > 0 ? "resumed" : "", task.isForked ? "forked" : ""].filter(Boolean).join("&"),
-  });
+/** The words that determine the badge. */
+function badgeWords(task: Task, { isUnread }: Surroundings): readonly string[] {
+  return [
+    ...(isUnread ? ["unread"] : []),
+    ...(task.resumeCount > 0 ? ["resumed"] : []),
+    ...(task.isForked ? ["forked"] : []),
+  ];
+}
+
+function taskUri(id: string, words: readonly string[]): vscode.Uri {
+  return vscode.Uri.from({ scheme: TASK_SCHEME, path: `/${id}`, query: words.join("&") });
 }
 
 /** The words that the menus' `when` clauses match. */
@@ -326,16 +343,25 @@ function icon(id: string, color: string): vscode.ThemeIcon {
   return new vscode.ThemeIcon(id, new vscode.ThemeColor(color));
 }
 
-/** Badges of tasks: `R` resumed, `F` forked, `RF` both. The URI contains these facts, so the badge changes with it. */
+/**
+ * Badges of rows: a dot for an unread result, otherwise `R` resumed, `F` forked, `RF` both. The URI contains these facts,
+ * so the badge changes with it.
+ */
 export class TaskDecorations implements vscode.FileDecorationProvider {
   provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
     if (uri.scheme !== TASK_SCHEME) return undefined;
     const words = uri.query.split("&");
     const resumed = words.includes("resumed");
     const forked = words.includes("forked");
-    if (!resumed && !forked) return undefined;
-    const badge = `${resumed ? "R" : ""}${forked ? "F" : ""}`;
-    const tooltip = enumerate([resumed && vscode.l10n.t("Resumed"), forked && vscode.l10n.t("Forked")]);
-    return new vscode.FileDecoration(badge, tooltip);
+    const unread = words.includes("unread");
+    if (!resumed && !forked && !unread) return undefined;
+    const badge = unread ? "●" : `${resumed ? "R" : ""}${forked ? "F" : ""}`;
+    const tooltip = enumerate([
+      unread && vscode.l10n.t("Unread"),
+      resumed && vscode.l10n.t("Resumed"),
+      forked && vscode.l10n.t("Forked"),
+    ]);
+    const color = unread ? new vscode.ThemeColor("list.highlightForeground") : undefined;
+    return new vscode.FileDecoration(badge, tooltip, color);
   }
 }

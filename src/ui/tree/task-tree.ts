@@ -4,8 +4,11 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
-import { arrange, compareChildren, isBatchRow, type Row } from "./arrangement.ts";
-import { ancestors, batchMembers, countDescendants, descendants, stateOf } from "./family.ts";
+import { compareChildren } from "./arrangement.ts";
+import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf } from "./family.ts";
+import { groupItem, untilTomorrow } from "./groups.ts";
+import { isSame, isSameOutline, Levels } from "./levels.ts";
+import type { Unread } from "./unread.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import {
   batchItem,
@@ -15,6 +18,8 @@ import {
   ChildNode,
   FolderNode,
   folderOf,
+  GroupNode,
+  rowID,
   UnreadableNode,
   type Node,
 } from "./items.ts";
@@ -22,17 +27,8 @@ import { rowTime } from "./words.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
-/**
- * How long added, removed and moved rows are collected, in milliseconds: the tasks of a batch appear almost together.
- */
+/** How long moved rows are collected, in milliseconds: the tasks of a batch appear almost together. */
 const GATHER_MS = 50;
-
-/** The rows under one session, as last given to the editor. */
-interface Level {
-  readonly nodes: readonly Node[];
-  /** The rows of each batch among `nodes`. */
-  readonly members: ReadonlyMap<BatchNode, readonly ChildNode[]>;
-}
 
 /**
  * The descendants of each folder's active session; if there are several folders, each has its own row. A change of one
@@ -40,10 +36,10 @@ interface Level {
  */
 export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly folderNodes = new Map<string, FolderNode>();
-  private readonly childNodes = new Map<string, ChildNode>();
-  private readonly batchNodes = new Map<string, BatchNode>();
-  /** By the ID of the parent session. */
-  private readonly levels = new Map<string, Level>();
+  private readonly levels: Levels;
+  /** The place of each queued task, by its ID; undefined if the queue has changed since. */
+  private places: ReadonlyMap<string, number> | undefined;
+  private tomorrow: NodeJS.Timeout | undefined;
   /** By row ID, whether the user expanded the row; kept because a filter may remove a row and bring it back. */
   private readonly opened = new Map<string, boolean>();
   /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
@@ -66,7 +62,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     private readonly known: Tasks,
     private readonly folders: Folders,
     private readonly options: ListOptions,
+    private readonly unread: Unread,
   ) {
+    this.levels = new Levels(known, options, (id) => this.rootFolder(id) !== undefined);
     const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
       this.follow(before, after);
     this.subscriptions = vscode.Disposable.from(
@@ -81,14 +79,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       }),
       known.onDidChange(follow),
       known.onDidChangeSubagent(follow),
+      unread.onDidChange((ids) => this.redrawRead(ids)),
     );
+    this.refreshTomorrow();
   }
 
   /** The node of a task or subagent, so that it can be revealed. */
   node(id: string): ChildNode {
-    let node = this.childNodes.get(id);
-    if (!node) this.childNodes.set(id, (node = new ChildNode(id)));
-    return node;
+    return this.levels.node(id);
   }
 
   /** Redraws the row of a folder; a single folder has no row. */
@@ -101,9 +99,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   refresh(folder?: Folder): void {
     if (folder && this.isGrouped) return this.redrawFolder(folder);
     this.folderNodes.clear();
-    this.childNodes.clear();
-    this.batchNodes.clear();
     this.levels.clear();
+    this.places = undefined;
     this.moved.clear();
     this.running.clear();
     this.wereOpen.clear();
@@ -126,14 +123,14 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   getChildren(element?: Node): Node[] {
     if (element instanceof UnreadableNode) return [];
-    if (element instanceof BatchNode)
-      return [...(this.arrange(element.parentSessionID).members.get(element) ?? [])];
-    if (element instanceof ChildNode) return [...this.level(element.id).nodes];
+    if (element instanceof BatchNode || element instanceof GroupNode)
+      return [...(this.levels.arrange(element.parentSessionID).members.get(element) ?? [])];
+    if (element instanceof ChildNode) return [...this.levels.draw(element.id).nodes];
     if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
     const folder = element ? folderOf(this.folders, element) : this.folders.all[0];
     const parent = folder?.session.id;
     if (parent === undefined) return [];
-    const level = this.level(parent);
+    const level = this.levels.draw(parent);
     // Nothing that a filter could match is known about unreadable tasks.
     const unreadable = isFiltering(this.options.filter) ? [] : this.known.unreadable(parent);
     return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
@@ -141,24 +138,28 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   getParent(element: Node): Node | undefined {
     if (element instanceof UnreadableNode || element instanceof FolderNode) return undefined;
-    if (element instanceof BatchNode) return this.above(element.parentSessionID);
-    const child = this.known.child(element.id);
-    return child && (this.batchOf(child) ?? this.above(child.parentSessionID));
+    const parentID =
+      element instanceof ChildNode ? this.known.child(element.id)?.parentSessionID : element.parentSessionID;
+    if (parentID === undefined) return undefined;
+    const container = element instanceof GroupNode ? undefined : this.levels.container(parentID, element);
+    return container ?? this.above(parentID);
   }
 
   getTreeItem(element: Node): vscode.TreeItem {
     const item = this.item(element);
+    const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const isOpen = this.opened.get(rowID(element));
-    if (isOpen !== undefined && item.collapsibleState !== vscode.TreeItemCollapsibleState.None)
-      item.collapsibleState = isOpen
-        ? vscode.TreeItemCollapsibleState.Expanded
-        : vscode.TreeItemCollapsibleState.Collapsed;
+    if (isOpen !== undefined && item.collapsibleState !== None)
+      item.collapsibleState = isOpen ? Expanded : Collapsed;
+    // The editor forgets that a row was expanded when it moves to another group.
+    if (item.collapsibleState === Expanded && !(element instanceof FolderNode))
+      this.opened.set(rowID(element), true);
     if (element instanceof ChildNode) this.followChildren(element, item);
     return item;
   }
 
   async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
-    if (element instanceof UnreadableNode || element instanceof FolderNode) return item;
+    if (!(element instanceof BatchNode || element instanceof ChildNode)) return item;
     const { batchTooltip, childTooltip } = await import("../later.ts");
     item.tooltip =
       element instanceof BatchNode
@@ -170,6 +171,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   dispose(): void {
     clearInterval(this.ticking);
     clearTimeout(this.gathering);
+    clearTimeout(this.tomorrow);
     this.subscriptions.dispose();
     this.changes.dispose();
     this.parents.dispose();
@@ -183,21 +185,30 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         ? folderItem(folder, this.known)
         : new vscode.TreeItem(vscode.l10n.t("No longer available"));
     }
+    if (element instanceof GroupNode) {
+      const children = this.levels.childrenIn(element);
+      const item = groupItem(element.group, children.length, this.countUnread(children));
+      item.id = rowID(element);
+      return item;
+    }
     if (element instanceof BatchNode) {
       const tasks = batchMembers(this.known, element.parentSessionID, element.batchID);
       const descendant = countDescendants(
         this.known,
         tasks.map(({ id }) => id),
       );
-      return batchItem(element, tasks, descendant);
+      return batchItem(element, tasks, descendant, this.countUnread(tasks));
     }
     const child = this.known.child(element.id);
     if (!child) return new vscode.TreeItem(vscode.l10n.t("No longer available"));
     this.followTime(element, child);
     return childItem(child, {
       now: Date.now(),
-      isParent: this.shown(child.id).length > 0,
+      isParent: this.levels.shown(child.id).length > 0,
       descendants: countDescendants(this.known, [child.id]),
+      title: this.levels.titleOf(child),
+      isUnread: this.unread.has(child),
+      place: this.placeOf(child),
     });
   }
 
@@ -206,14 +217,16 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearTimeout(this.gathering);
     this.gathering = undefined;
     for (const parentID of this.moved) {
-      const [drawn, now] = [this.levels.get(parentID), this.arrange(parentID)];
-      if (!drawn || !isSame(drawn.nodes, now.nodes)) {
+      const [drawn, now] = [this.levels.lastDrawn(parentID), this.levels.arrange(parentID)];
+      // A row that changes its group is removed from one and added to the other, so both have to be redrawn at once.
+      if (!drawn || !isSameOutline(drawn, now)) {
         this.changes.fire(this.above(parentID));
         continue;
       }
-      for (const [batch, members] of now.members)
-        if (!isSame(drawn.members.get(batch) ?? [], members)) this.changes.fire(batch);
-      this.levels.set(parentID, now);
+      this.levels.draw(parentID);
+      for (const [row, members] of now.members)
+        if (!isSame(drawn.members.get(row) ?? [], members))
+          this.changes.fire(this.levels.container(parentID, row) ?? row);
     }
     this.moved.clear();
   }
@@ -225,6 +238,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const above = ancestors(this.known, child);
     if (!this.rootFolder(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
+    if (before?.description !== after?.description || isListed(before) !== isListed(after))
+      this.levels.retitle(child.parentSessionID);
     const isChanged = !before || !after || stateOf(before) !== stateOf(after);
     const [wasShown, isShown] = [before, after].map((each) => isListed(each) && matches(each, filter));
     // Rows above are shown because of matching descendants, and sorted by the state of their descendants.
@@ -232,17 +247,34 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       for (const id of above) this.move(id);
     else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
     this.redraw(child.id);
+    if ([before, after].filter((each) => each && isQueuedChild(each)).length === 1) this.redrawQueue();
     if (isChanged || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
   }
 
   private redraw(id: string): void {
-    const node = this.childNodes.get(id);
+    const node = this.levels.knownNode(id);
     if (node) this.changes.fire(node);
+  }
+
+  /** Redraws the rows of queued tasks, whose places have changed. */
+  private redrawQueue(): void {
+    const before = this.places;
+    this.places = undefined;
+    for (const id of before?.keys() ?? []) this.redraw(id);
+  }
+
+  /** Redraws tasks that were read, and the rows above that count them. */
+  private redrawRead(ids: readonly string[]): void {
+    if (ids.length === 0) return this.refresh();
+    for (const child of ids.flatMap((id) => this.known.child(id) ?? [])) {
+      const row = this.levels.knownBatch(child) ?? this.levels.knownNode(child.id);
+      if (row) this.changes.fire(this.levels.container(child.parentSessionID, row) ?? row);
+    }
   }
 
   private redrawAbove(child: Child, above: readonly string[]): void {
     for (const each of [child, ...above.flatMap((id) => this.known.child(id) ?? [])]) {
-      const batch = isTask(each) && this.batchNodes.get(batchKey(each));
+      const batch = this.levels.knownBatch(each);
       if (batch) this.changes.fire(batch);
       if (each !== child) this.redraw(each.id);
     }
@@ -282,50 +314,32 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
-  private batchOf(child: Child): BatchNode | undefined {
-    const batch = isTask(child) ? this.batchNodes.get(batchKey(child)) : undefined;
-    const level = this.levels.get(child.parentSessionID);
-    return batch && level?.members.has(batch) ? batch : undefined;
+  private countUnread(children: readonly Child[]): number {
+    return children.filter((child) => this.unread.has(child)).length;
   }
 
-  /** The rows under a session, as given to the editor now. */
-  private level(parentID: string): Level {
-    const level = this.arrange(parentID);
-    this.levels.set(parentID, level);
-    return level;
-  }
-
-  private arrange(parentID: string): Level {
-    const members = new Map<BatchNode, readonly ChildNode[]>();
-    const toNode = (row: Row): Node => {
-      if (!isBatchRow(row)) return this.node(row.id);
-      const batch = this.batch(parentID, row.batchID);
-      members.set(
-        batch,
-        row.members.map(({ id }) => this.node(id)),
-      );
-      return batch;
-    };
-    return { nodes: arrange(this.known, this.shown(parentID), this.options.sortOrder).map(toNode), members };
-  }
-
-  private batch(parentSessionID: string, batchID: string): BatchNode {
-    const key = batchKey({ parentSessionID, batchID });
-    let node = this.batchNodes.get(key);
-    if (!node) this.batchNodes.set(key, (node = new BatchNode(batchID, parentSessionID)));
-    return node;
-  }
-
-  /** The children that match the filter or have a matching descendant. */
-  private shown(parentID: string): readonly Child[] {
-    const { filter } = this.options;
-    const children = this.known.children(parentID);
-    if (!isFiltering(filter)) return children;
-    return children.filter(
-      (child) =>
-        matches(child, filter) ||
-        descendants(this.known, child.id).some((descendant) => matches(descendant, filter)),
+  /** The place of a queued task; each folder has its own queue, in the order of the launches. */
+  private placeOf(child: Child): number | undefined {
+    if (!isQueuedChild(child)) return undefined;
+    this.places ??= new Map(
+      this.folders.all.flatMap(({ known }) =>
+        known
+          .active()
+          .filter(isQueuedChild)
+          .sort((a, b) => a.createdAt - b.createdAt)
+          .map(({ id }, index) => [id, index + 1] as const),
+      ),
     );
+    return this.places.get(child.id);
+  }
+
+  /** At midnight, rows of today become rows of earlier days. */
+  private refreshTomorrow(): void {
+    this.tomorrow = setTimeout(() => {
+      this.refresh();
+      this.refreshTomorrow();
+    }, untilTomorrow(Date.now()));
+    this.tomorrow.unref();
   }
 
   private followTime(node: ChildNode, child: Child): void {
@@ -362,21 +376,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 /** Whether a child has a row if no filter hides it. */
 function isListed(child: Child | undefined): child is Child {
   return child !== undefined && !(isTask(child) && child.clearedAt !== undefined);
-}
-
-function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID" | "batchID">): string {
-  return `${parentSessionID}/${batchID}`;
-}
-
-/** The ID that the editor uses for the row as well. */
-function rowID(node: Node): string {
-  if (node instanceof FolderNode) return node.uri;
-  if (node instanceof BatchNode) return batchKey(node);
-  return node instanceof ChildNode ? node.id : node.task.sessionID;
-}
-
-function isSame(before: readonly Node[], after: readonly Node[]): boolean {
-  return before.length === after.length && before.every((node, index) => node === after[index]);
 }
 
 function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { isRunning, isTask } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -11,6 +12,7 @@ import { enumerate, translate } from "../messages.ts";
 import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node, TaskDecorations } from "./items.ts";
+import type { Unread } from "./unread.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
 
@@ -29,6 +31,16 @@ interface Filtered {
   readonly waiting: number;
 }
 
+/** What the view shows, and how. */
+export interface ViewParts {
+  readonly known: Tasks;
+  readonly folders: Folders;
+  readonly options: ListOptions;
+  readonly unread: Unread;
+  readonly keys: ContextKeys;
+  readonly daemon: Pick<DaemonTrouble, "message" | "onDidChange">;
+}
+
 /** The view of the tasks: tree, title, badge, message, and the context keys for menus and for the empty view. */
 export class TaskView implements vscode.Disposable {
   private readonly tree: TaskTree;
@@ -43,14 +55,9 @@ export class TaskView implements vscode.Disposable {
   /** Fires when the user expands the row of a folder that isn't connected. */
   readonly onDidOpenFolder: vscode.Event<Folder>;
 
-  constructor(
-    private readonly known: Tasks,
-    private readonly folders: Folders,
-    private readonly options: ListOptions,
-    private readonly keys: ContextKeys,
-    private readonly daemon: Pick<DaemonTrouble, "message" | "onDidChange">,
-  ) {
-    this.tree = new TaskTree(known, folders, options);
+  constructor(private readonly parts: ViewParts) {
+    const { known, folders, options, unread, daemon } = parts;
+    this.tree = new TaskTree(known, folders, options, unread);
     const view = vscode.window.createTreeView(TASK_VIEW, {
       treeDataProvider: this.tree,
       showCollapseAll: false,
@@ -89,6 +96,7 @@ export class TaskView implements vscode.Disposable {
       known.onDidChangeSubagent(() => this.updateSoon()),
       known.onDidChangeRequests(() => this.updateSoon()),
       options.onDidChange(() => this.update()),
+      unread.onDidChange(() => this.updateSoon()),
       daemon.onDidChange(() => this.update()),
       view.onDidExpandElement(({ element }) => {
         this.tree.setOpen(element, true);
@@ -117,6 +125,11 @@ export class TaskView implements vscode.Disposable {
   async clickedID(): Promise<string | undefined> {
     for (let waited = 0; this.view.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
       await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
+    return this.selectedID;
+  }
+
+  /** The task or subagent whose row is selected. */
+  get selectedID(): string | undefined {
     const [node] = this.view.selection;
     return node instanceof ChildNode ? node.id : undefined;
   }
@@ -154,36 +167,41 @@ export class TaskView implements vscode.Disposable {
   private update(): void {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
-    const { all, current } = this.folders;
+    const { known, folders, keys, unread } = this.parts;
+    const { all, current } = folders;
+    const requests = known.openRequests();
+    const unreadTasks = unread.list();
+    keys.set("asyncagents.hasUnread", unreadTasks.length > 0);
+    keys.set("asyncagents.hasNext", unreadTasks.length + requests.length > 0);
     const state = current?.connector.state ?? { kind: "disconnected" as const };
-    const children = this.sessionIDs.flatMap((id) => this.known.children(id));
+    const children = this.sessionIDs.flatMap((id) => this.parts.known.children(id));
     const filtered = this.filtered();
-    this.keys.set("asyncagents.state", viewState(state));
-    this.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
-    this.keys.set(
+    this.parts.keys.set("asyncagents.state", viewState(state));
+    this.parts.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
+    this.parts.keys.set(
       "asyncagents.connected",
       all.some(({ connector }) => connector.state.kind === "connected"),
     );
-    this.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
-    this.keys.set("asyncagents.hasTasks", children.length > 0);
-    this.keys.set(
+    this.parts.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
+    this.parts.keys.set("asyncagents.hasTasks", children.length > 0);
+    this.parts.keys.set(
       "asyncagents.hasFinished",
-      children.some((child) => isFinished(this.known, child)),
+      children.some((child) => isFinished(this.parts.known, child)),
     );
-    this.keys.set("asyncagents.filtered", filtered !== undefined);
-    this.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
+    this.parts.keys.set("asyncagents.filtered", filtered !== undefined);
+    this.parts.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     const isGrouped = all.length > 1;
     this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
-    this.view.badge = badge(this.known.openRequests());
+    this.view.badge = badge(requests, unreadTasks);
     this.view.message = [
-      this.daemon.message ?? "",
+      this.parts.daemon.message ?? "",
       // The rows of folders show the state of each connection.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
       // An empty view says itself that all rows are hidden, and offers to clear the filter.
       filtered && filtered.all > 0 && (filtered.shown > 0 || isGrouped)
-        ? filterMessage(this.options.filter, filtered)
+        ? filterMessage(this.parts.options.filter, filtered)
         : "",
     ]
       .filter(Boolean)
@@ -192,9 +210,9 @@ export class TaskView implements vscode.Disposable {
 
   /** The effect of the filter; undefined if there is none. */
   private filtered(): Filtered | undefined {
-    const { filter } = this.options;
+    const { filter } = this.parts.options;
     if (!isFiltering(filter)) return undefined;
-    const all = this.sessionIDs.flatMap((id) => descendants(this.known, id));
+    const all = this.sessionIDs.flatMap((id) => descendants(this.parts.known, id));
     const hidden = all.filter((child) => !matches(child, filter));
     const waiting = hidden.filter(waitsForUser).length;
     return { all: all.length, shown: all.length - hidden.length, waiting };
@@ -202,19 +220,20 @@ export class TaskView implements vscode.Disposable {
 
   /** The IDs of the folders' active sessions. */
   private get sessionIDs(): readonly string[] {
-    return this.folders.all.flatMap(({ session }) => session.id ?? []);
+    return this.parts.folders.all.flatMap(({ session }) => session.id ?? []);
   }
 
   /** With several rows selected, a menu offers what applies to at least one of them. */
   private updateSelectionKeys(): void {
     const tasks = this.view.selection.flatMap((node) => {
-      if (node instanceof BatchNode) return batchMembers(this.known, node.parentSessionID, node.batchID);
-      return node instanceof ChildNode ? (this.known.child(node.id) ?? []) : [];
+      if (node instanceof BatchNode)
+        return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
+      return node instanceof ChildNode ? (this.parts.known.child(node.id) ?? []) : [];
     });
-    this.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
-    this.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
-    this.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
-    this.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
+    this.parts.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
+    this.parts.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
+    this.parts.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
+    this.parts.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 
   /** Shown above tasks that may be out of date; an empty view shows its welcome content instead, except for details. */
@@ -245,10 +264,14 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
     : vscode.l10n.t("{0} aren't folders on disk, so agents can't work there.", names.join(", "));
 }
 
-/** The badge with the requests that wait for the user, in all sessions of the folders. */
-function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
+/**
+ * The badge with the number of requests that wait for the user, in all sessions of the folders; if there are none, with
+ * the number of unread results.
+ */
+function badge(requests: readonly OpenRequest[], unread: readonly Task[]): vscode.ViewBadge | undefined {
   const [first, ...others] = requests;
-  if (!first) return undefined;
+  const unreadWords = unreadTooltip(unread);
+  if (!first) return unreadWords === "" ? undefined : { value: unread.length, tooltip: unreadWords };
   const heading =
     others.length === 0
       ? vscode.l10n.t("1 request waiting for you:")
@@ -262,7 +285,15 @@ function badge(requests: readonly OpenRequest[]): vscode.ViewBadge | undefined {
   });
   const more =
     requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
-  return { value: requests.length, tooltip: [heading, ...names, ...more].join("\n") };
+  return {
+    value: requests.length,
+    tooltip: [heading, ...names, ...more, unreadWords].filter(Boolean).join("\n"),
+  };
+}
+
+function unreadTooltip({ length }: readonly Task[]): string {
+  if (length === 0) return "";
+  return length === 1 ? vscode.l10n.t("1 unread result") : vscode.l10n.t("{0} unread results", length);
 }
 
 function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {

@@ -228,9 +228,14 @@ export class Workbench {
     );
   }
 
-  /** A row of the tree, by a part of its text. */
-  treeItem(label: string | RegExp): Locator {
-    return this.treeItems.filter({ hasText: label });
+  /** A row of the tree, by a part of its text, or of its text for screen readers, which has the whole description. */
+  treeItem(label: string): Locator {
+    return this.treeItems.filter({ hasText: label }).or(this.spoken(label));
+  }
+
+  /** The rows of the tree with this part in their text for screen readers. */
+  spoken(part: string): Locator {
+    return this.treeItems.and(this.page.locator(`[aria-label*=${JSON.stringify(part)}]`));
   }
 
   /** A row of the tree, by the beginning of its text for screen readers. */
@@ -526,7 +531,7 @@ export class Workbench {
     return this.page.locator(".monaco-menu").filter({ visible: true });
   }
 
-  private get activityBarItem(): Locator {
+  get activityBarItem(): Locator {
     return this.page.locator('.activitybar a[aria-label^="Async Agents"]').first();
   }
 }

@@ -1,0 +1,51 @@
+import * as vscode from "vscode";
+import { type Row, isBatchRow } from "./arrangement.ts";
+import { endOf, type Family, stateWithDescendants } from "./family.ts";
+
+/** The groups of the rows under a root session, in their order. */
+export const GROUPS = ["needsYou", "working", "today", "earlier"] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** The group of a row. A batch is in the group of its first member, which the order of rows has put there. */
+export function groupOf(family: Family, row: Row, now: number): Group | undefined {
+  const child = isBatchRow(row) ? row.members[0] : row;
+  if (!child) return undefined;
+  const state = stateWithDescendants(family, child);
+  if (state === "waiting") return "needsYou";
+  if (state === "running") return "working";
+  return endOf(child) >= startOfDay(now) ? "today" : "earlier";
+}
+
+function startOfDay(time: number): number {
+  return new Date(time).setHours(0, 0, 0, 0);
+}
+
+/** Milliseconds until rows of today become rows of earlier days. */
+export function untilTomorrow(now: number): number {
+  return new Date(now).setHours(24, 0, 0, 0) - now;
+}
+
+function groupName(group: Group): string {
+  switch (group) {
+    case "needsYou":
+      return vscode.l10n.t("Needs You");
+    case "working":
+      return vscode.l10n.t("Working");
+    case "today":
+      return vscode.l10n.t("Finished Today");
+    case "earlier":
+      return vscode.l10n.t("Earlier");
+  }
+}
+
+/** The row of a group, which says how many tasks it has and how many of them are unread. */
+export function groupItem(group: Group, count: number, unread: number): vscode.TreeItem {
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const name = groupName(group);
+  const item = new vscode.TreeItem(name, group === "earlier" ? Collapsed : Expanded);
+  const facts = [String(count), ...(unread > 0 ? [vscode.l10n.t("{0} unread", unread)] : [])];
+  item.description = facts.join(" · ");
+  item.accessibilityInformation = { label: [name, ...facts].join(", ") };
+  item.contextValue = "group";
+  return item;
+}

@@ -1,0 +1,176 @@
+import type { Child } from "../../engine/subagent.ts";
+import { isTask } from "../../engine/subagent.ts";
+import type { Tasks } from "../folders/all-tasks.ts";
+import { arrange, isBatchRow, type Row } from "./arrangement.ts";
+import { batchMembers, descendants } from "./family.ts";
+import { groupOf, GROUPS, type Group } from "./groups.ts";
+import { BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
+import { rowTitles, shortTitle } from "./titles.ts";
+import { isFiltering, type ListOptions, matches } from "./list-options.ts";
+
+/** The rows under one session. */
+export interface Level {
+  readonly nodes: readonly Node[];
+  /** The rows of each group and batch below. */
+  readonly members: ReadonlyMap<GroupNode | BatchNode, readonly Node[]>;
+}
+
+/** Arranges the rows under each session. The editor knows rows by their nodes, so each row keeps its node. */
+export class Levels {
+  private readonly childNodes = new Map<string, ChildNode>();
+  private readonly batchNodes = new Map<string, BatchNode>();
+  private readonly groupNodes = new Map<string, GroupNode>();
+  /** The levels as last given to the editor, by the ID of the parent session. */
+  private readonly drawn = new Map<string, Level>();
+
+  /** The titles of rows, by the ID of the parent session. */
+  private readonly titles = new Map<string, ReadonlyMap<string, string>>();
+
+  constructor(
+    private readonly known: Tasks,
+    private readonly options: ListOptions,
+    /** Whether this is the active session of a folder. */
+    private readonly isRoot: (sessionID: string) => boolean,
+  ) {}
+
+  clear(): void {
+    for (const each of [this.childNodes, this.batchNodes, this.groupNodes, this.drawn, this.titles])
+      each.clear();
+  }
+
+  /** The node of a task or subagent. */
+  node(id: string): ChildNode {
+    let node = this.childNodes.get(id);
+    if (!node) this.childNodes.set(id, (node = new ChildNode(id)));
+    return node;
+  }
+
+  /** The node of a task or subagent, if the editor may have its row. */
+  knownNode(id: string): ChildNode | undefined {
+    return this.childNodes.get(id);
+  }
+
+  /** The node of the batch that a child belongs to, if the editor may have its row. */
+  knownBatch(child: Child): BatchNode | undefined {
+    return isTask(child) ? this.batchNodes.get(batchKey(child)) : undefined;
+  }
+
+  /** The group or batch that directly contains a row. */
+  container(parentID: string, node: Node): GroupNode | BatchNode | undefined {
+    const { members } = this.arrange(parentID);
+    return [...members].find(([, nodes]) => nodes.includes(node))?.[0];
+  }
+
+  /** The groups that the editor has under a session. */
+  groups(parentID: string): readonly GroupNode[] {
+    return (this.drawn.get(parentID)?.nodes ?? []).filter((node) => node instanceof GroupNode);
+  }
+
+  /** The title of a row, which depends on the rows next to it. */
+  titleOf(child: Child): string {
+    const { parentSessionID: parentID } = child;
+    let titles = this.titles.get(parentID);
+    if (!titles) {
+      titles = rowTitles(this.shown(parentID), (task) => batchMembers(this.known, parentID, task.batchID));
+      this.titles.set(parentID, titles);
+    }
+    return titles.get(child.id) ?? shortTitle(child.description);
+  }
+
+  /** The descriptions of children have changed, or which of them have rows. */
+  retitle(parentID: string): void {
+    this.titles.delete(parentID);
+  }
+
+  /** The rows under a session, as given to the editor now. */
+  draw(parentID: string): Level {
+    const level = this.arrange(parentID);
+    this.drawn.set(parentID, level);
+    return level;
+  }
+
+  lastDrawn(parentID: string): Level | undefined {
+    return this.drawn.get(parentID);
+  }
+
+  arrange(parentID: string): Level {
+    const members = new Map<GroupNode | BatchNode, readonly Node[]>();
+    const rows = arrange(this.known, this.shown(parentID), this.options.sortOrder);
+    const nodes = rows.map((row) => this.rowNode(parentID, row, members));
+    if (this.options.sortOrder !== "groups" || !this.isRoot(parentID)) return { nodes, members };
+    const now = Date.now();
+    const groups = rows.map((row) => groupOf(this.known, row, now));
+    const groupNodes = GROUPS.flatMap((group) => {
+      const inGroup = nodes.filter((_, index) => groups[index] === group);
+      if (inGroup.length === 0) return [];
+      const node = this.groupNode(group, parentID);
+      members.set(node, inGroup);
+      return [node];
+    });
+    return { nodes: groupNodes, members };
+  }
+
+  /** The children of a session that match the filter or have a matching descendant. */
+  shown(parentID: string): readonly Child[] {
+    const { filter } = this.options;
+    const children = this.known.children(parentID);
+    if (!isFiltering(filter)) return children;
+    return children.filter(
+      (child) =>
+        matches(child, filter) ||
+        descendants(this.known, child.id).some((descendant) => matches(descendant, filter)),
+    );
+  }
+
+  /** The tasks and subagents in a group, including those in batches. */
+  childrenIn(group: GroupNode): readonly Child[] {
+    const { members } = this.drawn.get(group.parentSessionID) ?? this.arrange(group.parentSessionID);
+    const nodes = (members.get(group) ?? []).flatMap((node) =>
+      node instanceof BatchNode ? (members.get(node) ?? []) : [node],
+    );
+    return nodes.flatMap((node) => (node instanceof ChildNode ? (this.known.child(node.id) ?? []) : []));
+  }
+
+  private rowNode(parentID: string, row: Row, members: Map<GroupNode | BatchNode, readonly Node[]>): Node {
+    if (!isBatchRow(row)) return this.node(row.id);
+    const batch = this.batch(parentID, row.batchID);
+    members.set(
+      batch,
+      row.members.map(({ id }) => this.node(id)),
+    );
+    return batch;
+  }
+
+  private batch(parentSessionID: string, batchID: string): BatchNode {
+    const key = batchKey({ parentSessionID, batchID });
+    let node = this.batchNodes.get(key);
+    if (!node) this.batchNodes.set(key, (node = new BatchNode(batchID, parentSessionID)));
+    return node;
+  }
+
+  private groupNode(group: Group, parentSessionID: string): GroupNode {
+    const key = `${parentSessionID}/${group}`;
+    let node = this.groupNodes.get(key);
+    if (!node) this.groupNodes.set(key, (node = new GroupNode(group, parentSessionID)));
+    return node;
+  }
+}
+
+/** Whether two levels have the same rows in the same groups; their batches may differ. */
+export function isSameOutline(before: Level, after: Level): boolean {
+  return (
+    isSame(before.nodes, after.nodes) &&
+    after.nodes.every(
+      (node) =>
+        !(node instanceof GroupNode) || isSame(before.members.get(node) ?? [], after.members.get(node) ?? []),
+    )
+  );
+}
+
+export function isSame(before: readonly Node[], after: readonly Node[]): boolean {
+  return before.length === after.length && before.every((node, index) => node === after[index]);
+}
+
+function batchKey({ parentSessionID, batchID }: Pick<BatchNode, "parentSessionID" | "batchID">): string {
+  return `${parentSessionID}/${batchID}`;
+}

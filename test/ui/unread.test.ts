@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import {
+  lastUserText,
+  type ModelRequest,
+  type ScriptedModel,
+  type ScriptStep,
+} from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
+
+/** The model answers each prompt once it is released. */
+function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
+  const prompt = lastUserText(messages);
+  return title ? { text: "A title" } : { text: `Done: ${prompt}`, gate: prompt };
+}
+
+const [LEXER, PARSER, PRINTER, DOCS] = ["Fix the lexer", "Test the parser", "Port the printer", "Write docs"];
+const ALL = [LEXER, PARSER, PRINTER, DOCS] as const;
+
+describe("what is unread and what is queued, in a real editor", function () {
+  this.timeout(180_000);
+  let model: ScriptedModel;
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    workbench = await start.window({
+      model,
+      settings: { "asyncagents.maxConcurrentTasks": 2, "asyncagents.notifyUser": "never" },
+    });
+  });
+
+  const row = (name: string): Locator => workbench.row(name);
+  const status = (): Locator => workbench.page.locator('.statusbar-item[id$="asyncagents.status"] a');
+  const badge = async (): Promise<string> =>
+    (await workbench.activityBarItem.getAttribute("aria-label")) ?? "";
+  const titleButton = (name: string): Locator =>
+    workbench.page.locator(`.part.sidebar .title-actions a[aria-label^="${name}"]`);
+  /** The rows of groups and tasks, from the top. */
+  const rows = (): Promise<readonly string[]> =>
+    workbench.treeItems.evaluateAll((all) =>
+      all.map((each) => (each.getAttribute("aria-label") ?? "").split(", ").slice(0, 2).join(", ")),
+    );
+  const showsRows = (...expected: readonly string[]): Promise<unknown> =>
+    until(`the rows ${expected.join(" | ")}`, async () => (await rows()).join() === expected.join(), 30_000);
+  const isUnread = async (name: string): Promise<boolean> =>
+    (await workbench.badges(row(name))).includes("●");
+
+  async function launch(prompt: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Prompt for general");
+    await workbench.quickInput.enter(prompt);
+    await row(prompt).waitFor({ timeout: 60_000 });
+  }
+
+  it("groups tasks by what they need; queued ones follow in the order in which they start, with their place", async () => {
+    for (const prompt of ALL) await launch(prompt);
+    await row(DOCS).filter({ hasText: "queued, #2" }).waitFor();
+    await showsRows(
+      "Working, 4",
+      `${LEXER}, running`,
+      `${PARSER}, running`,
+      `${PRINTER}, running`,
+      `${DOCS}, running`,
+    );
+    await takePictures(workbench, "groups-queue");
+  });
+
+  it("the status bar tells running agents from queued ones, and a click lists them", async () => {
+    const { quickInput } = workbench;
+    await workbench.statusBarItem("Agents: 2 running, 2 queued").waitFor();
+    assert.equal(
+      await status().getAttribute("aria-label"),
+      "Async Agents: 2 agents running, 2 agents queued",
+    );
+    await status().click();
+    await quickInput.items.filter({ hasText: DOCS }).waitFor();
+    await workbench.screenshot("status-bar-list-dark");
+    await quickInput.choose(PARSER);
+    await workbench.tab(PARSER).waitFor();
+  });
+
+  it("a result is unread until it is opened, unless it came in front of the user", async () => {
+    for (const prompt of ALL) {
+      await model.waitForRequest((request) => !request.title && lastUserText(request.messages) === prompt);
+      model.release(prompt);
+    }
+    await showsRows(
+      "Finished Today, 4",
+      ...[DOCS, PRINTER, PARSER, LEXER].map((prompt) => `${prompt}, completed`),
+    );
+    await until("the dots", async () => (await isUnread(LEXER)) && !(await isUnread(PARSER)));
+    assert.match((await row(LEXER).getAttribute("aria-label")) ?? "", /, unread$/);
+    await row("Finished Today, 4, 3 unread").waitFor();
+    assert.match(await badge(), /3 unread results/);
+    await takePictures(workbench, "unread");
+    await takeHighContrastPicture(workbench, "unread");
+    await workbench.clickRow(row(LEXER));
+    await workbench.tab(LEXER).waitFor();
+    await until("the dot to go", async () => !(await isUnread(LEXER)));
+    assert.match(await badge(), /2 unread results/);
+  });
+
+  it("what is unread stays so after a reload; a key and a button show the next one", async () => {
+    await workbench.reload();
+    await row("Finished Today, 4, 2 unread").waitFor({ timeout: 60_000 });
+    await workbench.pressAfterCtrlK("a", "n");
+    await workbench.tab(DOCS).waitFor();
+    await row("Finished Today, 4, 1 unread").waitFor();
+    await titleButton("Show Next Unread").click();
+    await workbench.tab(PRINTER).waitFor();
+    await until("nothing to be unread", async () => !/unread/.test(await badge()));
+    await row("Finished Today, 4, ").waitFor({ state: "detached" });
+  });
+
+  it("all are marked as read at once", async () => {
+    await launch("Check the links");
+    await model.waitForRequest((request) => lastUserText(request.messages) === "Check the links");
+    await workbench.runCommand("View: Close All Editors");
+    model.release("Check the links");
+    await row("Finished Today, 5, 1 unread").waitFor({ timeout: 30_000 });
+    await workbench.runCommand("Async Agents: Mark All as Read");
+    await until("the dot to go", async () => !(await isUnread("Check the links")));
+    await until("the badge to go", async () => !/unread/.test(await badge()));
+  });
+});
