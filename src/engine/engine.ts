@@ -22,6 +22,7 @@ import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Family } from "./tree.ts";
 import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
+import type { WorktreeWork } from "./worktree-work.ts";
 import { blockingTime, waitForEnd, type OutputOptions, type TaskOutput } from "./waiting.ts";
 
 export type { Caller } from "./ending.ts";
@@ -274,6 +275,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   /** See {@link TaskWorktrees.setupOutput}. */
   async setupOutput(taskID: string): Promise<string | undefined> {
     return this.parts.worktrees.setupOutput(this.registry.find(taskID));
+  }
+
+  /** What users do with the work of isolated tasks. */
+  get worktreeWork(): WorktreeWork {
+    return this.parts.worktreeWork;
   }
 
   /** The directories in which tasks work besides the folder. */

@@ -25,6 +25,7 @@ import { isActive, waitingMessage } from "./task.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
+import { WorktreeWork } from "./worktree-work.ts";
 
 export type EngineParts = ReturnType<typeof createParts>;
 
@@ -70,6 +71,7 @@ export function createParts(ports: EnginePorts) {
   const relaunch = new Relaunch(server, launcher);
   const resume = new Resume({ ...parts, adoption });
   const steering = new Steering({ ...parts, resume });
+  const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume });
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, resume, transcripts });
   const subscriptions = [
@@ -109,6 +111,7 @@ export function createParts(ports: EnginePorts) {
   ];
   return {
     ...parts,
+    worktreeWork,
     requests,
     work,
     guard,

@@ -1,4 +1,5 @@
 import { UserFacingError } from "./errors.ts";
+import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
 import type { CancelSignal, Disposable, Event } from "./event.ts";
 import type { Tombstone } from "./find-task.ts";
 import type { Random } from "./ids.ts";
@@ -152,9 +153,42 @@ export interface Worktrees {
   /** What differs from the state that the worktree began with. Keeps the present state under a Git ref. */
   changes(worktree: TaskWorktree): Promise<WorktreeChanges>;
   /** Removes the worktree. Its present state is kept under a Git ref, unless nothing has changed. */
-  remove(worktree: TaskWorktree): Promise<void>;
+  remove(worktree: Pick<TaskWorktree, "name">): Promise<void>;
   /** Makes a worktree that is gone again, from its last kept state. */
   remake(worktree: TaskWorktree, include: Pick<NewWorktree, "include">): Promise<void>;
+
+  /**
+   * Merges the work in a worktree with the folder, without changing either.
+   * @param unsaved the texts of editors that are not saved, by path below the folder
+   */
+  planBringBack(worktree: TaskWorktree, unsaved: ReadonlyMap<string, string>): Promise<BringBackPlan>;
+  /**
+   * Writes the chosen files to the folder, but to no index or branch. Writes nothing if one of them has changed since
+   * the plan was made.
+   * @param unsaved the paths whose texts are left to the editor
+   */
+  bringBack(
+    plan: BringBackPlan,
+    choices: readonly FileChoice[],
+    unsaved: readonly string[],
+  ): Promise<BroughtBack>;
+  /** Restores every byte, unless a file has changed since. */
+  undoBringBack(done: Omit<BroughtBack, "texts">): Promise<void>;
+  /**
+   * Writes the folder's state into a worktree, with conflict markers. Resolves to the commit of that state, from which
+   * the worktree's changes are counted from now on.
+   */
+  takeIn(worktree: TaskWorktree, plan: BringBackPlan): Promise<string>;
+  /** Creates a branch with the work, and with `message` for what the agent has not committed. */
+  createBranch(
+    worktree: TaskWorktree,
+    branch: { readonly name: string; readonly message: string },
+  ): Promise<void>;
+  /** Removes a worktree whose work is not wanted. Its state is kept for 30 days under the ref that this resolves to. */
+  discard(worktree: TaskWorktree): Promise<string>;
+  undoDiscard(worktree: TaskWorktree, ref: string): Promise<void>;
+  /** All worktrees that were made for tasks in the folder's repository. */
+  list(): Promise<readonly ListedWorktree[]>;
 }
 
 /** The source of time. */

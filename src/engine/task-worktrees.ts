@@ -167,7 +167,12 @@ export class TaskWorktrees implements Disposable {
 
   /** Removes the worktree of a task. Its state is kept, so that it can be made again. */
   async remove(entry: Entry): Promise<void> {
-    const { worktrees, server } = this.ports;
+    const { worktrees } = this.ports;
+    await worktrees.remove(await this.release(entry));
+  }
+
+  /** Makes the server release the worktree of a task. Throws a {@link Refusal} if something is running in it. */
+  async release(entry: Entry): Promise<TaskWorktree> {
     const worktree = this.requireOwn(entry);
     const { id } = entry.record;
     const isBusy = [id, ...this.registry.descendantsOf(id).map((session) => session.id)].some(
@@ -178,8 +183,8 @@ export class TaskWorktrees implements Disposable {
         "still-running",
         sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
       );
-    await server.releaseDirectory(worktree.directory);
-    await worktrees.remove(worktree);
+    await this.ports.server.releaseDirectory(worktree.directory);
+    return worktree;
   }
 
   /** Makes the worktree of a task again after it was removed, and sets it up. */
@@ -223,7 +228,8 @@ export class TaskWorktrees implements Disposable {
     return subagent !== undefined && isRunning(subagent);
   }
 
-  private requireOwn({ record: { id, worktree } }: Entry): TaskWorktree {
+  /** The worktree of a task. Throws a {@link Refusal} if it has none of its own. */
+  requireOwn({ record: { id, worktree } }: Entry): TaskWorktree {
     if (worktree) return worktree;
     throw new Refusal("no-worktree", sentence("Task {0} has no worktree of its own.", shortID(id)));
   }

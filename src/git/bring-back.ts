@@ -1,31 +1,10 @@
-import { changedFiles, type ChangedFile } from "./changed-files.ts";
+import type { BringBackPlan, PlannedFile } from "../engine/bring-back.ts";
+import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
-import { mergeTrees, type Conflict, type Conflicting, type Merge, type Version } from "./merge.ts";
+import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
-
-/** A file that bringing back would change in the folder. Lines are counted against the folder as it is. */
-export interface PlannedFile extends ChangedFile {
-  /** Undefined if the change applies cleanly. */
-  readonly conflict?: Conflict;
-  /** Of a file in conflict, what each side has at its path, under whatever name. */
-  readonly versions?: { readonly mine?: Version; readonly agents?: Version };
-}
-
-/** What bringing the work of a worktree back would do to the folder, as both were when it was planned. */
-export interface BringBackPlan {
-  /** The top folder of the folder's repository, to which paths are relative. */
-  readonly root: string;
-  /** The trees of the folder, of the worktree, and of both merged. */
-  readonly mine: string;
-  readonly agents: string;
-  readonly merged: string;
-  /** By path. */
-  readonly files: readonly PlannedFile[];
-  /** The commits by which conflict markers name the sides. */
-  readonly commits: Merge["commits"];
-}
 
 /** Merges the worktree's changes since its base with the folder as it is. Neither of them changes. */
 export async function planBringBack(options: {

@@ -1,18 +1,5 @@
+import type { ChangedFile, ChangeKind } from "../engine/bring-back.ts";
 import { git, parts } from "./git.ts";
-
-export type ChangeKind = "added" | "modified" | "deleted" | "renamed" | "mode";
-
-/** A file that differs between two states. Paths are relative to the repository's top folder, with slashes. */
-export interface ChangedFile {
-  readonly path: string;
-  /** The path before it was renamed. */
-  readonly from?: string;
-  readonly kind: ChangeKind;
-  /** Lines; 0 for binary files. */
-  readonly added: number;
-  readonly removed: number;
-  readonly isBinary: boolean;
-}
 
 /** The files that differ between two trees or commits, sorted by path. */
 export async function changedFiles(

@@ -1,16 +1,25 @@
 import { access } from "node:fs/promises";
+import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
 import type { NewWorktree, WorktreeChanges, Worktrees, WorktreeSetup } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { TaskWorktree } from "../engine/task.ts";
+import { createBranch } from "./branch.ts";
+import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
 import { includeFiles } from "./include-files.ts";
+import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
+import { listWorktrees } from "./list-worktrees.ts";
 import { makeWorktree, remakeWorktree } from "./make-worktree.ts";
 import { obstacle } from "./obstacles.ts";
-import { refs } from "./refs.ts";
+import { requireOurs } from "./our-worktrees.ts";
+import { changesOf, contents, type FileContent } from "./plan-contents.ts";
+import { refs, updateRefs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
+import { commitTree } from "./snapshot.ts";
+import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
 
 /** The Git worktrees that are made for the tasks of one folder. */
 export class FolderWorktrees implements Worktrees {
@@ -75,7 +84,7 @@ export class FolderWorktrees implements Worktrees {
     return { files: await changedFiles(this.folder, base, result), ref };
   }
 
-  async remove({ name }: TaskWorktree): Promise<void> {
+  async remove({ name }: Pick<TaskWorktree, "name">): Promise<void> {
     await removeWorktree({ folder: this.folder, name });
   }
 
@@ -83,13 +92,123 @@ export class FolderWorktrees implements Worktrees {
     { name, directory }: TaskWorktree,
     { include = [] }: Pick<NewWorktree, "include">,
   ): Promise<void> {
-    const { prefix } = await findRepository(this.folder);
-    const root = prefix === "" ? directory : directory.slice(0, -(prefix.length + 1));
+    const root = await this.rootOf(directory);
     await remakeWorktree({ folder: this.folder, name, root });
     await includeFiles({ folder: this.folder, root, patterns: include });
   }
 
+  planBringBack(
+    { directory, base }: TaskWorktree,
+    unsaved: ReadonlyMap<string, string>,
+  ): Promise<BringBackPlan> {
+    return planBringBack({ folder: this.folder, worktree: directory, base, unsaved });
+  }
+
+  async bringBack(
+    given: BringBackPlan,
+    choices: readonly FileChoice[],
+    unsaved: readonly string[],
+  ): Promise<BroughtBack> {
+    const plan = await this.requireOwn(given);
+    const changes = await Promise.all(
+      choices.map(async ({ path, take }) => {
+        const file = plan.files.find((one) => one.path === path);
+        return file ? changesOf(plan, file, take) : new Map<string, FileContent>();
+      }),
+    );
+    const files = new Map(changes.flatMap((some) => [...some]));
+    const texts: Record<string, string> = {};
+    for (const path of unsaved) {
+      const content = files.get(path);
+      if (content) texts[path] = await newText(plan, path, content);
+      files.delete(path);
+    }
+    const before = await keptFiles(plan.root, [...files.keys()]);
+    await writeBack(plan, files);
+    return { before, after: await keptFiles(plan.root, [...files.keys()]), texts };
+  }
+
+  async undoBringBack({ before, after }: Omit<BroughtBack, "texts">): Promise<void> {
+    await restoreFiles((await findRepository(this.folder)).root, before, after);
+  }
+
+  async takeIn({ name, directory, base }: TaskWorktree, plan: BringBackPlan): Promise<string> {
+    const { root } = (await requireOurs(directory)).repository;
+    const inWorktree = { ...plan, root, mine: plan.agents, agents: plan.mine };
+    const changed = await changedFiles(root, plan.agents, plan.merged, { renames: false });
+    const own = [plan.commits.mine, plan.commits.agents];
+    const paths = changed.flatMap(({ path }) =>
+      own.some((commit) => path.includes(`~${commit}`)) ? [] : [path],
+    );
+    const files = paths.map(async (path) => [path, await contents(inWorktree, path, "markers")] as const);
+    await writeBack(inWorktree, new Map(await Promise.all(files)));
+    // From here on, what the agent does is compared with the folder's state that it was given.
+    const newBase = await commitTree(root, plan.mine, [base]);
+    await updateRefs(root, { set: { [refs.base(name)]: newBase } });
+    return newBase;
+  }
+
+  async createBranch(
+    { directory, base }: TaskWorktree,
+    { name, message }: { readonly name: string; readonly message: string },
+  ): Promise<void> {
+    await createBranch({ worktree: directory, base, name, message });
+  }
+
+  async discard({ directory }: TaskWorktree): Promise<string> {
+    const { ref } = await discard({ directory });
+    await expireDiscarded(this.folder, new Date());
+    return ref;
+  }
+
+  async undoDiscard({ name, directory }: TaskWorktree, ref: string): Promise<void> {
+    await undoDiscard({ folder: this.folder, name, root: await this.rootOf(directory), ref });
+  }
+
+  async list(): Promise<readonly ListedWorktree[]> {
+    await expireDiscarded(this.folder, new Date());
+    return (await listWorktrees(this.folder)).map(({ name, made, size, work }) => ({
+      name,
+      made: made.getTime(),
+      size,
+      files: work?.files,
+      commits: work?.commits.length ?? 0,
+    }));
+  }
+
+  /** A plan comes from a window, and is only for the repository of this folder. */
+  private async requireOwn(plan: BringBackPlan): Promise<BringBackPlan> {
+    return { ...plan, root: (await findRepository(this.folder)).root };
+  }
+
+  private async rootOf(directory: string): Promise<string> {
+    const { prefix } = await findRepository(this.folder);
+    return prefix === "" ? directory : directory.slice(0, -(prefix.length + 1));
+  }
+
   private startOf(from: TaskWorktree | undefined): string {
     return from?.directory ?? this.folder;
+  }
+}
+
+/** The new text of a file with unsaved changes. Throws if the editor can't apply the change to its text alone. */
+async function newText(plan: BringBackPlan, path: string, { bytes, mode }: FileContent): Promise<string> {
+  const mine = await contents(plan, path, "mine");
+  const text = bytes && mine.mode === mode && mode !== "symlink" ? textOf(bytes) : undefined;
+  if (text !== undefined) return text;
+  throw new UserFacingError(
+    sentence(
+      "{0} has unsaved changes in an editor. Save or discard them, then bring the work back again.",
+      path,
+    ),
+  );
+}
+
+/** Undefined if it isn't UTF-8. */
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
   }
 }

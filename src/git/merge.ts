@@ -1,21 +1,6 @@
+import type { Conflict, Version } from "../engine/bring-back.ts";
 import { askGit, parts } from "./git.ts";
 import { commitTree } from "./snapshot.ts";
-
-/** Why two sides of a merge don't fit together in a file. */
-export type Conflict =
-  /** Both changed the same lines, or one binary file. */
-  | "content"
-  | "both-added"
-  | "deleted-by-you"
-  | "deleted-by-agent"
-  /** They made different things of one path, such as a file and a folder, or gave one file two names. */
-  | "kind";
-
-/** The file of one side at a path, by its Git mode. */
-export interface Version {
-  readonly mode: string;
-  readonly blob: string;
-}
 
 /** A path at which the two sides don't fit together, with what each of them has there. */
 export interface Conflicting {

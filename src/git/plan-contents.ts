@@ -1,13 +1,10 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { BringBackPlan, PlannedFile } from "./bring-back.ts";
+import type { BringBackPlan, FileMode, PlannedFile, Version } from "../engine/bring-back.ts";
 import { askGit, git, gitText, parts } from "./git.ts";
-import type { Version } from "./merge.ts";
 
 /** Which state of a file: of the folder, of the worktree, merged, or merged with labelled conflict markers. */
 export type Which = "mine" | "agents" | "merged" | "markers";
-
-export type FileMode = "file" | "executable" | "symlink";
 
 /** A file as it would be in the folder. */
 export interface FileContent {

@@ -1,4 +1,5 @@
-import { changedFiles, type ChangedFile } from "./changed-files.ts";
+import type { ChangedFile } from "../engine/bring-back.ts";
+import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
 import { deleteWorktree, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";

@@ -4,6 +4,8 @@ import {
   lstat,
   mkdir,
   readdir,
+  readFile,
+  readlink,
   rename,
   rm,
   rmdir,
@@ -12,9 +14,10 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import type { BringBackPlan, KeptFile } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { BringBackPlan } from "./bring-back.ts";
+import { git, gitText } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import { entriesIn, type FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
@@ -32,11 +35,65 @@ export async function writeBack(
 ): Promise<void> {
   const { root } = plan;
   const paths = [...files.keys()];
-  const deleted = paths.filter((path) => files.get(path)?.bytes === undefined);
-  for (const path of paths) await requireWritable(root, path, deleted);
+  await requireAllWritable(root, files);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
   await requireUnchanged(plan, tree, paths, signal);
-  const { gitDirectory } = await findRepository(root, signal);
+  await writeFiles(root, files);
+}
+
+/** The bytes of files as they are now. */
+export function keptFiles(root: string, paths: readonly string[]): Promise<KeptFile[]> {
+  return Promise.all(paths.map((path) => keptFile(root, path)));
+}
+
+async function keptFile(root: string, path: string): Promise<KeptFile> {
+  const file = join(root, path);
+  const stats = await lstat(file).catch(() => undefined);
+  const isLink = stats?.isSymbolicLink() === true;
+  if (!stats || !(isLink || stats.isFile())) return { path, mode: "file" };
+  const input = isLink ? Buffer.from(await readlink(file)) : await readFile(file);
+  const blob = await gitText(root, ["hash-object", "-w", "--stdin"], { input });
+  return { path, blob, mode: isLink ? "symlink" : (stats.mode & 0o100) === 0 ? "file" : "executable" };
+}
+
+/** Restores files to what they were before they were written. Nothing is written if one has changed since. */
+export async function restoreFiles(
+  root: string,
+  before: readonly KeptFile[],
+  after: readonly KeptFile[],
+): Promise<void> {
+  const present = await keptFiles(
+    root,
+    after.map(({ path }) => path),
+  );
+  const changed = after.find(
+    ({ blob, mode }, at) => present[at]?.blob !== blob || present[at]?.mode !== mode,
+  );
+  if (changed)
+    throw new UserFacingError(
+      sentence("{0} has changed in the meantime, so nothing was restored.", changed.path),
+    );
+  const contents = before.map(async ({ path, mode, blob }) => {
+    const bytes = blob === undefined ? undefined : await git(root, ["cat-file", "blob", blob]);
+    return [path, { mode, bytes }] as const;
+  });
+  const files = new Map(await Promise.all(contents));
+  await requireAllWritable(root, files);
+  await writeFiles(root, files);
+}
+
+async function requireAllWritable(root: string, files: ReadonlyMap<string, FileContent>): Promise<void> {
+  const deleted = deletedOf(files);
+  for (const path of files.keys()) await requireWritable(root, path, deleted);
+}
+
+function deletedOf(files: ReadonlyMap<string, FileContent>): readonly string[] {
+  return [...files].flatMap(([path, { bytes }]) => (bytes === undefined ? [path] : []));
+}
+
+async function writeFiles(root: string, files: ReadonlyMap<string, FileContent>): Promise<void> {
+  const { gitDirectory } = await findRepository(root);
+  const deleted = deletedOf(files);
   for (const path of deleted) await deleteFile(root, path);
   for (const [path, content] of files)
     if (content.bytes !== undefined) await writeOne(root, gitDirectory, path, content);

@@ -55,7 +55,11 @@ async function send(
     // The network fails with TypeErrors and DOMExceptions, even in the middle of a response.
     if (error instanceof TypeError || error instanceof DOMException)
       throw unreachable(name, error, timeoutMs);
-    const message = sentence("Couldn't read OpenCode's response to {0}: {1}", name, messageOf(error));
+    const message = sentence(
+      "Couldn't read OpenCode's response to {0}: {1}",
+      name,
+      describeServerError(messageOf(error)),
+    );
     throw new ServerFailure(name, "unexpected-answer", message);
   }
   const { data, error, response } = answer;

@@ -1,4 +1,4 @@
-import { PANEL_COMMANDS, type PanelMessage, type RequestAnswer } from "./output.ts";
+import { PANEL_COMMANDS, SENDING, type PanelMessage, type RequestAnswer } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
@@ -56,7 +56,9 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   "copy-conversation": {},
   "open-transcript": {},
   "copy-result": {},
-  resume: { prompt: text(MAX_PROMPT) },
+  send: { text: text(MAX_PROMPT), how: oneOf(...SENDING) },
+  withdraw: {},
+  "open-task": { id },
   run: { command: oneOf(...PANEL_COMMANDS) },
   reply: { id, reply },
 };

@@ -31,6 +31,16 @@ export interface TaskView {
   readonly nearLimit?: { readonly scope: "task" | "batch"; readonly percent: number } | undefined;
   /** Only while the task is active. */
   readonly activity?: ActivityView | undefined;
+  /** The message that is sent as a follow-up once the task has completed. */
+  readonly waiting?: string | undefined;
+  /** The failed or cancelled task that this one was launched in place of, and those launched in place of this one. */
+  readonly links: readonly TaskLink[];
+}
+
+export interface TaskLink {
+  readonly kind: "continues" | "retries" | "continued-as" | "retried-as";
+  readonly id: string;
+  readonly shortID: string;
 }
 
 /** What an active task is doing. */
@@ -53,9 +63,10 @@ interface EntryBase {
 export interface PromptEntry extends EntryBase {
   readonly kind: "prompt";
   /**
-   * `inherited`: part of the history that a fork took over; `notice`: a message from the extension about another task.
+   * `message`: sent while the task was running; `inherited`: part of the history that a fork took over; `notice`: a
+   * message from the extension about another task.
    */
-  readonly origin: "prompt" | "follow-up" | "inherited" | "notice";
+  readonly origin: "prompt" | "follow-up" | "message" | "inherited" | "notice";
   readonly text: string;
   readonly at: number;
 }
@@ -174,9 +185,18 @@ export interface QuestionsView {
 /** A request that an agent waits for. */
 export type RequestView = PermissionView | QuestionsView;
 
-export interface RefusedPrompt {
-  readonly prompt: string;
-  readonly error: string;
+/**
+ * What becomes of a message: it resumes a completed task, is sent to a running one, waits until that has completed, or
+ * continues a failed or cancelled one as a new task, for which it may be empty.
+ */
+export const SENDING = ["resume", "now", "after", "continue"] as const;
+export type Sending = (typeof SENDING)[number];
+
+/** A text that returns to the box: a refused message, or one that was withdrawn. */
+export interface ReturnedText {
+  readonly text: string;
+  /** Why the message was refused. */
+  readonly error?: string | undefined;
 }
 
 export type ConnectionView = "connected" | "connecting" | "disconnected";
@@ -205,8 +225,10 @@ export type HostMessage =
   | { readonly type: "changes"; readonly changes: readonly EntryChange[] }
   | { readonly type: "load-failed"; readonly message: string }
   | { readonly type: "tool-detail"; readonly detail: ToolDetail }
-  /** The result of `resume`. If the prompt was refused, it comes back with the reason. */
-  | { readonly type: "resume-done"; readonly refused?: RefusedPrompt | undefined }
+  /** The result of `send`. A refused message comes back. */
+  | { readonly type: "send-done"; readonly returned?: ReturnedText | undefined }
+  /** The result of `withdraw`. */
+  | { readonly type: "withdrawn"; readonly returned: ReturnedText }
   /** Whether the extension is retrying the task. */
   | { readonly type: "retrying"; readonly retrying: boolean }
   /** All requests that wait for the user, oldest first. */
@@ -246,7 +268,11 @@ export type PanelMessage =
   | { readonly type: "copy-conversation" }
   | { readonly type: "open-transcript" }
   | { readonly type: "copy-result" }
-  | { readonly type: "resume"; readonly prompt: string }
+  | { readonly type: "send"; readonly text: string; readonly how: Sending }
+  /** Takes back the message that waits. */
+  | { readonly type: "withdraw" }
+  /** Opens the output of a linked task. */
+  | { readonly type: "open-task"; readonly id: string }
   /** Runs a command of the extension on the task. */
   | { readonly type: "run"; readonly command: PanelCommand }
   /** Answers the request with that ID. */

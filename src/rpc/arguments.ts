@@ -1,5 +1,17 @@
 import * as z from "zod/mini";
 import type { AgentCall } from "../engine/agent-permissions.ts";
+import {
+  CHANGE_KINDS,
+  CONFLICTS,
+  FILE_MODES,
+  TAKES,
+  type BringBackPlan,
+  type FileChoice,
+  type KeptFile,
+  type PlannedFile,
+  type Version,
+  type Versions,
+} from "../engine/bring-back.ts";
 import type { Budget } from "../engine/limit.ts";
 import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
 import { Refusal } from "../engine/errors.ts";
@@ -144,6 +156,41 @@ const configPlan = z.strictObject({
   entry: z.string(),
 } satisfies Fields<ConfigPlan>);
 
+const gitObject = z.string().check(z.regex(/^[0-9a-f]{40,64}$/));
+const version = z.strictObject({ mode: z.string(), blob: gitObject } satisfies Fields<Version>);
+const plannedFile = z.strictObject({
+  path: z.string(),
+  from: text,
+  kind: z.enum(CHANGE_KINDS),
+  added: z.number(),
+  removed: z.number(),
+  isBinary: z.boolean(),
+  conflict: z.optional(z.enum(CONFLICTS)),
+  versions: z.optional(
+    z.strictObject({
+      mine: z.optional(version),
+      agents: z.optional(version),
+    } satisfies Fields<Versions>),
+  ),
+} satisfies Fields<PlannedFile>);
+const bringBackPlan = z.strictObject({
+  root: z.string(),
+  mine: gitObject,
+  agents: gitObject,
+  merged: gitObject,
+  files: z.array(plannedFile),
+  commits: z.strictObject({ mine: gitObject, agents: gitObject }),
+} satisfies Fields<BringBackPlan>);
+const fileChoice = z.strictObject({
+  path: z.string(),
+  take: z.enum(TAKES),
+} satisfies Fields<FileChoice>);
+const keptFile = z.strictObject({
+  path: z.string(),
+  mode: z.enum(FILE_MODES),
+  blob: z.optional(gitObject),
+} satisfies Fields<KeptFile>);
+
 /** An omitted argument is null in a JSON array. */
 const maybe = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
@@ -178,6 +225,15 @@ const parameters = {
   worktreeChanges: z.tuple([id]),
   removeWorktree: z.tuple([id]),
   remakeWorktree: z.tuple([id]),
+  planBringBack: z.tuple([id, z.record(z.string(), z.string())]),
+  bringBack: z.tuple([id, bringBackPlan, z.array(fileChoice), texts]),
+  undoBringBack: z.tuple([id, z.strictObject({ before: z.array(keptFile), after: z.array(keptFile) })]),
+  letAgentMerge: z.tuple([id, bringBackPlan]),
+  createBranch: z.tuple([id, z.string()]),
+  discardWorktree: z.tuple([id]),
+  undoDiscard: z.tuple([id, z.string().check(z.startsWith("refs/asyncagents/discarded/"))]),
+  listWorktrees: nothing,
+  cleanUpWorktree: z.tuple([z.string()]),
   rename: z.tuple([id, z.string()]),
   setupOutput: z.tuple([id]),
   output: z.tuple([id, maybe(outputOptions)]),

@@ -7,6 +7,7 @@ import type { Tombstone } from "../engine/find-task.ts";
 import type { Task, TaskRecord } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
+import type { WorktreeWork } from "../engine/worktree-work.ts";
 
 export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/folder-changes.ts";
 
@@ -84,10 +85,20 @@ type Reads = Pick<
 >;
 
 /** The calls that concern the worktrees of isolated tasks. */
-type WorktreeCalls = Pick<
+interface WorktreeCalls extends Pick<
   TaskEngine,
   "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput"
->;
+> {
+  readonly planBringBack: WorktreeWork["plan"];
+  readonly bringBack: WorktreeWork["bringBack"];
+  readonly undoBringBack: WorktreeWork["undoBringBack"];
+  readonly letAgentMerge: WorktreeWork["letAgentMerge"];
+  readonly createBranch: WorktreeWork["createBranch"];
+  readonly discardWorktree: WorktreeWork["discard"];
+  readonly undoDiscard: WorktreeWork["undoDiscard"];
+  readonly listWorktrees: WorktreeWork["list"];
+  readonly cleanUpWorktree: WorktreeWork["remove"];
+}
 
 /**
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A

@@ -24,6 +24,7 @@ type Failure =
   | ({ readonly name: "ServerFailure" } & Pick<ServerFailure, "call" | "reason" | "status" | "text">)
   | { readonly name: "ConnectionError"; readonly failure: ConnectionFailure }
   | { readonly name: "OtherProtocol"; readonly older: "window" | "daemon" }
+  | { readonly name: "UserFacingError"; readonly text: Text }
   | { readonly name: "Error"; readonly message: string };
 
 /** The serialized form of an error. */
@@ -37,6 +38,7 @@ export function describeError(error: unknown): Failure {
   }
   if (error instanceof ConnectionError) return { name: "ConnectionError", failure: error.failure };
   if (error instanceof OtherProtocol) return { name: "OtherProtocol", older: error.older };
+  if (error instanceof UserFacingError) return { name: "UserFacingError", text: error.text };
   return { name: "Error", message: messageOf(error) };
 }
 
@@ -54,6 +56,8 @@ export function errorFrom(data: unknown): Error | undefined {
       return new ConnectionError(failure.failure);
     case "OtherProtocol":
       return new OtherProtocol(failure.older);
+    case "UserFacingError":
+      return new UserFacingError(failure.text);
     case "Error":
       return new Error(failure.message);
     default:

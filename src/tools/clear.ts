@@ -1,8 +1,12 @@
 import { Refusal } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
+import { oneLine } from "./plain-text.ts";
 import type { TargetContext, ToolRun } from "./tool.ts";
 import { ToolInput } from "./tool-input.ts";
+
+/** How much of an unknown parameter's name is quoted, in characters. */
+const MAX_NAME = 60;
 
 export const runClear: ToolRun = async (sent, context) => {
   const { caller, commands } = context;
@@ -34,6 +38,6 @@ export function clearTargets(input: ToolInput, context: TargetContext): readonly
   if (other === undefined) return known.list(caller.sessionID);
   throw new Refusal(
     "invalid-argument",
-    `There is no parameter "${other}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
+    `There is no parameter "${oneLine(other, MAX_NAME)}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
   );
 }

@@ -3,8 +3,12 @@ import { runCancel } from "./cancel.ts";
 import { runClear } from "./clear.ts";
 import { runList } from "./list.ts";
 import { runOutput } from "./output.ts";
+import { oneLine } from "./plain-text.ts";
 import { runTask } from "./task.ts";
 import { TOOL_NAMES, type ToolName, type ToolRun } from "./tool.ts";
+
+/** How much of an unknown tool's name is quoted, in characters. */
+const MAX_NAME = 60;
 
 /** What each tool does. */
 export const RUNS: Readonly<Record<ToolName, ToolRun>> = {
@@ -21,6 +25,6 @@ export function runOf(name: string): ToolRun {
   if (known) return RUNS[known];
   throw new Refusal(
     "unavailable",
-    `This version of Async Agents has no tool ${name}; restart the OpenCode server.`,
+    `This version of Async Agents has no tool ${oneLine(name, MAX_NAME)}; restart the OpenCode server.`,
   );
 }

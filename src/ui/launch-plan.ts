@@ -1,5 +1,5 @@
 import type { ForkRequest } from "../engine/fork/builder.ts";
-import type { ModelRef } from "../engine/task.ts";
+import type { Isolation, ModelRef } from "../engine/task.ts";
 import type { PromptFile } from "../engine/server-model.ts";
 import type { Variables } from "./template.ts";
 
@@ -36,6 +36,8 @@ export interface LaunchPlan {
   readonly leavesOutSubject?: boolean | undefined;
   /** The address of the folder that the agents work in; by default the current folder. */
   readonly folder?: string | undefined;
+  /** Where the tasks work; undefined if the settings or the conversation decide. */
+  readonly isolation?: Isolation | undefined;
   /** Whether each section of the text is a separate prompt. */
   readonly splits?: boolean | undefined;
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { ConnectionError, describeFailure } from "../engine/connection.ts";
-import { Refusal } from "../engine/errors.ts";
+import { Refusal, UserFacingError } from "../engine/errors.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { english, sentence, type Text } from "../engine/sentence.ts";
 import { withoutLinks } from "./plain-text.ts";
@@ -26,6 +26,7 @@ export function explanation(error: unknown): Text {
     return error.reason === "unreachable"
       ? error.text
       : sentence("OpenCode returned an error: {0}", error.text);
+  if (error instanceof UserFacingError) return error.text;
   return sentence("Unexpected error. See the log for details.");
 }
 

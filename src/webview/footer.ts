@@ -2,13 +2,17 @@ import type { ActivityView, TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
-import type { ResumeBox } from "./resume-box.ts";
-import { phaseWord, statusWord } from "./l10n.ts";
+import type { BoxMode, MessageBox } from "./message-box.ts";
+import { type L10n, phaseWord, statusWord } from "./l10n.ts";
 
 /** The area below the conversation: what the task is doing, or how it ended and how to continue. */
 export class Footer {
   readonly element = h("footer", { class: "foot" });
-  private readonly content = h("div", { class: "column" });
+  /** What the task is doing, or how it ended. */
+  private readonly state = h("div");
+  private readonly waiting = h("div", { class: "waiting" });
+  private readonly waitingLabel = h("span", { class: "waiting-label" });
+  private readonly waitingText = h("p", { class: "waiting-text", dir: "auto" });
   private readonly activityText = h("span", { class: "activity-text", dir: "auto" });
   private activity: ActivityView | undefined;
   /** How the task ended. The element and its button are reused, so that the focus isn't lost. */
@@ -20,22 +24,32 @@ export class Footer {
 
   constructor(
     private readonly context: Context,
-    private readonly resume: ResumeBox,
+    private readonly box: MessageBox,
   ) {
     const { l10n, post } = context;
-    this.retry = button("primary", (event) => this.askForRetry(event), l10n.t("Retry"));
+    this.retry = button("secondary", (event) => this.askForRetry(event), l10n.t("Retry"));
     this.adopt = button("primary", () => post({ type: "run", command: "adopt" }), l10n.t("Adopt"));
-    this.element.append(this.content);
+    const withdraw = button("secondary", () => post({ type: "withdraw" }), l10n.t("Withdraw"));
+    this.waiting.append(
+      icon("pending"),
+      h("div", { class: "waiting-body" }, this.waitingLabel, this.waitingText),
+      withdraw,
+    );
+    this.element.append(h("div", { class: "column" }, this.state, this.waiting, this.box.element));
     this.element.hidden = true;
   }
 
   show(task: TaskView): void {
-    this.activity = task.activity;
+    const { activity, status } = task;
+    this.activity = activity;
     this.element.hidden = false;
-    if (task.activity) this.content.replaceChildren(this.activityLine(task.activity));
-    else if (task.status === "completed" || task.status === "idle") this.showResume(task);
-    else if (task.status === "error" || task.status === "cancelled") this.showEnding(task);
-    else this.element.hidden = true;
+    if (activity) this.state.replaceChildren(this.activityLine(activity));
+    else if (status === "error" || status === "cancelled") this.showEnding(task);
+    else this.state.replaceChildren();
+    this.showWaiting(task);
+    const mode = this.boxMode(task);
+    this.box.element.hidden = mode === undefined;
+    if (mode) this.box.show(mode);
     this.tick();
   }
 
@@ -43,15 +57,32 @@ export class Footer {
     if (this.activity) this.activityText.textContent = activityText(this.activity, this.context);
   }
 
-  /** The box is reused, so that typing isn't disturbed. */
-  private showResume({ kind }: TaskView): void {
+  /** Undefined if the task takes no message now. */
+  private boxMode({ kind, status, activity }: TaskView): BoxMode | undefined {
     const { l10n } = this.context;
-    this.resume.label(kind === "task" ? l10n.t("Resume") : l10n.t("Adopt and Resume"));
-    this.hold(this.resume.element);
+    const isTask = kind === "task";
+    switch (status) {
+      case "running":
+      case "resumed":
+        if (!isTask) return undefined;
+        return activity?.phase === "queued" ? laterMode(l10n) : nowMode(l10n);
+      case "completed":
+      case "idle":
+        return followUpMode(l10n, isTask ? l10n.t("Resume") : l10n.t("Adopt and Resume"));
+      case "error":
+      case "cancelled":
+        return isTask ? continueMode(l10n) : undefined;
+    }
   }
 
-  private hold(element: HTMLElement): void {
-    if (this.content.firstChild !== element) this.content.replaceChildren(element);
+  private showWaiting({ waiting, status }: TaskView): void {
+    const { l10n } = this.context;
+    this.waiting.hidden = waiting === undefined;
+    this.waitingText.textContent = waiting ?? "";
+    this.waitingLabel.textContent =
+      status === "error" || status === "cancelled"
+        ? l10n.t("Not sent, because the task didn't complete. Continue sends it.")
+        : l10n.t("Sent once the task has completed:");
   }
 
   /** Shows whether a retry is in progress. */
@@ -99,7 +130,11 @@ export class Footer {
     const isTask = kind === "task";
     const lines = [
       isError ? error : "",
-      isTask ? l10n.t("Retry launches a new task with the same prompt.") : "",
+      isTask
+        ? l10n.t(
+            "Retry launches a new task with the same prompt, Continue one that carries on from this conversation.",
+          )
+        : "",
     ].filter((line) => line !== "");
     const name: IconName = isError ? "error" : "cancelled";
     const button = isTask ? this.retry : this.adopt;
@@ -111,8 +146,49 @@ export class Footer {
     if (this.ending.className !== look || this.ending.lastChild !== button)
       this.ending.replaceChildren(icon(name), this.endingText, button);
     this.ending.className = look;
-    this.hold(this.ending);
+    if (this.state.firstChild !== this.ending) this.state.replaceChildren(this.ending);
   }
+}
+
+function nowMode(l10n: L10n): BoxMode {
+  return {
+    how: "now",
+    label: l10n.t("Message to the running task"),
+    placeholder: l10n.t("Enter a message; the agent reads it at its next step…"),
+    action: l10n.t("Send"),
+    canWait: true,
+  };
+}
+
+/** Until a queued task starts, its messages can only wait. */
+function laterMode(l10n: L10n): BoxMode {
+  return {
+    how: "after",
+    label: l10n.t("Message to the queued task"),
+    placeholder: l10n.t("Enter a follow-up for when the task has completed…"),
+    action: l10n.t("Send After This"),
+    canWait: false,
+  };
+}
+
+function followUpMode(l10n: L10n, action: string): BoxMode {
+  return {
+    how: "resume",
+    label: l10n.t("Follow-up prompt"),
+    placeholder: l10n.t("Enter a follow-up…"),
+    action,
+    canWait: false,
+  };
+}
+
+function continueMode(l10n: L10n): BoxMode {
+  return {
+    how: "continue",
+    label: l10n.t("Prompt to continue with"),
+    placeholder: l10n.t("Continue where you left off."),
+    action: l10n.t("Continue"),
+    canWait: false,
+  };
 }
 
 function phaseIcon(phase: ActivityView["phase"]): IconName {

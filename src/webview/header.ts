@@ -1,8 +1,8 @@
-import type { TaskView } from "../protocol/output.ts";
+import type { TaskLink, TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
-import { phaseWord, statusWord } from "./l10n.ts";
+import { type L10n, phaseWord, statusWord } from "./l10n.ts";
 
 const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   running: "running",
@@ -18,6 +18,7 @@ export class Header {
   readonly element = h("header", { class: "head" });
   private readonly title = h("h1", { dir: "auto" });
   private readonly facts = h("ul", { class: "facts" });
+  private readonly links = h("ul", { class: "links", hidden: true });
   private readonly duration = h("span");
   private readonly cancel: HTMLButtonElement;
   private readonly adopt: HTMLButtonElement;
@@ -43,7 +44,13 @@ export class Header {
     const actions = h("div", { class: "actions" });
     actions.append(this.cancel, this.adopt, this.fork, this.changes, this.copyResult, open, this.terminal);
     this.element.append(
-      h("div", { class: "column" }, this.title, h("div", { class: "head-bar" }, this.facts, actions)),
+      h(
+        "div",
+        { class: "column" },
+        this.title,
+        h("div", { class: "head-bar" }, this.facts, actions),
+        this.links,
+      ),
     );
     this.element.hidden = true;
   }
@@ -109,7 +116,27 @@ export class Header {
         isTask ? l10n.t("Task {0}", task.shortID) : l10n.t("Session {0}", task.shortID),
       ),
     );
+    this.showLinks(task.links);
     this.tick();
+  }
+
+  /** Links to the tasks that this one replaces, or that replace it. */
+  private showLinks(links: readonly TaskLink[]): void {
+    const key = JSON.stringify(links);
+    // A redraw would take the focus from a link.
+    if (this.links.dataset["shown"] === key) return;
+    this.links.dataset["shown"] = key;
+    this.links.hidden = links.length === 0;
+    const { l10n, post } = this.context;
+    this.links.replaceChildren(
+      ...links.map(({ kind, id, shortID }) =>
+        h(
+          "li",
+          {},
+          button("link", () => post({ type: "open-task", id }), linkText(l10n, kind, shortID)),
+        ),
+      ),
+    );
   }
 
   /** A task that waits for the user isn't shown as running. */
@@ -136,6 +163,16 @@ export class Header {
     for (const button of [this.cancel, this.adopt, this.fork, this.changes, this.terminal])
       button.hidden = true;
   }
+}
+
+function linkText(l10n: L10n, kind: TaskLink["kind"], shortID: string): string {
+  const words: Readonly<Record<typeof kind, string>> = {
+    continues: l10n.t("Continues task {0}", shortID),
+    retries: l10n.t("Retries task {0}", shortID),
+    "continued-as": l10n.t("Continued as task {0}", shortID),
+    "retried-as": l10n.t("Retried as task {0}", shortID),
+  };
+  return words[kind];
 }
 
 function fact(label: string, value: Node | string): HTMLElement {

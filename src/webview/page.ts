@@ -9,11 +9,11 @@ import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
 import { phaseWord, statusWord } from "./l10n.ts";
+import { MessageBox } from "./message-box.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
 import { ReadingKeys } from "./reading-keys.ts";
 import { requestTitle } from "./request-card.ts";
 import { Requests } from "./requests.ts";
-import { ResumeBox } from "./resume-box.ts";
 import { isMac } from "./platform.ts";
 import { RowView } from "./row-view.ts";
 import { ToolView } from "./tool-view.ts";
@@ -59,7 +59,8 @@ export class Page {
       const row = this.conversation.firstRow(detail.id);
       if (row) this.list.onChange(row);
     },
-    "resume-done": ({ refused }) => this.resume.done(refused),
+    "send-done": ({ returned }) => this.box.done(returned),
+    withdrawn: ({ returned }) => this.box.takeBack(returned),
     retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
       for (const request of this.requests.show(requests)) {
@@ -81,7 +82,7 @@ export class Page {
   private readonly tools: ToolView;
   private readonly header: Header;
   private readonly footer: Footer;
-  private readonly resume: ResumeBox;
+  private readonly box: MessageBox;
   private readonly banner: Banner;
   private readonly requests: Requests;
   private readonly toast = new Toast();
@@ -111,12 +112,12 @@ export class Page {
     this.tools = new ToolView(context);
     this.header = new Header(context);
     this.banner = new Banner(context);
-    this.resume = new ResumeBox(context, state.current.draft, (draft) => {
+    this.box = new MessageBox(context, state.current.draft, (draft) => {
       state.update({ draft });
       // A sent draft must not come back, however soon the editor discards the page.
       if (draft === "") state.write();
     });
-    this.footer = new Footer(context, this.resume);
+    this.footer = new Footer(context, this.box);
     this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
     this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": l10n.t("Conversation") });
     this.earlier = h("p", { class: "earlier", hidden: true }, l10n.t("Loading earlier messages…"));

@@ -100,6 +100,7 @@ export class RowView implements RowRenderer {
     const words: Readonly<Record<typeof origin, string>> = {
       prompt: l10n.t("Prompt"),
       "follow-up": l10n.t("Follow-up"),
+      message: l10n.t("Message"),
       inherited: l10n.t("Inherited prompt"),
       notice: l10n.t("Notification"),
     };

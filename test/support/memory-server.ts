@@ -20,7 +20,7 @@ import type {
   SessionStatus,
   ToolState,
 } from "../../src/engine/server-model.ts";
-import type { TaskRecord } from "../../src/engine/task.ts";
+import type { TaskRecord, TaskRecordDraft } from "../../src/engine/task.ts";
 import { encodeRecord, readRecord, RECORD_KEY } from "../../src/opencode/record-codec.ts";
 
 const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
@@ -133,7 +133,7 @@ export class MemoryServer implements AgentServer {
       tokens: NO_TOKENS,
       task: { kind: "none" },
     };
-    return this.put(session, task && { [RECORD_KEY]: overTheWire(encodeRecord(task)) });
+    return this.put(session, task && { [RECORD_KEY]: storable(task) });
   }
 
   async session(sessionID: string): Promise<Session | undefined> {
@@ -193,7 +193,7 @@ export class MemoryServer implements AgentServer {
       throw new ServerFailure(`PATCH /session/${record.id}`, "refused", session.task.reason, 400);
     const metadata = {
       ...this.metadataOf.get(record.id),
-      [RECORD_KEY]: overTheWire(encodeRecord(record)),
+      [RECORD_KEY]: storable(record),
     };
     return this.put({ ...session, updated: this.now() }, metadata);
   }
@@ -727,6 +727,16 @@ export class MemoryServer implements AgentServer {
 
   private id(prefix: string): string {
     return `${prefix}_${(++this.made).toString(16).padStart(12, "0")}${this.name}`;
+  }
+}
+
+/** The record as it is stored. Fails as with the real server if it is too large. */
+function storable(record: TaskRecord | TaskRecordDraft): unknown {
+  try {
+    return overTheWire(encodeRecord(record));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ServerFailure("PATCH /session", "refused", error.message);
   }
 }
 

@@ -10,6 +10,14 @@ export const noWorktrees: Worktrees = {
   changes: refuse,
   remove: refuse,
   remake: refuse,
+  planBringBack: refuse,
+  bringBack: refuse,
+  undoBringBack: refuse,
+  takeIn: refuse,
+  createBranch: refuse,
+  discard: refuse,
+  undoDiscard: refuse,
+  list: async () => [],
 };
 
 function refuse(): Promise<never> {

@@ -212,7 +212,7 @@ describe("the output panel in a real editor", () => {
       settings: {
         "asyncagents.server.path": openCodeBinary(),
         "asyncagents.defaultAgent": "build",
-        "asyncagents.maxConcurrentTasks": 3,
+        "asyncagents.maxConcurrentTasks": 1,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },

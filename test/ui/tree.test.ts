@@ -170,6 +170,7 @@ describe("the tree in a real editor", () => {
       "Open in Terminal",
       "Fork Conversation…",
       "Retry Task",
+      "Continue Task…",
       "Copy Result",
       "Copy Task ID",
       "Rename Task…",

@@ -27,8 +27,10 @@ interface PromptQuestion<B> extends Heading {
   readonly problem?: string | undefined;
   /** Whether a text counts as empty; by default if it is blank. */
   readonly isEmpty?: ((text: string) => boolean) | undefined;
-  /** The answer if the user continues in an editor. */
-  readonly editor: B;
+  /** The text to start with if there is no draft. */
+  readonly initial?: string | undefined;
+  /** The answer if the user continues in an editor. Undefined if that isn't offered. */
+  readonly editor?: B | undefined;
   readonly buttons?: readonly StepButton<B>[];
 }
 
@@ -42,19 +44,20 @@ export function askPrompt<B>(
     hint,
     draft,
     isEmpty = (text) => text.trim() === "",
+    initial = "",
     editor,
     buttons = [],
     ...question
   }: PromptQuestion<B>,
 ): Promise<Answer<string | B>> {
-  const text = memory.draft(draft);
+  const kept = memory.draft(draft);
   const reference = referenceToEditor();
   const insert = {
     iconPath: new vscode.ThemeIcon("mention"),
     tooltip: vscode.l10n.t("Insert {0}", reference ?? ""),
     inserts: reference ?? "",
   };
-  const write = {
+  const write = editor !== undefined && {
     iconPath: new vscode.ThemeIcon("edit"),
     tooltip: vscode.l10n.t("Write in an Editor"),
     gives: editor,
@@ -64,11 +67,11 @@ export function askPrompt<B>(
     placeholder:
       question.placeholder ??
       vscode.l10n.t("Example: Find out why the tests are slow and summarize the causes."),
-    prompt: text === "" ? hint : vscode.l10n.t("{0} Your last text was kept.", hint),
-    text,
+    prompt: kept === "" ? hint : vscode.l10n.t("{0} Your last text was kept.", hint),
+    text: kept || initial,
     validate: (written) => (isEmpty(written) ? vscode.l10n.t("Enter a prompt first.") : undefined),
     keep: (written) => memory.keepDraft(draft, written),
-    buttons: [...(reference === undefined ? [] : [insert]), write, ...buttons],
+    buttons: [...(reference === undefined ? [] : [insert]), ...(write ? [write] : []), ...buttons],
   });
 }
 

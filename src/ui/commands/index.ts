@@ -36,6 +36,7 @@ export {
   showOutput,
   showSelected,
 } from "./row-commands.ts";
+export { continueTask as continue, sendMessage } from "./steering.ts";
 export {
   cancelConnecting,
   connect,
@@ -46,3 +47,6 @@ export {
 } from "./server-commands.ts";
 export { allowSetup, openSetupOutput } from "./worktree-setup.ts";
 export { explainOpenCode2, openWalkthrough, setUp } from "./set-up.ts";
+export { bringBack } from "../worktrees/bring-back.ts";
+export { cleanUpWorktrees, createBranch, discardWorktree } from "../worktrees/endings.ts";
+export { copyWorktreePath, openWorktree, openWorktreeTerminal, remakeWorktree } from "../worktrees/places.ts";

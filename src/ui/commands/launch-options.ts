@@ -53,6 +53,8 @@ async function changed(
   switch (option) {
     case "fork":
       return { ...plan, fork: plan.fork ? undefined : forkOfActive(context) };
+    case "isolation":
+      return { ...plan, isolation: isIsolated(context, plan) ? "folder" : "worktree" };
     case "subject":
       return { ...plan, leavesOutSubject: !plan.leavesOutSubject };
     case "agents": {
@@ -106,8 +108,30 @@ function optionChoices({ context, plan, prompts, isInEditor }: Launching): reado
     },
     ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
     ...(context.folder.session.session ? [forked] : []),
+    isolationChoice(isIsolated(context, plan)),
     ...(isInEditor ? [] : [write, sections]),
   ];
+}
+
+/** Whether the tasks get worktrees of their own. A fork of an isolated task does, too, unless the user decides. */
+export function isIsolated({ folder, known }: LaunchContext, { isolation, fork }: LaunchPlan): boolean {
+  if (isolation) return isolation === "worktree";
+  const source = fork && known.get(fork.request.sourceSessionID);
+  return source?.worktree !== undefined || folder.settings.engine().isolation.default === "worktree";
+}
+
+function isolationChoice(isOn: boolean): Choice<LaunchOption> {
+  return isOn
+    ? {
+        label: vscode.l10n.t("$(check) Run in a Worktree"),
+        description: vscode.l10n.t("on: your files change only when you bring the work back"),
+        value: "isolation",
+      }
+    : {
+        label: vscode.l10n.t("$(git-branch) Run in a Worktree"),
+        description: vscode.l10n.t("off: the agent works in your folder"),
+        value: "isolation",
+      };
 }
 
 function subjectChoice({ title }: Subject, isLeftOut: boolean): Choice<LaunchOption> {

@@ -9,7 +9,7 @@ import { aside } from "../quick-input.ts";
 import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
 import { review } from "./fork-review.ts";
-import { pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
+import { isIsolated, pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
 
@@ -167,6 +167,16 @@ const prompt: Step<Launching> = {
     const { context, plan, problem, draft = "" } = state;
     const { memory, folders, folder } = context;
     const toOptions: Detour = async (written) => ({ state: written, to: options });
+    const isOn = isIsolated(context, plan);
+    const switchWorktree: Detour = async (written) => ({
+      state: { ...written, plan: { ...plan, isolation: isOn ? "folder" : "worktree" } },
+      to: prompt,
+    });
+    const isolation = {
+      iconPath: new vscode.ThemeIcon(isOn ? "root-folder" : "git-branch"),
+      tooltip: isOn ? vscode.l10n.t("Run in the Folder") : vscode.l10n.t("Run in a Worktree"),
+      gives: switchWorktree,
+    };
     const buttons = [
       {
         iconPath: new vscode.ThemeIcon("settings-gear"),
@@ -179,7 +189,7 @@ const prompt: Step<Launching> = {
         gives: insertPrompt,
       },
     ];
-    const { title, ...texts } = promptTexts(plan);
+    const { title, ...texts } = promptTexts(plan, isOn);
     const given = await askPrompt<Detour>(memory, {
       title: plan.fork ? title : folderTitle(folders, folder, title),
       ...texts,
@@ -188,7 +198,7 @@ const prompt: Step<Launching> = {
       problem,
       isEmpty: (text) => promptsIn(plan, text).length === 0,
       editor: writeInEditor,
-      buttons: plan.splits ? [] : buttons,
+      buttons: plan.splits ? [isolation] : [isolation, ...buttons],
     });
     if (given === undefined || given === BACK) return given;
     const text = memory.draft(draft);
@@ -202,11 +212,18 @@ function promptsIn({ splits }: LaunchPlan, text: string): readonly string[] {
   return (splits ? text.split(/\r?\n|\|/).map((each) => each.trim()) : [text]).filter((each) => each.trim());
 }
 
-function promptTexts(plan: LaunchPlan): {
+interface PromptTexts {
   readonly title: string;
   readonly hint: string;
   readonly placeholder?: string;
-} {
+}
+
+function promptTexts(plan: LaunchPlan, isIsolated: boolean): PromptTexts {
+  const { hint, ...texts } = usualTexts(plan);
+  return { ...texts, hint: isIsolated ? `${hint} ${vscode.l10n.t("Runs in a worktree.")}` : hint };
+}
+
+function usualTexts(plan: LaunchPlan): PromptTexts {
   const { fork, splits } = plan;
   const agentNames = plan.agents.join(", ");
   const subject = subjectOf(plan);

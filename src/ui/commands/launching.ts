@@ -29,7 +29,8 @@ export interface Launching {
   readonly tasks?: readonly Task[];
 }
 
-export type LaunchOption = "on" | "subject" | "agents" | "model" | "fork" | "editor" | "sections";
+export type LaunchOption =
+  "on" | "subject" | "agents" | "model" | "fork" | "isolation" | "editor" | "sections";
 
 /** Launching more tasks than this at once needs confirmation, because each one costs money. */
 const MANY_TASKS = 10;
@@ -77,14 +78,35 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
 }
 
 /** Launches one task for each combination of prompt and agent, all in one batch. */
-async function launchAll({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
+async function launchAll(state: Launching): Promise<readonly Task[]> {
+  try {
+    return await launchEach(state);
+  } catch (error) {
+    // Nothing was started.
+    if (!(error instanceof Refusal && error.code === "no-worktree")) throw error;
+    const inFolder = vscode.l10n.t("Run in the Folder Instead");
+    const options = { modal: true };
+    if ((await vscode.window.showWarningMessage(humanMessage(error), options, inFolder)) !== inFolder)
+      throw error;
+    return launchEach({ ...state, plan: { ...state.plan, isolation: "folder" } });
+  }
+}
+
+async function launchEach({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
   const folder = await connectedFolder(context.folders, context.folder);
   const { session, calls: commands } = folder;
-  const { agents, model, fork } = plan;
+  const { agents, model, fork, isolation } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);
   const files = subject?.files;
-  const each = { model, parentSessionID, launchedBy: "person", fork: fork?.request, files } as const;
+  const each = {
+    model,
+    parentSessionID,
+    launchedBy: "person",
+    fork: fork?.request,
+    files,
+    isolation,
+  } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
   const { tasks, refused, failure } = await withSetupAllowed(folder, () =>
     launchTogether(inputs, (input, batchID) =>

@@ -139,13 +139,16 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
   return (await runWizard([ask, send], {})).state.task;
 }
 
-export async function retry(context: TaskContext, argument: unknown): Promise<Task | undefined> {
+export async function retry(context: PromptContext, argument: unknown): Promise<Task | undefined> {
   const task = await pickChild(context, argument, {
     title: vscode.l10n.t("Retry Task"),
     accepts: ({ status }) => status === "error" || status === "cancelled",
     none: vscode.l10n.t("No failed or cancelled tasks."),
   });
-  return task && context.tasks.retry(task.id);
+  if (!task) return undefined;
+  const next = await context.tasks.retry(task.id);
+  context.reveal(next.id);
+  return next;
 }
 
 /** Lets the user answer a request of an agent; nothing is ever allowed automatically. */

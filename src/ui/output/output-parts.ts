@@ -12,6 +12,7 @@ export interface OutputParts {
   readonly known: Pick<
     Tasks,
     | "child"
+    | "children"
     | "transcript"
     | "openRequests"
     | "toolInput"
@@ -19,7 +20,7 @@ export interface OutputParts {
     | "onDidChangeSubagent"
     | "onDidChangeRequests"
   >;
-  readonly tasks: Pick<TaskCommands, "resume" | "answer" | "output">;
+  readonly tasks: Pick<TaskCommands, "resume" | "steer" | "withdraw" | "continue" | "answer" | "output">;
   readonly logger: Logger;
 }
 

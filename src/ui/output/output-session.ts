@@ -5,6 +5,7 @@ import { ServerFailure } from "../../engine/ports.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
+import { shortID, type Task } from "../../engine/task.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
 import { lastAnswer } from "../../engine/turn.ts";
 import { findExpression } from "../../protocol/find.ts";
@@ -15,12 +16,12 @@ import {
   type Handlers,
   type HostMessage,
   type PanelMessage,
-  type RefusedPrompt,
 } from "../../protocol/output.ts";
 import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition } from "./file-reference.ts";
+import { Outbox } from "./outbox.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
 import { findInTools, findTool, launchedSession, toolFile, toolText, toToolDetail } from "./tool-model.ts";
 import {
@@ -48,8 +49,7 @@ export class OutputSession {
   /** The inputs of the tool calls that wait for permission, by request ID; undefined while unknown. */
   private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
   private isRetrying = false;
-  /** A refused follow-up, until it is returned to the page. */
-  private refused: RefusedPrompt | undefined;
+  private readonly outbox: Outbox;
   /** Whether the page is loaded and listening. */
   private listening = false;
   private disposed = false;
@@ -86,7 +86,12 @@ export class OutputSession {
       this.note(sentence("Copied the whole conversation, including tool calls."));
     },
     "copy-result": () => this.orNote(this.copyResult()),
-    resume: ({ prompt }) => void this.resume(prompt),
+    send: ({ text, how }) => void this.outbox.send(text, how),
+    withdraw: () => void this.outbox.withdraw(),
+    "open-task": ({ id }) => {
+      if (this.parts.known.child(id)) this.editor.openSession(id);
+      else this.note(sentence("Task {0} was cleared or deleted.", shortID(id)));
+    },
     run: ({ command }) => void (command === "retry" ? this.retry() : this.editor.run(command)),
     reply: ({ id, reply }) => void this.reply(id, reply),
   };
@@ -97,12 +102,17 @@ export class OutputSession {
     private readonly editor: OutputEditor,
   ) {
     const { known } = parts;
-    const follow = ({ id }: { readonly id: string }): void => {
-      if (id === taskID) this.sendTask();
-    };
+    this.outbox = new Outbox(taskID, parts, editor, (message) => {
+      this.post(message);
+      return this.listening;
+    });
     this.subscriptions = [
-      known.onDidChange(follow),
-      known.onDidChangeSubagent(follow),
+      known.onDidChange(({ id, before, after }) => {
+        if (id === taskID || (after ?? before)?.insteadOf === taskID) this.sendTask();
+      }),
+      known.onDidChangeSubagent(({ id }) => {
+        if (id === taskID) this.sendTask();
+      }),
       known.onDidChangeRequests(() => this.sendRequests()),
       editor.onDidChangeConnection(() => {
         this.sendConnection();
@@ -159,7 +169,7 @@ export class OutputSession {
     this.sendTask();
     this.sendRequests();
     if (this.isRetrying) this.sendRetrying();
-    this.giveBack();
+    this.outbox.deliver();
     if (this.conversation) this.sendConversation();
     else void this.load();
   }
@@ -231,8 +241,21 @@ export class OutputSession {
     const child = this.child;
     const { editor } = this;
     if (child)
-      this.post({ type: "task", task: toTaskView(child, (text) => editor.translate(text), editor.folder()) });
+      this.post({
+        type: "task",
+        task: toTaskView(child, {
+          translate: (text) => editor.translate(text),
+          folder: editor.folder(),
+          successors: this.successors(child),
+        }),
+      });
     else if (this.editor.connection() === "connected") this.post({ type: "gone" });
+  }
+
+  /** The tasks launched in place of this one. */
+  private successors({ parentSessionID }: Child): readonly Task[] {
+    const siblings = this.parts.known.children(parentSessionID).filter(isTask);
+    return siblings.filter(({ insteadOf }) => insteadOf === this.taskID);
   }
 
   private sendTitle(): void {
@@ -277,25 +300,6 @@ export class OutputSession {
 
   private sendConnection(): void {
     this.post({ type: "connection", connection: this.editor.connection() });
-  }
-
-  private async resume(prompt: string): Promise<void> {
-    try {
-      await this.parts.tasks.resume(this.taskID, prompt);
-      this.post({ type: "resume-done" });
-    } catch (error) {
-      this.parts.logger.error(`Couldn't resume ${this.taskID}.`, error);
-      this.refused = { prompt, error: this.editor.describe(error) };
-      this.giveBack();
-    }
-  }
-
-  /** Returns a refused follow-up to the page, which didn't keep it. */
-  private giveBack(): void {
-    const { refused } = this;
-    if (!refused || !this.listening) return;
-    this.refused = undefined;
-    this.post({ type: "resume-done", refused });
   }
 
   private async retry(): Promise<void> {

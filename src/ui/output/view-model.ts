@@ -4,8 +4,9 @@ import { isNotice } from "../../engine/notices.ts";
 import type { Text } from "../../engine/sentence.ts";
 import type { Message, MessageInfo, Part, PermissionRequest, Question } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
-import { type ModelRef, shortID } from "../../engine/task.ts";
+import { type ModelRef, shortID, type Task, waitingMessage } from "../../engine/task.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
+import { isSteering } from "../../engine/turn.ts";
 import {
   type ActivityView,
   type Entry,
@@ -13,6 +14,7 @@ import {
   type PromptEntry,
   type QuestionView,
   type RequestView,
+  type TaskLink,
   type TaskView,
 } from "../../protocol/output.ts";
 import { title, visible } from "../plain-text.ts";
@@ -36,7 +38,15 @@ const ENTRY_SIZE = 200;
 /** Names of the errors that the server reports when someone stopped the turn. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
-export function toTaskView(child: Child, translate: (text: Text) => string, folder?: string): TaskView {
+/** How a task is shown. */
+interface TaskWording {
+  readonly translate: (text: Text) => string;
+  readonly folder?: string | undefined;
+  /** The tasks that were launched in place of this one. */
+  readonly successors?: readonly Task[];
+}
+
+export function toTaskView(child: Child, { translate, folder, successors = [] }: TaskWording): TaskView {
   const task = isTask(child) ? child : undefined;
   return {
     kind: task ? "task" : "subagent",
@@ -55,7 +65,28 @@ export function toTaskView(child: Child, translate: (text: Text) => string, fold
     error: child.error && translate(child.error.sentence ?? child.error.message),
     nearLimit: task?.nearLimit && { scope: task.nearLimit.scope, percent: percentOf(task.nearLimit) },
     activity: toActivityView(child, folder),
+    waiting: task && waitingMessage(task),
+    links: task ? linksOf(task, successors) : [],
   };
+}
+
+function linksOf(task: Task, successors: readonly Task[]): TaskLink[] {
+  const { insteadOf } = task;
+  const before: TaskLink[] =
+    insteadOf === undefined
+      ? []
+      : [{ kind: carriesOn(task) ? "continues" : "retries", id: insteadOf, shortID: shortID(insteadOf) }];
+  const after = successors.map((next): TaskLink => ({
+    kind: carriesOn(next) ? "continued-as" : "retried-as",
+    id: next.id,
+    shortID: shortID(next.id),
+  }));
+  return [...before, ...after];
+}
+
+/** Whether a task launched in place of another one continues from its conversation. */
+function carriesOn({ insteadOf, forkedFrom }: Task): boolean {
+  return forkedFrom === insteadOf;
 }
 
 function modelName({ providerID, modelID, variant }: ModelRef): string {
@@ -126,6 +157,7 @@ function toEntry(message: Message, part: Part, perspective: Perspective): Entry 
 function originOf(message: Message, perspective: Perspective): PromptEntry["origin"] {
   if (isNotice(message)) return "notice";
   if (message.info.created < perspective.ownSince) return "inherited";
+  if (isSteering(message)) return "message";
   return message.info.id === perspective.promptMessageID ? "prompt" : "follow-up";
 }
 

@@ -7,7 +7,7 @@ import type { Present } from "../changes/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
 
 /**
- * Opens a file that an agent named, at the given position. Only files in the workspace: agents must not make the editor
+ * Opens a file that an agent named, at the given position. Only files in the workspace or in the agent's worktree: agents must not make the editor
  * open anything else, neither by `..` nor by a link. Rejects with an error that explains this.
  * @param first the folder that the agent works in, where its paths are resolved first
  */
@@ -17,7 +17,7 @@ export async function openWorkspaceFile(
   first?: string,
 ): Promise<void> {
   const all = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
-  const folders = [...all.filter((folder) => folder === first), ...all.filter((folder) => folder !== first)];
+  const folders = [...(first === undefined ? [] : [first]), ...all.filter((folder) => folder !== first)];
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)

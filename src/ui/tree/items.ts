@@ -333,6 +333,7 @@ function contextWords(child: Child): readonly string[] {
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
     ...(child.isForked ? ["forked"] : []),
+    ...(child.worktree ? ["isolated"] : []),
     // The status `resumed` already adds this word, which means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),
   ];

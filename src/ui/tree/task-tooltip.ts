@@ -109,6 +109,7 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
   const batch = batchMembers(known, task.parentSessionID, task.batchID);
   return [
     [vscode.l10n.t("Adopted"), task.adoptedAt === undefined ? undefined : format.moment(task.adoptedAt)],
+    [vscode.l10n.t("Worktree"), task.worktree?.directory],
     [vscode.l10n.t("Forked from"), source && (known.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { percentOf, type LimitUse } from "../../engine/limit.ts";
 import { excerpt } from "../../engine/fork/excerpt.ts";
 import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
-import type { Task, ToolUse } from "../../engine/task.ts";
+import type { Task, TaskWorktree, ToolUse } from "../../engine/task.ts";
 import { Formatter } from "../../protocol/format.ts";
 import { title as oneTitle } from "../plain-text.ts";
 import type { DescendantCounts, ChildState } from "./family.ts";
@@ -61,13 +61,28 @@ export function descendantWords({ waiting, running }: DescendantCounts, works: b
     : vscode.l10n.t("{0} subagents running", running);
 }
 
-/** Marks a task as resumed or forked. */
+/** Marks a task as resumed, forked or isolated. */
 export function marks(child: Child): readonly string[] {
   if (!isTask(child)) return [];
   return [
     ...(child.resumeCount > 0 ? [vscode.l10n.t("(resumed)")] : []),
     ...(child.isForked ? [vscode.l10n.t("(forked)")] : []),
+    ...(child.worktree ? [worktreeMark(child.worktree)] : []),
   ];
+}
+
+/** That a task works in a worktree, or what became of its work. */
+function worktreeMark({ outcome }: TaskWorktree): string {
+  switch (outcome) {
+    case undefined:
+      return vscode.l10n.t("(worktree)");
+    case "broughtBack":
+      return vscode.l10n.t("(brought back)");
+    case "branched":
+      return vscode.l10n.t("(branch created)");
+    case "discarded":
+      return vscode.l10n.t("(discarded)");
+  }
 }
 
 /** What a child is doing; undefined if nothing. */

@@ -3,6 +3,21 @@ import { join } from "node:path";
 import { repository } from "../../support/extension-host.ts";
 import { median, quantile } from "./measure.ts";
 
+/** The table of the last run of the benchmarks. */
+export const BENCH_RESULTS = join(repository, "bench-results.json");
+const directory = join(repository, "test-results", "bench");
+/** The packaged extension that the benchmarks measure. */
+export const PACKAGED = join(directory, "extension.vsix");
+
+/** Where the report of a benchmark is saved. */
+export function resultFile(name: string): string {
+  return join(directory, `${name}.json`);
+}
+
+export interface SavedReport {
+  readonly budgets: readonly (Budget & { readonly met: boolean })[];
+}
+
 export interface Budget {
   readonly what: string;
   readonly value: number;
@@ -47,17 +62,16 @@ export class Report {
       console.log(`  ${what.padEnd(width)}  ${shown(value)} ${unit}  ${verdict} ${limit} ${unit}`);
       if (value > limit) process.exitCode = 1;
     }
-    const directory = join(repository, "test-results", "bench");
     mkdirSync(directory, { recursive: true });
     const figures = this.rows.map((row) => ({ ...row, median: median(row.values) }));
     const budgets = this.budgets.map((budget) => ({ ...budget, met: budget.value <= budget.limit }));
     writeFileSync(
-      join(directory, `${this.name}.json`),
+      resultFile(this.name),
       `${JSON.stringify({ name: this.name, figures, budgets }, undefined, 2)}\n`,
     );
   }
 }
 
-function shown(value: number): string {
+export function shown(value: number): string {
   return value.toFixed(Math.abs(value) < 10 ? 2 : 1);
 }

@@ -17,6 +17,7 @@ import { outputPage } from "../../../src/ui/output/html.ts";
 import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
 import { OutputSession } from "../../../src/ui/output/output-session.ts";
 import type { RequestWording } from "../../../src/ui/output/view-model.ts";
+import { fakeTask } from "./fake-task.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
 
 /** Stands in for the localized texts of the extension. */
@@ -25,6 +26,9 @@ export const WORDING: RequestWording = {
   asker: ({ agent, description }) => `${agent} of "${description}"`,
   always: ({ always }) => always.join(", "),
 };
+
+/** The task that continues the one shown. */
+export const NEXT_ID = "ses_0123456789abcdefghijkNx1";
 
 const ORIGIN = "http://panel.test";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
@@ -65,6 +69,8 @@ export interface PanelOptions {
   readonly requests?: readonly OpenRequest[];
   readonly toolInput?: OutputParts["known"]["toolInput"];
   readonly transcript: () => Promise<Transcript>;
+  readonly steer?: (...call: Parameters<OutputParts["tasks"]["steer"]>) => Promise<void>;
+  readonly withdraw?: () => Promise<string>;
   readonly resume?: (taskID: string, prompt: string) => Promise<void>;
   /** Resolves to the new task, if there is one. */
   readonly retry?: () => Promise<unknown>;
@@ -104,6 +110,7 @@ export class PanelPage {
     const parts: OutputParts = {
       known: {
         child: (each) => (each === id ? this.task : options.others?.find((other) => other.id === each)),
+        children: () => [this.task, ...(options.others ?? [])].filter((each) => each !== undefined),
         transcript: options.transcript,
         onDidChange: this.taskChanges.event,
         onDidChangeSubagent: () => ({ dispose: () => undefined }),
@@ -115,6 +122,15 @@ export class PanelPage {
         resume: async (taskID, prompt) => {
           await (options.resume ?? note("resume"))(taskID, prompt);
           return this.task as Task;
+        },
+        steer: async (taskID, message, how) => {
+          await (options.steer ?? note("steer"))(taskID, message, how);
+          return this.task as Task;
+        },
+        withdraw: options.withdraw ?? (() => Promise.resolve("")),
+        continue: async (taskID, prompt) => {
+          note("continue")(taskID, prompt);
+          return fakeTask({ id: NEXT_ID });
         },
         answer: options.answer ?? ((request, answer) => Promise.resolve(note("answer")(request.id, answer))),
         output: () => Promise.resolve({ task: this.task as Task, result: options.result }),

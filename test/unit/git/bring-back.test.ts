@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { planBringBack, type BringBackPlan, type PlannedFile } from "../../../src/git/bring-back.ts";
+import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
+import { planBringBack } from "../../../src/git/bring-back.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
 import { changesOf, contents, hunks, partial, type Which } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";

@@ -116,7 +116,50 @@ describe("Task record codec", () => {
     assert.deepEqual(Object.keys(read("x".repeat(5_000)) ?? {}), ["name", "message"]);
   });
 
+  it("shortens the error and why a notice failed or was skipped alike, at whole characters, with an ellipsis", () => {
+    const long = "😀".repeat(3_000);
+    const shortened = (notice: TaskRecord["notice"]) =>
+      encodeRecord({
+        ...record,
+        notice,
+        error: { name: "APIError", message: long },
+      }) as unknown as TaskRecord;
+    const pending = shortened({ state: "pending", messageID: "msg_4", attempts: 1, lastError: long });
+    const skipped = shortened({ state: "skipped", reason: long });
+    assert.ok(pending.notice.state === "pending" && skipped.notice.state === "skipped");
+    for (const text of [pending.error?.message, pending.notice.lastError, skipped.notice.reason])
+      assert.match(text ?? "", /^😀{100,}…$/u);
+    const delivered = { state: "delivered", messageID: "msg_4", at: 5 } as const;
+    assert.deepEqual(shortened(delivered).notice, delivered);
+    const fresh = { state: "pending", messageID: "msg_4", attempts: 0 } as const;
+    assert.deepEqual(shortened(fresh).notice, fresh);
+  });
+
+  it("has no free text left if everything else needs the space", () => {
+    const notice = { state: "none" } as const;
+    const empty = { ...record, notice, agent: "", error: { name: "APIError", message: "" } };
+    const left = 4_095 - Buffer.byteLength(JSON.stringify(encodeRecord(empty)));
+    const full = encodeRecord({
+      ...empty,
+      agent: "a".repeat(left),
+      error: { name: "APIError", message: "x".repeat(5_000) },
+    });
+    assert.equal((full.error as { message: string }).message, "");
+  });
+
+  it("reads a record with its own ID in a session whose parent is not known", () => {
+    assert.equal(readRecord({ id: "ses_child", metadata: stored(encodeRecord(record)) }).kind, "task");
+  });
+
+  it("does not take an invalid version or this one for a newer one", () => {
+    for (const v of ["2", 1, 0, null]) {
+      const reading = readRecord({ ...child, metadata: stored({ v, id: "ses_child" }) });
+      assert.ok(reading.kind === "unreadable");
+      assert.doesNotMatch(english(reading.reason), /newer version/);
+    }
+  });
+
   it("refuses what cannot be shortened", () => {
-    assert.throws(() => encodeRecord({ ...record, agent: "a".repeat(5_000) }), RangeError);
+    assert.throws(() => encodeRecord({ ...record, agent: "a".repeat(5_000) }), /^RangeError: .*4 kB/);
   });
 });

@@ -115,6 +115,7 @@ describe("asyncagents_clear", () => {
       'There is no parameter "taskId": give "task_id" or "batch_id", or nothing at all to clear all tasks.',
     ],
     [{ status: "completed" }, /^There is no parameter "status"/],
+    [{ "task\n\nid": "memory" }, /^There is no parameter "task id": /],
     ["all", /one JSON object/],
     [["memory"], /one JSON object/],
   ] as const)

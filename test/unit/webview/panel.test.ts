@@ -13,6 +13,7 @@ import { until } from "../../support/wait.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW, TASK_ID } from "../../support/panel-page/fake-task.ts";
 import {
   buildPanel,
+  NEXT_ID,
   PanelPage,
   type PanelBundle,
   type PanelOptions,
@@ -258,6 +259,101 @@ describe("the output panel", function () {
     assert.equal(await box.inputValue(), "go on\n\nand then rest");
   });
 
+  it("sends messages to a running task now or later, keeps the box while it ends, and returns refused ones", async () => {
+    let refuse = false;
+    const sent: unknown[] = [];
+    await open(new FakeTranscript().user("Go"), {
+      task: running(),
+      steer: (_id, message, how) => {
+        sent.push([message, how?.after ?? false]);
+        return refuse ? Promise.reject(new Error("Task 1 has completed.")) : Promise.resolve();
+      },
+    });
+    const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
+    await box.fill("Leave the tests");
+    await box.press("Enter");
+    await until("the box to be empty", async () => (await box.inputValue()) === "");
+    await box.fill("Then the docs");
+    await button("Send After This").click();
+    await until("the box to be empty", async () => (await box.inputValue()) === "");
+    refuse = true;
+    await box.fill("Wait");
+    await box.press("Enter");
+    await panel.page
+      .getByRole("alert")
+      .getByText("The message was not sent: Task 1 has completed.")
+      .waitFor();
+    assert.equal(await box.inputValue(), "Wait");
+    assert.deepEqual(sent, [
+      ["Leave the tests", false],
+      ["Then the docs", true],
+      ["Wait", false],
+    ]);
+    panel.setTask(fakeTask());
+    const followUp = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
+    await button("Resume").waitFor();
+    assert.equal(await followUp.inputValue(), "Wait");
+    assert.ok(await followUp.evaluate((at) => at === document.activeElement));
+  });
+
+  it("shows a message that waits, and returns it to the box when it is withdrawn", async () => {
+    const waits = { ...running(), followUp: { text: "Then the docs" } };
+    let give = (_: string): void => undefined;
+    await open(new FakeTranscript().user("Go"), {
+      task: waits,
+      withdraw: () => new Promise((resolve) => (give = resolve)),
+    });
+    await panel.page.locator(".waiting", { hasText: "Then the docs" }).waitFor();
+    const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
+    await box.fill("and the tests");
+    await button("Withdraw").click();
+    await panel.leave();
+    give("Then the docs");
+    panel.setTask(running());
+    await panel.comeBack();
+    await until("the text", async () => (await box.inputValue()) === "Then the docs\n\nand the tests");
+    assert.ok(await panel.page.locator(".waiting").isHidden());
+  });
+
+  it("lets a message to a queued task only wait", async () => {
+    await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
+    const box = panel.page.getByRole("textbox", { name: "Message to the queued task" });
+    await box.fill("Then the docs");
+    assert.equal(await button("Send").count(), 0);
+    await box.press("Enter");
+    await called("steer", TASK_ID, "Then the docs", { after: true });
+  });
+
+  it("continues a failed task once with a double-click, with a prompt or without, and opens the new task", async () => {
+    const failed = fakeTask({ status: "error", error: { name: "X", message: "No credit" } });
+    await open(new FakeTranscript().user("Go"), { task: failed });
+    await button("Continue").dblclick();
+    await called("openSession", NEXT_ID);
+    await panel.page.getByRole("textbox", { name: "Prompt to continue with" }).fill("Try b.ts");
+    await button("Continue").click();
+    await until("both", () => panel.calls.length === 4);
+    assert.deepEqual(
+      panel.calls.filter(([name]) => name === "continue"),
+      [
+        ["continue", TASK_ID, undefined],
+        ["continue", TASK_ID, "Try b.ts"],
+      ],
+    );
+  });
+
+  it("links the task to those that it replaces, and that replace it", async () => {
+    const old = fakeTask({ id: "ses_old0000000000000000000Old" });
+    const next = fakeTask({ id: NEXT_ID, insteadOf: TASK_ID, forkedFrom: TASK_ID });
+    await open(new FakeTranscript().user("Go"), {
+      task: fakeTask({ status: "cancelled", insteadOf: old.id }),
+      others: [old, next],
+    });
+    await panel.page.getByRole("button", { name: /^Retries task/ }).click();
+    await called("openSession", old.id);
+    await panel.page.getByRole("button", { name: /^Continued as task/ }).click();
+    await called("openSession", NEXT_ID);
+  });
+
   it("says what an active task is doing and waiting for", async () => {
     await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
     await text("appears here once the task starts").waitFor();
@@ -390,7 +486,7 @@ describe("the output panel", function () {
       tell?.({ description: "Publish the branch" });
       await card().getByText("Reason: Publish the branch").waitFor();
       await panel.page.keyboard.type(" for me");
-      assert.equal(await panel.page.getByRole("textbox").inputValue(), "wait for me");
+      assert.equal(await panel.page.getByRole("textbox").first().inputValue(), "wait for me");
       panel.setRequests([permission, question]);
       await card().nth(1).waitFor();
       assert.equal(await card().getByText("Reason: Publish the branch").count(), 1);
@@ -607,7 +703,6 @@ describe("the output panel", function () {
     await panel.page.getByRole("contentinfo").getByText("No credit").waitFor();
     await button("Retry").click();
     await called("retry", TASK_ID);
-    assert.equal(await panel.page.getByRole("textbox").count(), 0);
     await text("Launched a new task").waitFor();
     await button("Retry").dblclick();
     await until("a second retry", () => panel.calls.length > 1);

@@ -48,12 +48,12 @@ describe("the output panel's view model", () => {
         lastUpdate: NOW,
       },
     });
-    const view = toTaskView(task, english);
+    const view = toTaskView(task, { translate: english });
     assert.equal(view.model, "p/m (high)");
     assert.equal(view.shortID, task.id.slice(-6));
     assert.equal(view.kind, "task");
     assert.deepEqual(view.activity?.tool, { name: "bash", title: "Test" });
-    assert.equal(toTaskView(fakeTask(), english).activity, undefined);
+    assert.equal(toTaskView(fakeTask(), { translate: english }).activity, undefined);
   });
 
   it("hides what is not meant for users", () => {
@@ -288,7 +288,7 @@ describe("the output panel's view model", () => {
   });
 
   it("shows a subagent as one, idle and not forked", () => {
-    const view = toTaskView(fakeSubagent(), english);
+    const view = toTaskView(fakeSubagent(), { translate: english });
     assert.equal(view.kind, "subagent");
     assert.equal(view.status, "idle");
     assert.equal(view.isForked, false);

@@ -1,0 +1,147 @@
+import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
+import { messageOf } from "./errors.ts";
+import type { EnginePorts } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Resume } from "./resume.ts";
+import { isActive, shortID, type Task, type TaskWorktree } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
+
+interface WorktreeWorkParts extends Pick<EnginePorts, "logger"> {
+  readonly git: EnginePorts["worktrees"];
+  readonly registry: TaskRegistry;
+  readonly worktrees: TaskWorktrees;
+  readonly resume: Resume;
+}
+
+/** What users do with the work of an isolated task: bring it back, make a branch of it, or discard it. */
+export class WorktreeWork {
+  constructor(private readonly parts: WorktreeWorkParts) {}
+
+  /**
+   * What bringing the work back would change in the folder. Nothing changes yet.
+   * @param unsaved the texts of editors that are not saved, by path below the folder
+   */
+  async plan(taskID: string, unsaved: Readonly<Record<string, string>>): Promise<BringBackPlan> {
+    const worktree = await this.present(this.find(taskID));
+    return this.parts.git.planBringBack(worktree, new Map(Object.entries(unsaved)));
+  }
+
+  /**
+   * Writes chosen files of the plan to the folder. Once everything was brought back, the worktree of an ended task is
+   * removed.
+   * @param unsaved the paths whose texts are left to the editor
+   */
+  async bringBack(
+    taskID: string,
+    plan: BringBackPlan,
+    choices: readonly FileChoice[],
+    unsaved: readonly string[],
+  ): Promise<BroughtBack> {
+    const entry = this.find(taskID);
+    const done = await this.parts.git.bringBack(plan, choices, unsaved);
+    if (!isActive(entry.record) && plan.files.every(({ path }) => choices.some((one) => one.path === path)))
+      await this.settle(entry, "broughtBack");
+    return done;
+  }
+
+  async undoBringBack(taskID: string, done: Omit<BroughtBack, "texts">): Promise<void> {
+    const entry = this.find(taskID);
+    await this.parts.git.undoBringBack(done);
+    await this.parts.worktrees.remake(entry);
+    await this.note(entry, { outcome: undefined });
+  }
+
+  /** Brings the folder's state into the worktree, and has the agent resolve the conflicts. */
+  async letAgentMerge(taskID: string, plan: BringBackPlan): Promise<Task> {
+    const { git, worktrees, resume } = this.parts;
+    const entry = this.find(taskID);
+    await this.present(entry);
+    const worktree = await worktrees.release(entry);
+    const base = await git.takeIn(worktree, plan);
+    await this.note(entry, { base });
+    return resume.run(entry.record.id, mergePrompt(plan));
+  }
+
+  async createBranch(taskID: string, name: string): Promise<void> {
+    const entry = this.find(taskID);
+    const worktree = await this.present(entry);
+    await this.parts.git.createBranch(worktree, { name, message: entry.record.description });
+    if (!isActive(entry.record)) await this.settle(entry, "branched");
+  }
+
+  /** Resolves to the Git ref under which the work is kept for 30 days. */
+  async discard(taskID: string): Promise<string> {
+    const { git, worktrees } = this.parts;
+    const entry = this.find(taskID);
+    await this.present(entry);
+    const ref = await git.discard(await worktrees.release(entry));
+    await this.note(entry, { outcome: "discarded" });
+    return ref;
+  }
+
+  async undoDiscard(taskID: string, ref: string): Promise<void> {
+    const entry = this.find(taskID);
+    await this.parts.git.undoDiscard(this.parts.worktrees.requireOwn(entry), ref);
+    await this.note(entry, { outcome: undefined });
+  }
+
+  async list(): Promise<readonly ListedWorktree[]> {
+    return (await this.parts.git.list()).map((one) => {
+      const record = this.owner(one.name)?.record;
+      if (!record) return one;
+      const { id, description } = record;
+      return { ...one, task: { id, description, isRunning: isActive(record) } };
+    });
+  }
+
+  /** Removes a listed worktree. Its state is kept under a Git ref. */
+  async remove(name: string): Promise<void> {
+    const entry = this.owner(name);
+    await (entry ? this.parts.worktrees.remove(entry) : this.parts.git.remove({ name }));
+  }
+
+  private find(taskID: string): Entry {
+    return this.parts.registry.find(taskID);
+  }
+
+  private owner(name: string): Entry | undefined {
+    return this.parts.registry.all().find(({ record }) => record.worktree?.name === name);
+  }
+
+  private async present(entry: Entry): Promise<TaskWorktree> {
+    const { worktrees } = this.parts;
+    const worktree = worktrees.requireOwn(entry);
+    await worktrees.requireFor(entry.record.id);
+    return worktree;
+  }
+
+  /** Notes what became of the work and removes the worktree, which is no longer needed. */
+  private async settle(entry: Entry, outcome: TaskWorktree["outcome"]): Promise<void> {
+    const { worktrees, logger } = this.parts;
+    await this.note(entry, { outcome });
+    try {
+      await worktrees.remove(entry);
+    } catch (error) {
+      logger.warn(`Couldn't remove the worktree of task ${shortID(entry.record.id)}: ${messageOf(error)}`);
+    }
+  }
+
+  private note(entry: Entry, facts: Partial<TaskWorktree>): Promise<void> {
+    return entry.serial.run(async () => {
+      const worktree = this.parts.worktrees.requireOwn(entry);
+      await this.parts.registry.storeThenShow(entry, {
+        ...entry.record,
+        worktree: { ...worktree, ...facts },
+      });
+    });
+  }
+}
+
+function mergePrompt({ files }: BringBackPlan): string {
+  const conflicts = files.flatMap(({ path, conflict }) => (conflict ? [`- ${path} (${conflict})`] : []));
+  return [
+    "While you worked, the user changed the folder that your worktree was made from. Its present state has been merged into your worktree, but these files are in conflict:",
+    conflicts.join("\n"),
+    'Where both sides changed the same lines, the file contains conflict markers: the side "Your changes" is the user\'s, the side "Changes by the agent" is yours. Resolve every conflict so that both intentions are kept, remove all markers, and check that the result works. Then say how you resolved each one.',
+  ].join("\n\n");
+}

@@ -1,0 +1,209 @@
+import * as vscode from "vscode";
+import type { BringBackPlan, FileChoice, PlannedFile } from "../../engine/bring-back.ts";
+import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import type { TaskContext } from "../commands/command.ts";
+import type { Folder } from "../folders/folders.ts";
+import { showError, showIfLong } from "../messages.ts";
+import { withoutIcons, withoutLinks } from "../plain-text.ts";
+import { askChoice, pickAny, type Choice, type ListItem } from "../quick-input.ts";
+import { BACK } from "../wizard.ts";
+import { changeTexts, presentText, unsavedOf, unsavedTexts, type TextChange } from "./editor-texts.ts";
+import { pickIsolated, type IsolatedTask } from "./places.ts";
+
+const NAME_LENGTH = 80;
+
+/** What the user wants to bring back, or that the agent should merge first. */
+export type Decision = readonly FileChoice[] | "agent";
+
+/** A plan, and the unsaved texts that it takes into account. */
+interface Planned {
+  readonly task: IsolatedTask;
+  readonly folder: Folder;
+  readonly plan: BringBackPlan;
+  readonly unsaved: Readonly<Record<string, string>>;
+}
+
+/** Brings the work of an isolated task back into the folder: shows what would change, asks, then writes. */
+export async function bringBack(context: TaskContext, argument: unknown): Promise<void> {
+  const picked = await pickIsolated(context, argument, vscode.l10n.t("Bring Back"));
+  if (!picked) return;
+  const { task, folder } = picked;
+  const planned = await planBringBack(task, folder);
+  if (planned.plan.files.length === 0) {
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t('"{0}" has nothing to bring back: the folder already has its changes.', nameOf(task)),
+    );
+    return;
+  }
+  const decision = await askFiles(planned);
+  if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
+  else if (decision && decision.length > 0)
+    offerUndo(await write(planned, decision), decision.length, task).catch((error: unknown) =>
+      showError(error, context.logger),
+    );
+}
+
+export async function planBringBack(task: IsolatedTask, folder: Folder): Promise<Planned> {
+  const unsaved = await unsavedTexts(folder.uri);
+  const plan = await showIfLong(
+    vscode.l10n.t("Comparing with the folder…"),
+    folder.calls.planBringBack(task.id, unsaved),
+  );
+  return { task, folder, plan, unsaved };
+}
+
+type FileItem = ListItem<"agent"> & { readonly file: PlannedFile };
+
+/** Undefined if the user leaves. */
+async function askFiles({ task, plan }: Planned): Promise<Decision | undefined> {
+  const conflicts = plan.files.filter(({ conflict }) => conflict !== undefined);
+  const letAgent = {
+    iconPath: new vscode.ThemeIcon("sparkle"),
+    tooltip: vscode.l10n.t("Let the Agent Merge"),
+    gives: "agent" as const,
+  };
+  const canAsk = conflicts.length > 0 && task.status === "completed";
+  const picked = await pickAny<FileItem, "agent">({
+    title: vscode.l10n.t("Bring Back: {0}", summary(plan.files.length - conflicts.length, conflicts.length)),
+    placeholder: vscode.l10n.t("Select the files to change in your folder"),
+    items: plan.files.map(fileItem),
+    first: (items) => items.filter(({ file }) => file.conflict === undefined),
+    buttons: canAsk ? [letAgent] : [],
+  });
+  if (picked === undefined || picked === BACK || picked === "agent")
+    return picked === "agent" ? picked : undefined;
+  const choices: FileChoice[] = [];
+  for (const { file } of picked) {
+    const { path } = file;
+    const take = file.conflict === undefined ? "merged" : await askTake(file, canAsk);
+    if (take === undefined || take === "agent") return take;
+    choices.push({ path, take });
+  }
+  return choices;
+}
+
+async function askTake(
+  { path, conflict }: PlannedFile,
+  canAsk: boolean,
+): Promise<FileChoice["take"] | "agent" | undefined> {
+  const choices: Choice<FileChoice["take"] | "agent">[] = [
+    { label: vscode.l10n.t("$(account) Keep My File"), value: "mine" },
+    { label: vscode.l10n.t("$(hubot) Take the Agent's File"), value: "agents" },
+  ];
+  if (conflict === "content" || conflict === "both-added")
+    choices.push({
+      label: vscode.l10n.t("$(git-merge) Write Conflict Markers"),
+      description: vscode.l10n.t("resolve the conflict in the editor"),
+      value: "markers",
+    });
+  if (canAsk)
+    choices.push({
+      label: vscode.l10n.t("$(sparkle) Let the Agent Merge"),
+      description: vscode.l10n.t("nothing is written to your folder yet"),
+      value: "agent",
+    });
+  const title = vscode.l10n.t("Conflict: {0}", path);
+  const placeholder = vscode.l10n.t("Select how to resolve the conflict");
+  const picked = await askChoice({ title, placeholder, choices });
+  return picked === BACK ? undefined : picked;
+}
+
+function fileItem(file: PlannedFile): FileItem {
+  const { path, from, added, removed, isBinary, conflict } = file;
+  const lines = isBinary ? vscode.l10n.t("binary file") : `+${added} −${removed}`;
+  const facts = [kindWord(file), lines, from === undefined ? "" : vscode.l10n.t("from {0}", from)];
+  return {
+    file,
+    label: withoutIcons(path),
+    description: withoutIcons(facts.filter(Boolean).join(" · ")),
+    ...(conflict && { detail: conflictWords(conflict) }),
+    iconPath: new vscode.ThemeIcon(conflict ? "warning" : "file"),
+  };
+}
+
+function kindWord({ kind }: PlannedFile): string {
+  switch (kind) {
+    case "added":
+      return vscode.l10n.t("created");
+    case "modified":
+      return vscode.l10n.t("edited");
+    case "deleted":
+      return vscode.l10n.t("deleted");
+    case "renamed":
+      return vscode.l10n.t("renamed");
+    case "mode":
+      return vscode.l10n.t("file mode changed");
+  }
+}
+
+function conflictWords(conflict: NonNullable<PlannedFile["conflict"]>): string {
+  switch (conflict) {
+    case "content":
+      return vscode.l10n.t("Conflict: you and the agent changed the same part");
+    case "both-added":
+      return vscode.l10n.t("Conflict: you and the agent created this file");
+    case "deleted-by-you":
+      return vscode.l10n.t("Conflict: you deleted what the agent changed");
+    case "deleted-by-agent":
+      return vscode.l10n.t("Conflict: the agent deleted what you changed");
+    case "kind":
+      return vscode.l10n.t("Conflict: you and the agent made different kinds of files of this");
+  }
+}
+
+function summary(clean: number, conflicting: number): string {
+  const cleanWords = clean === 1 ? vscode.l10n.t("1 file clean") : vscode.l10n.t("{0} files clean", clean);
+  return conflicting === 0 ? cleanWords : vscode.l10n.t("{0}, {1} conflict", cleanWords, conflicting);
+}
+
+/** Restores the folder and the editors. */
+export type UndoBringBack = () => Promise<void>;
+
+/** Writes the chosen files. Unsaved texts are changed in their editors, and stay unsaved. */
+export async function write(
+  { task, folder, plan, unsaved }: Planned,
+  choices: readonly FileChoice[],
+): Promise<UndoBringBack> {
+  const { root, files } = plan;
+  const written = choices.filter(({ take }) => take !== "mine").map(({ path }) => path);
+  const touched = files
+    .filter(({ path }) => written.includes(path))
+    .flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]));
+  const inEditors = await unsavedOf(root, touched, folder.uri, unsaved);
+  const { before, after, texts } = await folder.calls.bringBack(task.id, plan, choices, [
+    ...inEditors.keys(),
+  ]);
+  const undo = (): Promise<void> => folder.calls.undoBringBack(task.id, { before, after });
+  const changes = Object.entries(texts).map(([path, text]): TextChange => {
+    return { path, before: inEditors.get(path) ?? "", after: text };
+  });
+  try {
+    await changeTexts(root, changes);
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+  const left = await Promise.all(changes.map(({ path }) => presentText(root, path)));
+  return async () => {
+    await changeTexts(
+      root,
+      changes.map(({ path, before: text }, at) => ({ path, before: left[at] ?? "", after: text })),
+    );
+    await undo();
+  };
+}
+
+async function offerUndo(undoBringBack: UndoBringBack, count: number, task: IsolatedTask): Promise<void> {
+  const undo = vscode.l10n.t("Undo");
+  const name = nameOf(task);
+  const message =
+    count === 1
+      ? vscode.l10n.t('Brought back 1 file from "{0}".', name)
+      : vscode.l10n.t('Brought back {0} files from "{1}".', count, name);
+  if ((await vscode.window.showInformationMessage(message, undo)) === undo) await undoBringBack();
+}
+
+/** The name of a task in a message. */
+export function nameOf({ description }: IsolatedTask): string {
+  return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
+}

@@ -1,0 +1,143 @@
+import * as vscode from "vscode";
+import type { ListedWorktree } from "../../engine/bring-back.ts";
+import { isActive } from "../../engine/task.ts";
+import type { TaskContext } from "../commands/command.ts";
+import { connectedFolder } from "../folders/folders.ts";
+import { showError, showIfLong } from "../messages.ts";
+import { withoutIcons, withoutLinks } from "../plain-text.ts";
+import { format } from "../tree/words.ts";
+import { nameOf } from "./bring-back.ts";
+import { pickIsolated } from "./places.ts";
+
+/** The number of files that a confirmation names. */
+const NAMED_FILES = 12;
+
+export async function createBranch(context: TaskContext, argument: unknown): Promise<void> {
+  const title = vscode.l10n.t("Create Branch from Worktree");
+  const picked = await pickIsolated(context, argument, title);
+  if (!picked) return;
+  const { task, folder } = picked;
+  const branch = await vscode.window.showInputBox({
+    title,
+    prompt: vscode.l10n.t("Enter a name for the branch. Your own branch stays checked out."),
+    value: task.worktree.name,
+    validateInput: (text) =>
+      isBranchName(text) ? undefined : vscode.l10n.t("This isn't a valid branch name."),
+  });
+  if (branch === undefined) return;
+  await showIfLong(vscode.l10n.t("Creating the branch…"), folder.calls.createBranch(task.id, branch));
+  void vscode.window.showInformationMessage(
+    withoutLinks(vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task))),
+  );
+}
+
+/** What Git refuses in names is more; it says the rest when the branch is created. */
+function isBranchName(text: string): boolean {
+  return (
+    text !== "" && !/[\s~^:?*[\\]|\.\.|@\{|\/\/|\p{Cc}/u.test(text) && !/^[-/.]|[/.]$|\.lock$/.test(text)
+  );
+}
+
+/** Discards the work of an isolated task, after listing what that is. */
+export async function discardWorktree(context: TaskContext, argument: unknown): Promise<void> {
+  const picked = await pickIsolated(context, argument, vscode.l10n.t("Discard Worktree"));
+  if (!picked) return;
+  const { task, folder } = picked;
+  const { files } = await showIfLong(
+    vscode.l10n.t("Reading changes…"),
+    folder.calls.worktreeChanges(task.id),
+  );
+  const discard = vscode.l10n.t("Discard");
+  const question = isActive(task)
+    ? vscode.l10n.t('Discard the work of "{0}"? The task is still running; cancel it first.', nameOf(task))
+    : vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
+  const detail = [
+    ...fileLines(files),
+    vscode.l10n.t("For 30 days, it is kept under a hidden Git ref, except for ignored files."),
+  ].join("\n");
+  const options = { modal: true, detail };
+  if ((await vscode.window.showWarningMessage(question, options, discard)) !== discard) return;
+  const ref = await folder.calls.discardWorktree(task.id);
+  const undo = vscode.l10n.t("Undo");
+  const message = vscode.l10n.t('Discarded the work of "{0}".', nameOf(task));
+  vscode.window
+    .showInformationMessage(message, undo)
+    .then(async (choice) => {
+      if (choice === undo) await folder.calls.undoDiscard(task.id, ref);
+    })
+    .then(undefined, (error: unknown) => showError(error, context.logger));
+}
+
+function fileLines(files: readonly { path: string; added: number; removed: number }[]): readonly string[] {
+  if (files.length === 0) return [vscode.l10n.t("No files were changed.")];
+  const named = files
+    .slice(0, NAMED_FILES)
+    .map(({ path, added, removed }) => `${path} +${added} −${removed}`);
+  return files.length > named.length
+    ? [...named, vscode.l10n.t("and {0} more", files.length - named.length)]
+    : named;
+}
+
+type WorktreeItem = vscode.QuickPickItem & { readonly worktree: ListedWorktree };
+
+/** Lists all worktrees of tasks in the folder's repository, and removes chosen ones. */
+export async function cleanUpWorktrees({ folders }: TaskContext): Promise<void> {
+  const { calls } = await connectedFolder(folders);
+  const listed = await showIfLong(vscode.l10n.t("Reading worktrees…"), calls.listWorktrees());
+  if (listed.length === 0) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("There are no worktrees of tasks."));
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(listed.map(worktreeItem), {
+    title: vscode.l10n.t("Clean Up Worktrees"),
+    placeHolder: vscode.l10n.t("Select the worktrees to remove"),
+    canPickMany: true,
+    matchOnDescription: true,
+    matchOnDetail: true,
+  });
+  if (!picked || picked.length === 0) return;
+  const unsaved = picked.filter(({ worktree }) => hasWork(worktree));
+  if (unsaved.length > 0 && !(await confirmRemoval(unsaved))) return;
+  await showIfLong(
+    vscode.l10n.t("Removing worktrees…"),
+    Promise.all(picked.map(({ worktree }) => calls.cleanUpWorktree(worktree.name))),
+  );
+}
+
+function hasWork({ files, commits }: ListedWorktree): boolean {
+  return files === undefined || files.length > 0 || commits > 0;
+}
+
+async function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
+  const remove = vscode.l10n.t("Remove");
+  const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
+  const question = vscode.l10n.t("Remove worktrees with work that isn't brought back?");
+  const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");
+  const options = { modal: true, detail: `${detail}\n\n${hint}` };
+  return (await vscode.window.showWarningMessage(question, options, remove)) === remove;
+}
+
+function worktreeItem(worktree: ListedWorktree): WorktreeItem {
+  const { name, made, size, files, commits, task } = worktree;
+  const state = task?.isRunning
+    ? vscode.l10n.t("running")
+    : task
+      ? vscode.l10n.t("ended")
+      : vscode.l10n.t("its task no longer exists");
+  const changes =
+    files === undefined
+      ? vscode.l10n.t("can't be read")
+      : files.length === 0
+        ? vscode.l10n.t("no changes")
+        : vscode.l10n.t("{0} files changed", files.length);
+  return {
+    worktree,
+    label: withoutIcons(task?.description ?? name),
+    description: [state, format.moment(made), megabytes(size)].join(" · "),
+    detail: commits > 0 ? vscode.l10n.t("{0}, {1} commits on no branch", changes, commits) : changes,
+  };
+}
+
+function megabytes(bytes: number): string {
+  return vscode.l10n.t("{0} MB", Math.ceil(bytes / 1_000_000));
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BringBackPlan, FileChoice } from "../../src/engine/bring-back.ts";
+import { Refusal } from "../../src/engine/errors.ts";
+import type { Task } from "../../src/engine/task.ts";
+import {
+  inFolder,
+  openAgentWindow,
+  startAgentServer,
+  type AgentServer,
+  type AgentWindow,
+} from "../support/agent-tools.ts";
+import { createSession, ended } from "../support/engine.ts";
+import { makeRepository, type TestRepository } from "../support/repository.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
+
+describe("bringing an isolated task's work back", () => {
+  let model: ScriptedModel;
+  let base: AgentServer;
+  let server: AgentServer;
+  let repository: TestRepository;
+  let window: AgentWindow;
+  let parent: string;
+
+  setUp(async (start) => {
+    model = await start.model();
+    base = await startAgentServer({ model });
+    start.stop(() => base.stop());
+  });
+
+  beforeEach(async () => {
+    repository = makeRepository({ "clean.txt": "1\n2\n3\n", "both.txt": "old\n", "mine.txt": "mine\n" });
+    server = inFolder(base, repository.directory);
+    window = await openAgentWindow(server, { settings: { maxDepth: 2 } });
+    parent = await createSession(server);
+  });
+  afterEach(() => window.dispose());
+
+  const run = (command: string): ScriptStep => ({
+    tools: [{ name: "bash", args: { command, description: "Runs a command" } }],
+  });
+  const read = (path: string): string => readFileSync(join(repository.directory, path), "utf8");
+  const status = (): string => repository.git("status", "--porcelain=v2");
+  const staged = (): string => repository.git("ls-files", "--stage");
+
+  async function launched(command: string): Promise<Task> {
+    const { id } = await window.engine.launch({
+      prompt: script([run(command), { text: "Done." }], "Do it. "),
+      description: "Add cart tests",
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      isolation: "worktree",
+    });
+    return ended(window, id);
+  }
+
+  const plan = (task: Task): Promise<BringBackPlan> => window.engine.worktreeWork.plan(task.id, {});
+  const bring = async (task: Task, planned: BringBackPlan, choices: readonly FileChoice[]) =>
+    window.engine.worktreeWork.bringBack(task.id, planned, choices, []);
+  const outcome = (task: Task): string | undefined => window.engine.get(task.id)?.worktree?.outcome;
+  const worktree = (task: Task): string => task.worktree?.directory ?? assert.fail("It has no worktree");
+
+  it("[ISO-4] writes into a dirty folder, changes nothing else, and undoes it", async () => {
+    const task = await launched("printf '1\\n2\\nTHREE\\n' > clean.txt; echo new > new.txt");
+    repository.write("clean.txt", "ONE\n2\n3\n");
+    repository.write("mine.txt", "staged\n");
+    repository.git("add", "mine.txt");
+    repository.write("mine.txt", "unstaged\n");
+    repository.write("untracked.txt", "untracked\n");
+    const before = { status: status(), staged: staged() };
+    const planned = await plan(task);
+    assert.deepEqual(
+      planned.files.map(({ path, kind, conflict }) => [path, kind, conflict]),
+      [
+        ["clean.txt", "modified", undefined],
+        ["new.txt", "added", undefined],
+      ],
+    );
+    assert.deepEqual({ status: status(), staged: staged() }, before);
+    const done = await bring(
+      task,
+      planned,
+      planned.files.map(({ path }) => ({ path, take: "merged" })),
+    );
+    assert.equal(read("clean.txt"), "ONE\n2\nTHREE\n");
+    assert.equal(read("new.txt"), "new\n");
+    assert.equal(read("mine.txt"), "unstaged\n");
+    assert.equal(staged(), before.staged);
+    assert.equal(repository.git("stash", "list"), "");
+    assert.equal(outcome(task), "broughtBack");
+    assert.ok(!existsSync(worktree(task)));
+    await window.engine.worktreeWork.undoBringBack(task.id, done);
+    assert.deepEqual({ status: status(), staged: staged() }, before);
+    assert.equal(read("clean.txt"), "ONE\n2\n3\n");
+    assert.ok(!existsSync(join(repository.directory, "new.txt")));
+    assert.equal(outcome(task), undefined);
+    assert.ok(existsSync(join(worktree(task), "new.txt")));
+  });
+
+  it("refuses files that have changed since the plan was made", async () => {
+    const task = await launched("echo agent > both.txt; echo new > new.txt");
+    const planned = await plan(task);
+    repository.write("both.txt", "mine\n");
+    const choices = planned.files.map(({ path }) => ({ path, take: "merged" }) as const);
+    await assert.rejects(bring(task, planned, choices), /both\.txt has changed in the meantime/);
+    assert.equal(read("both.txt"), "mine\n");
+    assert.ok(!existsSync(join(repository.directory, "new.txt")));
+    assert.equal(outcome(task), undefined);
+  });
+
+  for (const [take, expected] of [
+    ["mine", /^mine\n$/],
+    ["agents", /^agent\n$/],
+    ["markers", /^<{7} Your changes\nmine\n={7}\nagent\n>{7} Changes by the agent\n$/],
+  ] as const)
+    it(`[ISO-5] says which files conflict, and resolves one as chosen: ${take}`, async () => {
+      const task = await launched("echo agent > both.txt; echo new > new.txt");
+      repository.write("both.txt", "mine\n");
+      const planned = await plan(task);
+      assert.deepEqual(
+        planned.files.map(({ path, conflict }) => [path, conflict]),
+        [
+          ["both.txt", "content"],
+          ["new.txt", undefined],
+        ],
+      );
+      await bring(task, planned, [
+        { path: "both.txt", take },
+        { path: "new.txt", take: "merged" },
+      ]);
+      assert.match(read("both.txt"), expected);
+      assert.equal(outcome(task), "broughtBack");
+    });
+
+  it("[ISO-5] lets the agent merge in its worktree; what it resolved is then brought back without a conflict", async () => {
+    const task = await launched("echo agent > both.txt; echo new > new.txt");
+    repository.write("both.txt", "mine\n");
+    repository.write("mine.txt", "also mine\n");
+    const planned = await plan(task);
+    const before = status();
+    await window.engine.worktreeWork.letAgentMerge(task.id, planned);
+    const merged = await ended(window, task.id);
+    assert.equal(merged.resumeCount, 1);
+    assert.equal(status(), before);
+    assert.match(readFileSync(join(worktree(task), "both.txt"), "utf8"), /^<{7} Your changes\nmine\n/);
+    assert.equal(readFileSync(join(worktree(task), "mine.txt"), "utf8"), "also mine\n");
+    writeFileSync(join(worktree(task), "both.txt"), "both\n");
+    const again = await plan(task);
+    assert.deepEqual(
+      again.files.map(({ path, conflict }) => [path, conflict]),
+      [
+        ["both.txt", undefined],
+        ["new.txt", undefined],
+      ],
+    );
+    await bring(
+      task,
+      again,
+      again.files.map(({ path }) => ({ path, take: "merged" })),
+    );
+    assert.equal(read("both.txt"), "both\n");
+  });
+
+  it("brings back a part, and the worktree stays", async () => {
+    const task = await launched("echo agent > both.txt; echo new > new.txt");
+    await bring(task, await plan(task), [{ path: "new.txt", take: "merged" }]);
+    assert.equal(read("both.txt"), "old\n");
+    assert.equal(outcome(task), undefined);
+    assert.ok(existsSync(worktree(task)));
+    assert.deepEqual(
+      (await plan(task)).files.map(({ path }) => path),
+      ["both.txt"],
+    );
+  });
+
+  it("[ISO-6] creates a branch, and the folder stays as it is", async () => {
+    repository.git("config", "user.name", "A User");
+    repository.git("config", "user.email", "user@localhost");
+    const task = await launched("echo new > new.txt");
+    repository.write("mine.txt", "changed\n");
+    const before = status();
+    await window.engine.worktreeWork.createBranch(task.id, "cart-tests");
+    assert.equal(status(), before);
+    assert.equal(repository.git("diff", "--name-only", "HEAD", "cart-tests"), "new.txt\n");
+    assert.equal(outcome(task), "branched");
+    assert.ok(!existsSync(worktree(task)));
+  });
+
+  it("[ISO-6] discards the work, and undoes that", async () => {
+    const task = await launched("echo new > new.txt");
+    const listed = await window.engine.worktreeWork.list();
+    assert.deepEqual(
+      listed.map(({ files, commits, task: its }) => [files?.map(({ path }) => path), commits, its?.id]),
+      [[["new.txt"], 0, task.id]],
+    );
+    const ref = await window.engine.worktreeWork.discard(task.id);
+    assert.ok(!existsSync(worktree(task)));
+    assert.equal(outcome(task), "discarded");
+    assert.deepEqual(await window.engine.worktreeWork.list(), []);
+    await window.engine.worktreeWork.undoDiscard(task.id, ref);
+    assert.equal(readFileSync(join(worktree(task), "new.txt"), "utf8"), "new\n");
+    assert.equal(outcome(task), undefined);
+  });
+
+  it("offers to make a worktree again before it plans anything", async () => {
+    const task = await launched("echo new > new.txt");
+    await window.engine.removeWorktree(task.id);
+    const isGone = (error: unknown): boolean => error instanceof Refusal && error.code === "worktree-gone";
+    await assert.rejects(plan(task), isGone);
+  });
+});
