@@ -23,6 +23,7 @@ import { TextDocuments } from "./ui/output/text-documents.ts";
 import { Parts } from "./ui/parts.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
 import { Settings } from "./ui/settings.ts";
+import { offerOwnDatabase } from "./ui/own-database.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
@@ -78,6 +79,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
   own(warnOfUntestedVersions(folders, context.globalState));
+  own(offerOwnDatabase(folders, context.globalState));
   own(new StatusBar(known, folders));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { ToolService } from "../bridge/tool-service.ts";
 import { ActiveSession } from "../engine/active-session.ts";
 import { TaskEngine } from "../engine/engine.ts";
@@ -11,6 +12,7 @@ import { FolderWorktrees } from "../git/folder-worktrees.ts";
 import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
+import { DATABASE } from "../opencode/server-program.ts";
 import type { ServerEvents } from "../opencode/server-events.ts";
 import type {
   Environment,
@@ -250,10 +252,16 @@ export class DaemonFolder implements FolderService, Disposable {
           return env();
         },
         serverEnv: async (env) => {
-          const { agentTools, engine } = this.settings;
+          const { agentTools, engine, server } = this.settings;
+          const database = server.ownDatabase
+            ? { [DATABASE]: join(this.shared.stateFolder, "opencode.db") }
+            : {};
           // Tasks at the lowest level may have subagents too. Users can always launch tasks one level deep.
           const subagentDepth = Math.max(engine.maxDepth, 1) + 1;
-          return this.plugin().serverEnv(env, { tools: agentTools, subagentDepth, graceMs });
+          return this.plugin().serverEnv(
+            { ...env, ...database },
+            { tools: agentTools, subagentDepth, graceMs },
+          );
         },
         events,
         clock,
@@ -288,5 +296,5 @@ export class DaemonFolder implements FolderService, Disposable {
 
 /** Identifies the server that the settings select, as a text for comparison. */
 function serverOf({ server, password }: FolderSettings): string {
-  return JSON.stringify([server.url, server.path, password]);
+  return JSON.stringify([server.url, server.path, server.ownDatabase === true, password]);
 }

@@ -39,6 +39,8 @@ export type ConnectionState =
       readonly own: boolean;
       /** Set if the extension was not tested with this version. */
       readonly isUntested?: true;
+      /** Set if an OpenCode 2 on this computer uses the same database. */
+      readonly sharesDatabase?: true;
     }
   /** The connection was lost and is being restored. */
   | { readonly kind: "reconnecting"; readonly reason: Text }

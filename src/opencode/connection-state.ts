@@ -10,7 +10,14 @@ export type ConnectionAction =
   /** `detail` describes the current step, for users. */
   | { readonly type: "progress"; readonly detail: Text }
   /** Events arrive (again). Earlier ones may have been missed. */
-  | { readonly type: "opened"; readonly url: string; readonly version: string; readonly own: boolean }
+  | {
+      readonly type: "opened";
+      readonly url: string;
+      readonly version: string;
+      readonly own: boolean;
+      /** Whether an OpenCode 2 on this computer uses the same database. */
+      readonly sharesDatabase?: boolean;
+    }
   /** Events do not arrive. Connecting to them is retried. */
   | {
       readonly type: "cut";
@@ -32,8 +39,15 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
     case "progress":
       return isUp(state) ? state : { kind: "connecting", detail: action.detail };
     case "opened": {
-      const { url, version, own } = action;
-      return { kind: "connected", url, version, own, ...(isUntested(version) && { isUntested: true }) };
+      const { url, version, own, sharesDatabase } = action;
+      return {
+        kind: "connected",
+        url,
+        version,
+        own,
+        ...(isUntested(version) && { isUntested: true }),
+        ...(sharesDatabase && { sharesDatabase }),
+      };
     }
     case "cut":
       if (isUp(state)) return { kind: "reconnecting", reason: action.reason };

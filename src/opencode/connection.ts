@@ -18,10 +18,11 @@ import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
 import { findOpenCode, type FoundOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
-import type { Environment } from "./server-program.ts";
+import { DATABASE, type Environment } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
 import { SessionDirectories } from "./session-directories.ts";
 import { findServerByUrl } from "./url-server.ts";
+import { supportOf } from "./versions.ts";
 
 /** The failures that mean that there is no server to join, or no program that could run one; only `connect` reports them. */
 const ABSENT: readonly ConnectionFailure["code"][] = [
@@ -38,6 +39,8 @@ export interface ServerSettings {
   /** OpenCode's executable. If undefined, it is searched for. */
   readonly path?: string | undefined;
   readonly startTimeoutMs: number;
+  /** Whether the started server uses a database that no other OpenCode uses. `serverEnv` names it. */
+  readonly ownDatabase?: boolean | undefined;
 }
 
 export interface ConnectionOptions {
@@ -88,6 +91,8 @@ export class OpenCodeConnection implements Disposable {
   private attempt: Attempt | undefined;
   /** The own server that was last searched for. */
   private wanted: Wanted | undefined;
+  /** Whether that server uses the database of an OpenCode 2 that was found with it. */
+  private sharesDatabase = false;
   private watched = false;
   private disposed = false;
 
@@ -247,10 +252,12 @@ export class OpenCodeConnection implements Disposable {
 
   private async ownServer(): Promise<Wanted> {
     const { settings, env, serverEnv } = this.options;
-    const { path, startTimeoutMs } = settings();
+    const { path, startTimeoutMs, ownDatabase } = settings();
     const found = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
     const { executable } = found;
     if (found.others.length > 0) this.options.logger.info(describeChoice(found));
+    this.sharesDatabase =
+      !ownDatabase && !env[DATABASE] && found.others.some(({ version }) => supportOf(version) === "too-new");
     return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
   }
 
@@ -259,6 +266,7 @@ export class OpenCodeConnection implements Disposable {
     const { events, clock, logger } = this.options;
     const decode = createEventDecoder(logger, directory);
     const { directories } = this;
+    const sharesDatabase = attachment.own && this.sharesDatabase;
     const outcome = this.outcome();
     this.link = new Link({
       attachment,
@@ -267,7 +275,7 @@ export class OpenCodeConnection implements Disposable {
       events,
       clock,
       logger,
-      dispatch: (action) => this.dispatch(action),
+      dispatch: (action) => this.dispatch(action.type === "opened" ? { ...action, sharesDatabase } : action),
       onPayload: (payload, from) => {
         const event = decode(payload, from);
         if (event && (event.type === "heartbeat" || directories.accepts(event, sessionOf(event))))

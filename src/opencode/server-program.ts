@@ -2,6 +2,9 @@ import { createHash } from "node:crypto";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The variable that names OpenCode's database file. Without it, all versions of OpenCode share one. */
+export const DATABASE = "OPENCODE_DB";
+
 /** How a server is started. Folders with the same program share one server. */
 export interface ServerProgram {
   /** The path of OpenCode's executable. */

@@ -296,7 +296,12 @@ const engineSettings = z.strictObject({
 
 export const folderSettings = z.strictObject({
   engine: engineSettings,
-  server: z.strictObject({ url: text, path: text, startTimeoutMs: z.number() }),
+  server: z.strictObject({
+    url: text,
+    path: text,
+    startTimeoutMs: z.number(),
+    ownDatabase: z.optional(z.boolean()),
+  }),
   password: text,
   agentTools: z.boolean(),
   keepWorkingMs: z.number(),

@@ -49,6 +49,8 @@ export interface FolderSettings {
     readonly url?: string | undefined;
     readonly path?: string | undefined;
     readonly startTimeoutMs: number;
+    /** Whether servers that the extension starts use a database of their own. */
+    readonly ownDatabase?: boolean | undefined;
   };
   /** The password that the user entered for the server at `server.url`. */
   readonly password?: string | undefined;

@@ -39,11 +39,12 @@ export class Settings {
   }
 
   /** Program and address come only from the user's settings, because a workspace's settings could name anything. */
-  server(): { url: string | undefined; path: string | undefined; startTimeoutMs: number } {
+  server(): FolderSettings["server"] {
     return {
       url: this.usersText("server.url"),
       path: this.usersText("server.path"),
       startTimeoutMs: this.seconds("server.startTimeout", 120, 5),
+      ownDatabase: this.usersValue("server.ownDatabase") === true,
     };
   }
 
@@ -110,7 +111,11 @@ export class Settings {
   }
 
   private usersText(name: string): string | undefined {
-    return textIn(vscode.workspace.getConfiguration(SECTION, this.folder).inspect(name)?.globalValue);
+    return textIn(this.usersValue(name));
+  }
+
+  private usersValue(name: string): unknown {
+    return vscode.workspace.getConfiguration(SECTION, this.folder).inspect(name)?.globalValue;
   }
 
   /** VS Code doesn't enforce a setting's type or limits in JSON. */

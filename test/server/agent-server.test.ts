@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { freshID } from "../../src/engine/ids.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import type { TaskRecord, TaskRecordDraft } from "../../src/engine/task.ts";
 import { createClient } from "../../src/opencode/client.ts";
@@ -173,9 +174,11 @@ describe("Agent server", function () {
 
   it("prompts, follows the turn by status and reads its messages, oldest first", async () => {
     const { id } = await server.createSession({ title: "t" });
+    // OpenCode 1.18.3 takes a prompt for unanswered if its ID does not sort before that of the answer.
+    const messageID = freshID("msg", Date.now(), Math.random);
     const text = script([{ text: "halfway", gate: "middle" }], "go ");
     await server.prompt(id, {
-      messageID: "msg_p1",
+      messageID,
       agent: "build",
       model: MODEL,
       parts: [{ text, id: "prt_1" }],
@@ -187,7 +190,7 @@ describe("Agent server", function () {
       return message?.info.role === "assistant" && message.info.completed !== undefined && message;
     });
     assert.ok(last.info.role === "assistant");
-    assert.equal(last.info.parentID, "msg_p1");
+    assert.equal(last.info.parentID, messageID);
     assert.deepEqual(last.info.model, MODEL);
     assert.ok(last.parts.some((part) => part.type === "text" && part.text === "halfway"));
     const all = await server.messages(id);

@@ -4,8 +4,11 @@ import { once } from "node:events";
 import { existsSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { english } from "../../src/engine/sentence.ts";
+import { DaemonDesk } from "../support/daemon.ts";
 import { openCodeBinary } from "../support/opencode.ts";
+import { startScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { Desk, failureOf, fakeOpenCode2, silentLogger } from "./desk.ts";
 
 /** A folder for PATH in which this program is `opencode`. */
@@ -76,6 +79,32 @@ describe("Connection where OpenCode 2 is installed", function () {
     assert.equal(failure.code, "too-new");
     assert.match(english(failure.message), /^OpenCode 2\.3\.2 is installed/);
     assert.equal(existsSync(starts), true);
+  });
+
+  it("[OC2-4] a database of its own keeps tasks away from version 2, and those so far come back with the shared one", async () => {
+    const model = await startScriptedModel();
+    const { place } = await DaemonDesk.open(model);
+    const path = pathOf(installed(fakeOpenCode2), installed(openCodeBinary()));
+    const machine = new DaemonDesk({ ...place, env: { ...place.env, PATH: path } });
+    try {
+      const shared = { server: { startTimeoutMs: 60_000 } };
+      const window = machine.window({}, shared);
+      const { calls } = window.folder;
+      const use = async (ownDatabase: boolean): Promise<string> => {
+        await calls.disconnect();
+        window.folder.configure({ ...window.settings, server: { ...shared.server, ownDatabase } });
+        await calls.connect();
+        await until("the offer", () => window.folder.sharesDatabase() === !ownDatabase);
+        return calls.ensureSession();
+      };
+      const first = await use(false);
+      assert.notEqual(await use(true), first);
+      assert.ok(existsSync(join(machine.stateFolder, "opencode.db")));
+      assert.equal(await use(false), first);
+    } finally {
+      await machine.close();
+      await model.stop();
+    }
   });
 
   describe("as a server at the configured address", () => {

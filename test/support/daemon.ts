@@ -27,6 +27,8 @@ interface WatchedFolder extends FolderClient {
   /** The tasks according to the changes received. */
   readonly tasks: ReadonlyMap<string, Task>;
   connection(): FolderSnapshot["connection"]["kind"];
+  /** Whether an OpenCode 2 uses the server's database. */
+  sharesDatabase(): boolean;
   /** Why the connection failed; undefined unless it did. */
   failure(): ConnectionFailure | undefined;
 }
@@ -35,6 +37,8 @@ interface WatchedFolder extends FolderClient {
 export interface DaemonWindow {
   readonly client: DaemonClient;
   readonly folder: WatchedFolder;
+  /** The settings that it opened the folder with. */
+  readonly settings: FolderSettings;
   readonly log: readonly string[];
   close(): void;
 }
@@ -99,32 +103,27 @@ export class DaemonDesk extends DaemonState {
   ): DaemonWindow {
     const log: string[] = [];
     const client = this.client(release, (line) => void log.push(line));
-    const folder = follow(
-      client.open({
-        directory,
-        env: this.env,
-        settings: {
-          engine: {
-            pollInterval: 500,
-            stallWarning: 0,
-            notifyParent: true,
-            maxDepth: 1,
-            fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-            maxConcurrentTasks: 0,
-            collisions: "block",
-            isolation: NO_ISOLATION,
-            budget: {},
-            ...engine,
-          },
-          server: { path: openCodeBinary(), startTimeoutMs: 60_000 },
-          agentTools: true,
-          keepWorkingMs: 3_600_000,
-          watched: true,
-          ...settings,
-        },
-      }),
-    );
-    const window = { client, folder, log, close: () => client.dispose() };
+    const complete: FolderSettings = {
+      engine: {
+        pollInterval: 500,
+        stallWarning: 0,
+        notifyParent: true,
+        maxDepth: 1,
+        fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
+        maxConcurrentTasks: 0,
+        collisions: "block",
+        isolation: NO_ISOLATION,
+        budget: {},
+        ...engine,
+      },
+      server: { path: openCodeBinary(), startTimeoutMs: 60_000 },
+      agentTools: true,
+      keepWorkingMs: 3_600_000,
+      watched: true,
+      ...settings,
+    };
+    const folder = follow(client.open({ directory, env: this.env, settings: complete }));
+    const window = { client, folder, settings: complete, log, close: () => client.dispose() };
     this.windows.push(window);
     return window;
   }
@@ -188,6 +187,7 @@ function follow(folder: FolderClient): WatchedFolder {
   return Object.assign(folder, {
     tasks,
     connection: () => connection.kind,
+    sharesDatabase: () => connection.kind === "connected" && connection.sharesDatabase === true,
     failure: () => (connection.kind === "failed" ? connection.failure : undefined),
   });
 }
