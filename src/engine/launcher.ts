@@ -242,7 +242,7 @@ export class Launcher {
     const entry = this.registry.applySession(session);
     if (entry) return entry;
     throw new ServerFailure(
-      "POST /session",
+      "createSession",
       "unexpected-answer",
       sentence("The server didn't save the task's record."),
     );

@@ -224,7 +224,7 @@ export class ServerFailure extends UserFacingError {
   override readonly name = "ServerFailure";
 
   constructor(
-    /** The call in readable form: `POST /session`. */
+    /** The call in readable form. */
     readonly call: string,
     readonly reason: "unreachable" | "refused" | "unexpected-answer" | "unauthorized" | "not-found",
     text: Text,

@@ -132,12 +132,12 @@ function notStarted({ id }: TaskRecord): Refusal {
 function notStored(arrival: "missing" | "lost"): ServerFailure {
   return arrival === "missing"
     ? new ServerFailure(
-        "POST /session/{id}/prompt_async",
+        "prompt",
         "unexpected-answer",
         sentence("The server accepted the message but didn't store it. Try again."),
       )
     : new ServerFailure(
-        "POST /session/{id}/prompt_async",
+        "prompt",
         "unreachable",
         sentence(
           "The connection was lost while the message was sent. Check the task's output before you send it again.",

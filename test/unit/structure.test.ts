@@ -20,6 +20,17 @@ describe("the source", () => {
     );
   });
 
+  it("names the routes of the server only in src/opencode", () => {
+    const route =
+      /["'`](?:[A-Z]+ )?\/(?:api|session|global|sync|permission|question|agent|provider|config|event|instance|mcp|experimental)\b[^"'`\s]*["'`]/;
+    const naming = [...files].filter(([, text]) => route.test(text)).map(([name]) => name);
+    assert.ok(naming.length > 0);
+    assert.deepEqual(
+      naming.filter((name) => !name.startsWith("opencode/")),
+      [],
+    );
+  });
+
   it("has no circular imports, including types", () => {
     // Dynamic imports may be circular.
     const imports = new Map([...files].map(([name, text]) => [name, importsOf(name, text)]));
