@@ -13,7 +13,8 @@ import type { Subagents } from "./subagents.ts";
 import { shortID, type TaskRecord } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { readTurn } from "./turn.ts";
-import { endOf, INTERRUPTED, type TurnWatcher } from "./turns.ts";
+import { INTERRUPTED } from "./turn-errors.ts";
+import { endOf, type TurnWatcher } from "./turns.ts";
 
 type AdoptionPorts = Pick<EnginePorts, "server" | "clock" | "random">;
 

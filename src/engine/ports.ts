@@ -54,6 +54,8 @@ export interface NewSession {
 export interface AgentServer {
   /** The server's events in order. Those missed while disconnected are not repeated; `connect` reads the state. */
   readonly onEvent: Event<ServerEvent>;
+  /** Whether the server continues turns by itself that were interrupted by its end, after it has started again. */
+  readonly resumesTurns: boolean;
 
   createSession(session: NewSession): Promise<Session>;
   /** Undefined if there is no such session (any more). */

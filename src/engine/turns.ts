@@ -7,16 +7,9 @@ import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts
 import { sentence } from "./sentence.ts";
 import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
+import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, promptLost } from "./turn-errors.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
-import {
-  INTERRUPTED_ERROR,
-  isActive,
-  isQueued,
-  shortID,
-  taskError,
-  type TaskError,
-  type TaskRecord,
-} from "./task.ts";
+import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
 
 /** The first poll after a connect comes early, so that turns that died with the server are soon detected. */
 const FIRST_POLL_MS = 1_000;
@@ -26,42 +19,12 @@ const STORING_MS = 15_000;
 const READING_MS = 60_000;
 /** How long the server may take to store or answer a prompt whose sender is gone. */
 const LEFT_BEHIND_MS = 10_000;
+/** How long after a connect a server that resumes turns by itself may take to do so. */
+const RESUMING_MS = 10_000;
 /** The server sends a heartbeat every 10 s. If the stream is silent for longer, events may be missing. */
 const HEARTBEAT_MS = 12_000;
 /** Every running task is polled at least this often, even if events show that it is running. */
 const VOUCHED_MS = 60_000;
-
-/** The error of a turn that was interrupted because its server died. */
-export const INTERRUPTED = taskError(
-  INTERRUPTED_ERROR,
-  sentence("The server stopped while the task was running. Retry it as a new task."),
-);
-
-const NEVER_STARTED = taskError(
-  "NeverStarted",
-  sentence("The task was created, but its prompt was never started. Launch it again as a new task."),
-);
-
-const NEVER_ANSWERED = taskError(
-  "NeverAnswered",
-  sentence("A message to the task was never answered. Continue the task as a new one."),
-);
-
-/** The error of a turn whose prompt was lost. */
-function promptLost({ status, isForked }: TaskRecord): TaskError {
-  return taskError(
-    "PromptLost",
-    status === "resumed"
-      ? sentence(
-          "The follow-up was lost before the server stored it. Fork the task to continue from its conversation.",
-        )
-      : isForked
-        ? sentence(
-            "The conversation and the prompt were lost before the server stored them. Launch the task again as a new task.",
-          )
-        : sentence("The prompt was lost before the server stored it. Launch the task again as a new task."),
-  );
-}
 
 /**
  * Detects when and how the turns of active tasks end: immediately through events, otherwise by polling. An idle session
@@ -72,6 +35,7 @@ export class TurnWatcher implements Disposable {
   private heardAt = 0;
   private timer: Disposable | undefined;
   private connected = false;
+  private connectedAt = 0;
 
   private readonly server: AgentServer;
   private readonly clock: Clock;
@@ -125,6 +89,7 @@ export class TurnWatcher implements Disposable {
   /** Called when the connection is there and the registry up to date. */
   async connect(): Promise<void> {
     this.connected = true;
+    this.connectedAt = this.clock.now();
     const active = this.registry.active();
     if (active.length === 0) return;
     // The server may have been replaced, so prompts may have been lost.
@@ -238,6 +203,7 @@ export class TurnWatcher implements Disposable {
   }
 
   private async interpret(entry: Entry, turn: Turn, source: "hint" | "poll"): Promise<TaskEvent | undefined> {
+    if (this.mayBeResumed(turn)) return undefined;
     switch (turn.kind) {
       case "open":
         return source === "poll" && this.confirmed(entry, turn.mark) && (await this.isOver(entry, turn))
@@ -249,6 +215,12 @@ export class TurnWatcher implements Disposable {
       default:
         return (await this.isOver(entry, turn)) ? endOf(turn) : undefined;
     }
+  }
+
+  /** Whether a server that has just started may still continue the turn. Prompting again would run it twice. */
+  private mayBeResumed({ kind }: Turn): boolean {
+    const isOver = kind === "completed" || kind === "failed" || kind === "aborted";
+    return this.server.resumesTurns && !isOver && this.clock.now() - this.connectedAt < RESUMING_MS;
   }
 
   /** Interprets a turn without any answer. */

@@ -42,6 +42,8 @@ const ALL_SESSIONS = 10_000;
 
 /** The engine's interface to a server, implemented with OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
+  /** OpenCode 1 never does. */
+  readonly resumesTurns = false;
   private readonly recordWrites = new KeyedQueue();
   private readonly reportedPermissions: ReportedPermissions;
 

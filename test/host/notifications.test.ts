@@ -4,7 +4,7 @@ import { Emitter } from "../../src/engine/event.ts";
 import { BUDGET_EXCEEDED } from "../../src/engine/limit.ts";
 import type { TaskChange } from "../../src/engine/registry.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { INTERRUPTED } from "../../src/engine/turns.ts";
+import { INTERRUPTED } from "../../src/engine/turn-errors.ts";
 import { Notifications } from "../../src/ui/notifications.ts";
 import type { NotificationContext } from "../../src/ui/task-notifications.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -41,6 +41,10 @@ export class Link implements AgentServer {
     this.subscription = server.onEvent((event) => void this.waiting.push(event));
   }
 
+  get resumesTurns(): boolean {
+    return this.server.resumesTurns;
+  }
+
   /** The number of undelivered events. */
   get undelivered(): number {
     return this.waiting.length;

@@ -54,6 +54,8 @@ export interface MemoryServerOptions {
    * each step after a tool call, an end or an abort waits for {@link MemoryServer.step}.
    */
   readonly stepwise?: boolean;
+  /** Whether it behaves like OpenCode 2: it resumes interrupted turns by itself, and reports idle once. */
+  readonly likeVersion2?: boolean;
   /** The suffix of its IDs, which distinguishes several servers. */
   readonly name?: string;
 }
@@ -99,8 +101,15 @@ export class MemoryServer implements AgentServer {
   });
   private made = 0;
   readonly onEvent = this.events.event;
+  readonly resumesTurns: boolean;
 
-  constructor({ now = Date.now, stepwise = false, name = "memory" }: MemoryServerOptions = {}) {
+  constructor({
+    now = Date.now,
+    stepwise = false,
+    likeVersion2 = false,
+    name = "memory",
+  }: MemoryServerOptions = {}) {
+    this.resumesTurns = likeVersion2;
     this.now = now;
     this.stepwise = stepwise;
     this.name = name;
@@ -441,11 +450,16 @@ export class MemoryServer implements AgentServer {
     if (turn.again) this.take(sessionID);
   }
 
-  /** Simulates a crash and restart: running turns are gone, and no event reports it. */
+  /**
+   * Simulates a crash and restart, which no event reports: running turns are gone, or begin again with a new message
+   * when the server gets to them.
+   */
   crash(): void {
+    const interrupted = [...this.turns.keys()].filter((id) => !this.isAnswered(id));
     this.turns.clear();
     this.statusOf.clear();
     this.requests.clear();
+    if (this.resumesTurns) for (const id of interrupted) this.take(id);
   }
 
   private *play(sessionID: string, ending: Ending): Generator<void, void> {
@@ -488,9 +502,10 @@ export class MemoryServer implements AgentServer {
     yield* this.becomeIdle(sessionID);
   }
 
-  /** OpenCode reports idle twice: as a status, and as a separate event. */
+  /** OpenCode 1 reports idle twice: as a status, and as a separate event. */
   private *becomeIdle(sessionID: string): Generator<void, void> {
     this.setStatus(sessionID, { type: "idle" });
+    if (this.resumesTurns) return;
     yield;
     this.emit({ type: "session-status", sessionID, status: { type: "idle" } });
   }

@@ -5,7 +5,7 @@ import { Refusal } from "../../../src/engine/errors.ts";
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
-import { isActive, waitingMessage, type TaskRecord } from "../../../src/engine/task.ts";
+import { INTERRUPTED_ERROR, isActive, waitingMessage, type TaskRecord } from "../../../src/engine/task.ts";
 import { isSteering } from "../../../src/engine/turn.ts";
 import type { Fault } from "../../support/link.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -34,6 +34,8 @@ const MOVES = [
   "fail",
   "refuse",
 ] as const;
+/** How long a server that has started again takes to resume turns, if it does. */
+const STARTING_MS = POLL_MS + 1_000;
 const FAULTS = ["refused", "answer-lost", "late", "answer-late"] as const satisfies readonly Fault[];
 
 /** One step. `of` selects a task by its index, modulo the number of tasks. */
@@ -107,20 +109,24 @@ export const histories: fc.Arbitrary<History> = fc.record({
 /** A server with a session to launch from, and one window on it at a time. */
 export class World {
   readonly clock = new ManualClock();
-  private readonly server = new MemoryServer({ now: () => this.clock.now(), stepwise: true });
+  private readonly server: MemoryServer;
   private readonly wrong: string[] = [];
   /** The turns whose end was observed, by task and prompt. */
   private readonly ended = new Set<string>();
   private window: MemoryWindow;
   private windows = 0;
   private isConnected = false;
+  /** When the server resumes interrupted turns. */
+  private readyAt = 0;
   private parent = "";
 
   constructor(
     private readonly limit: number,
     /** Called with each window as it opens. */
     private readonly onDidOpen: (window: MemoryWindow) => void = () => undefined,
+    likeVersion2 = false,
   ) {
+    this.server = new MemoryServer({ now: () => this.clock.now(), stepwise: true, likeVersion2 });
     this.window = this.openWindow();
   }
 
@@ -199,6 +205,7 @@ export class World {
       case "restart server":
         this.disconnect();
         this.server.crash();
+        this.readyAt = this.clock.now() + STARTING_MS;
         await this.connect();
         break;
     }
@@ -285,7 +292,11 @@ export class World {
     if (after.status === "completed" && !turn.isSteeringAnswered)
       this.wrong.push(`${after.id} is said to be completed before a message was answered`);
     const stage = this.server.running().get(after.id);
-    if (before && after.status === "error" && (stage === "busy" || stage === "tool"))
+    if (
+      before &&
+      after.status === "error" &&
+      (stage === "busy" || stage === "tool" || (stage === "taken" && after.error?.name === INTERRUPTED_ERROR))
+    )
       this.wrong.push(`${after.id} is said to have failed (${after.error?.name}) and is at work`);
   }
 
@@ -325,8 +336,9 @@ export class World {
     if (!(error instanceof Refusal || error instanceof ServerFailure)) this.wrong.push(String(error));
   }
 
-  /** A server takes milliseconds to begin an accepted prompt. */
+  /** A server takes milliseconds to begin an accepted prompt, and longer to resume turns after its start. */
   private beginAll(): void {
+    if (this.server.resumesTurns && this.clock.now() < this.readyAt) return;
     for (const [id, stage] of this.server.running())
       if (stage === "taken" && this.server.has(id)) this.server.begin(id);
   }
