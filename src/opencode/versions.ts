@@ -4,7 +4,7 @@
  */
 export const MINIMUM_VERSION = "1.18.0";
 
-/** The lowest and the newest release that the server tests pass with. The newest one is what the extension installs. */
+/** The lowest and the newest release that were tested; see docs/opencode-2.md. The newest one is what the extension installs. */
 export const TESTED_VERSIONS = { lowest: "1.18.3", newest: "1.18.33" } as const;
 
 /** The first major version whose API is a different one. */
