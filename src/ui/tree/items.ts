@@ -344,8 +344,8 @@ function icon(id: string, color: string): vscode.ThemeIcon {
 }
 
 /**
- * Badges of rows: a dot for an unread result, otherwise `R` resumed, `F` forked, `RF` both. The URI contains these facts,
- * so the badge changes with it.
+ * Badges of rows: `R` resumed, `F` forked, `RF` both, with a dot and a colour for an unread result. The editor shows two
+ * characters, so an unread `RF` has the colour alone. The URI contains these facts, so the badge changes with it.
  */
 export class TaskDecorations implements vscode.FileDecorationProvider {
   provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
@@ -355,7 +355,8 @@ export class TaskDecorations implements vscode.FileDecorationProvider {
     const forked = words.includes("forked");
     const unread = words.includes("unread");
     if (!resumed && !forked && !unread) return undefined;
-    const badge = unread ? "●" : `${resumed ? "R" : ""}${forked ? "F" : ""}`;
+    const origin = `${resumed ? "R" : ""}${forked ? "F" : ""}`;
+    const badge = unread && origin.length < 2 ? `●${origin}` : origin;
     const tooltip = enumerate([
       unread && vscode.l10n.t("Unread"),
       resumed && vscode.l10n.t("Resumed"),
