@@ -117,7 +117,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.choose("Select Executable");
     await workbench.quickInput.shows("OpenCode Executable");
     await workbench.quickInput.type(openCodeBinary());
-    await workbench.quickInput.items.filter({ hasText: "opencode" }).waitFor();
+    await workbench.quickInput.widget.getByRole("option", { name: "opencode", exact: true }).waitFor();
     await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
     const told = workbench.notification("is connected:");
     await told.waitFor({ timeout: 60_000 });
