@@ -117,6 +117,8 @@ export class Page {
       // A sent draft must not come back, however soon the editor discards the page.
       if (draft === "") state.write();
     });
+    // Whoever leaves the box may leave the page next.
+    this.box.element.addEventListener("focusout", () => state.write());
     this.footer = new Footer(context, this.box);
     this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
     this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": l10n.t("Conversation") });

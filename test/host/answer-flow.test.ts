@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import type { OpenRequest } from "../../src/engine/engine.ts";
 import type { RequestAnswer } from "../../src/engine/server-model.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import type { Child } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
@@ -163,7 +164,7 @@ describe("a prompt that is being sent", () => {
     const folder = {
       connector: { ensureConnected: async () => undefined },
       name: "api",
-      settings: { engine: () => ({}) },
+      settings: { engine: () => ({ isolation: NO_ISOLATION }) },
       session: { ensure: async () => "ses_parent" },
       calls: { agents: async () => [{ name: "general" }], launch: onItsWay },
     };

@@ -124,7 +124,7 @@ describe("launching in a real editor", () => {
       await workbench.quickInput.shows(PROMPT);
       assert.equal(await typed(), "Tidy up");
       // The buttons are reached with Shift+Tab, and the arrow keys lead from one to the next.
-      await inBox("Shift+Tab", "ArrowRight", "Enter");
+      await inBox("Shift+Tab", "ArrowRight", "ArrowRight", "Enter");
       await workbench.quickInput.shows(OPTIONS);
       await option("Launch, Tidy up").waitFor();
       await takePictures(workbench, "launch-options");

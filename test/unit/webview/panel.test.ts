@@ -298,7 +298,8 @@ describe("the output panel", function () {
 
   it("shows a message that waits, and returns it to the box when it is withdrawn", async () => {
     const waits = { ...running(), followUp: { text: "Then the docs" } };
-    let give = (_: string): void => undefined;
+    const nothing = (_: string): void => undefined;
+    let give = nothing;
     await open(new FakeTranscript().user("Go"), {
       task: waits,
       withdraw: () => new Promise((resolve) => (give = resolve)),
@@ -307,6 +308,7 @@ describe("the output panel", function () {
     const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
     await box.fill("and the tests");
     await button("Withdraw").click();
+    await until("the call", () => give !== nothing);
     await panel.leave();
     give("Then the docs");
     panel.setTask(running());
