@@ -23,12 +23,10 @@ import { TextDocuments } from "./ui/output/text-documents.ts";
 import { Parts } from "./ui/parts.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
 import { Settings } from "./ui/settings.ts";
-import { offerOwnDatabase } from "./ui/own-database.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { Unread } from "./ui/tree/unread.ts";
-import { warnOfUntestedVersions } from "./ui/untested-version.ts";
 import { isWanted, type News } from "./ui/while-away.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
@@ -78,8 +76,6 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     }),
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));
-  own(warnOfUntestedVersions(folders, context.globalState));
-  own(offerOwnDatabase(folders, context.globalState));
   own(new StatusBar(known, folders));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
@@ -191,7 +187,12 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   };
 
   const start = async (): Promise<void> => {
-    const [{ folderOpener }, client] = await Promise.all([import("./window.ts"), daemon()]);
+    const [{ folderOpener, offerOwnDatabase, warnOfUntestedVersions }, client] = await Promise.all([
+      import("./window.ts"),
+      daemon(),
+    ]);
+    own(warnOfUntestedVersions(folders, context.globalState));
+    own(offerOwnDatabase(folders, context.globalState));
     const openFolder = folderOpener({ context, view, daemon: client, showNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);

@@ -4,3 +4,5 @@ export { folderOpener } from "./folder.ts";
 export { findOpenCode } from "./opencode/locate.ts";
 export { installCommand, preparePrivateCopy } from "./opencode/install.ts";
 export { DaemonClient } from "./rpc/daemon-client.ts";
+export { offerOwnDatabase } from "./ui/own-database.ts";
+export { warnOfUntestedVersions } from "./ui/untested-version.ts";

@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
 import type { ListedWorktree } from "../../engine/bring-back.ts";
-import { isActive } from "../../engine/task.ts";
+import { Refusal } from "../../engine/errors.ts";
+import { sentence } from "../../engine/sentence.ts";
+import { isActive, shortID } from "../../engine/task.ts";
 import type { TaskContext } from "../commands/command.ts";
 import { connectedFolder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
@@ -43,14 +45,17 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
   const picked = await pickIsolated(context, argument, vscode.l10n.t("Discard Worktree"));
   if (!picked) return;
   const { task, folder } = picked;
+  if (isActive(task))
+    throw new Refusal(
+      "still-running",
+      sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(task.id)),
+    );
   const { files } = await showIfLong(
     vscode.l10n.t("Reading changes…"),
     folder.calls.worktreeChanges(task.id),
   );
   const discard = vscode.l10n.t("Discard");
-  const question = isActive(task)
-    ? vscode.l10n.t('Discard the work of "{0}"? The task is still running; cancel it first.', nameOf(task))
-    : vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
+  const question = vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
   const detail = [
     ...fileLines(files),
     vscode.l10n.t("For 30 days, it is kept under a hidden Git ref, except for ignored files."),
