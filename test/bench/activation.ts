@@ -2,7 +2,7 @@
  * What the packaged extension adds to the startup of a window, compared to an extension that does nothing, as measured
  * by VS Code itself. Also checks that it starts no process and opens no network connection while its view is hidden.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
@@ -79,7 +79,9 @@ interface Note {
   readonly stack: string;
 }
 
+/** None before the first of them: nothing has made the file yet. */
 function readNotes(file: string): readonly Note[] {
+  if (!existsSync(file)) return [];
   const lines = readFileSync(file, "utf8").trim().split("\n");
   return lines.map((line) => JSON.parse(line) as Note);
 }
