@@ -25,6 +25,8 @@ import { Report } from "./support/report.ts";
 const BEFORE = "937fa9c";
 const TASKS = 20;
 const DELTAS = 2_000;
+/** Streams one after the other in each round: an idle window's CPU time alone varies by 200 ms from round to round. */
+const STREAMS = 5;
 /** The time after which delayed updates have arrived, in milliseconds. */
 const SETTLE_MS = 3_000;
 const ROUNDS = 5;
@@ -63,10 +65,9 @@ report.finish();
 async function measure(round: number): Promise<{ readonly ours: number; readonly before: number }> {
   const [go, end] = [`go ${round}`, `end ${round}`];
   const tools = [{ name: "glob", args: { pattern: "*" } }];
-  const prompt = script([
-    { gate: go, text: "Now.", chunks: DELTAS, tools },
-    { text: "Done.", gate: end },
-  ]);
+  const streams = Array.from({ length: STREAMS }, () => ({ text: "Now.", chunks: DELTAS, tools }));
+  const [first, ...others] = streams;
+  const prompt = script([{ ...first, gate: go }, ...others, { text: "Done.", gate: end }]);
   const task = { description: "Write", parentSessionID, prompt, launchedBy: "person" } as const;
   const ids = await seedTasks(
     server,
@@ -82,7 +83,7 @@ async function measure(round: number): Promise<{ readonly ours: number; readonly
   await delay(SETTLE_MS);
   const begun = windows.map(hostTime);
   model.release(go);
-  for (const id of ids) await asked(id, 2);
+  for (const id of ids) await asked(id, STREAMS + 1);
   await delay(SETTLE_MS);
   const [our = NaN, other = NaN, none = NaN] = windows.map(
     (window, at) => hostTime(window) - (begun[at] ?? NaN),
