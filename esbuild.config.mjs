@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { transform } from "@swc/core";
 import { context, build } from "esbuild";
+import { privateNames } from "./build/private-names.mjs";
 
 const production = process.argv.includes("--production");
 const watch = process.argv.includes("--watch");
@@ -125,8 +127,6 @@ const bundles = [
     splitting: true,
     plugins: [jsonRpc, editorApi, oneStart],
     charset: "utf8",
-    // Fields that the authors of packages mark as private.
-    ...(production ? { mangleProps: /^_[a-z]/ } : {}),
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
     chunkNames: "chunks/[name]-[hash]",
@@ -150,6 +150,27 @@ const bundles = [
     outfile: "dist/webview.js",
   },
 ];
+
+/** The members that a bundle can shorten: the private ones, also those that the authors of packages mark as private. */
+async function privateMembers(bundle) {
+  const { metafile } = await build({ ...bundle, minify: false, write: false });
+  return new RegExp(`^(?:_[a-z].*|${privateNames(Object.keys(metafile.inputs)).join("|")})$`);
+}
+
+/** Minifies what the extension host reads once more: another minifier shortens what the bundler leaves. */
+async function minifyAgain({ outputs }) {
+  const minify = { compress: { ecma: 2022, passes: 3, unsafe_arrows: true }, mangle: true, module: true };
+  for (const [file, output] of Object.entries(outputs)) {
+    const { code } = await transform(readFileSync(file, "utf8"), {
+      jsc: { target: "es2023", minify },
+      minify: true,
+      isModule: true,
+      swcrc: false,
+    });
+    writeFileSync(file, code);
+    output.bytes = Buffer.byteLength(code);
+  }
+}
 
 const EXTENSION = "dist/extension.js";
 
@@ -264,8 +285,12 @@ if (watch) {
   );
   await Promise.all(contexts.map((each) => each.watch()));
 } else {
+  if (production) bundles[0].mangleProps = await privateMembers(bundles[0]);
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
-  if (production) writeFileSync("dist/README.md", readmeWithoutPictures());
+  if (production) {
+    await minifyAgain(results[0].metafile);
+    writeFileSync("dist/README.md", readmeWithoutPictures());
+  }
   const metafiles = results.map(({ metafile }) => metafile);
   writeFileSync("dist/ThirdPartyNotices.txt", thirdPartyNotices(metafiles));
   // For the test that no notice is missing.
