@@ -17,31 +17,26 @@ const common = {
   metafile: true,
 };
 
-/** What `src/rpc` uses of vscode-jsonrpc: its entries bring along all transports. */
+/** What `src/rpc` uses of vscode-jsonrpc, in place of these files: its entries bring along all that it can do. */
 const jsonRpcEntries = {
   "node/main.js": `
-    import ril from "./ril.js";
-    import { ReadableStreamMessageReader } from "../common/messageReader.js";
-    import { WriteableStreamMessageWriter } from "../common/messageWriter.js";
+    import RAL from "../common/ral.js";
     export { createMessageConnection } from "../common/connection.js";
     export { CancellationTokenSource } from "../common/cancellation.js";
     export { ErrorCodes, ResponseError } from "../common/messages.js";
-    ril.install();
-    const { stream } = ril();
-    export class SocketMessageReader extends ReadableStreamMessageReader {
-      constructor(socket) {
-        super(stream.asReadableStream(socket));
-      }
-    }
-    export class SocketMessageWriter extends WriteableStreamMessageWriter {
-      constructor(socket) {
-        super(stream.asWritableStream(socket));
+    const after = (callback, ms) => {
+      const timer = setTimeout(callback, ms);
+      return { dispose: () => clearTimeout(timer) };
+    };
+    RAL.install({ console, timer: { setImmediate, setTimeout: after } });`,
+  "common/linkedMap.js": `
+    export class LinkedMap extends Map {
+      shift() {
+        const [[key, value] = []] = this;
+        this.delete(key);
+        return value;
       }
     }`,
-  "common/api.js": `
-    export { Disposable } from "./disposable.js";
-    export { AbstractMessageBuffer } from "./messageBuffer.js";
-    export { default as RAL } from "./ral.js";`,
 };
 
 /**

@@ -4,13 +4,12 @@ import {
   createMessageConnection,
   ErrorCodes,
   ResponseError,
-  SocketMessageReader,
-  SocketMessageWriter,
   type MessageConnection,
 } from "vscode-jsonrpc/node";
 import { messageOf } from "../engine/errors.ts";
 import type { CancelSignal } from "../engine/event.ts";
 import { describeError, errorFrom } from "./failures.ts";
+import { SocketMessages } from "./socket-messages.ts";
 import { WireClosed } from "./wire-closed.ts";
 
 /** The maximum number of unsent notifications. Beyond it, the other end has stopped reading and is disconnected. */
@@ -42,12 +41,8 @@ export class Wire<Requests, Notifications> {
     private readonly socket: Socket,
     receiver: Receiver,
   ) {
-    const reader = new SocketMessageReader(socket);
-    // Disables an unused timer that would outlive the connection.
-    reader.partialMessageTimeout = 0;
-    this.connection = createMessageConnection(reader, new SocketMessageWriter(socket));
-    // Unreadable data means that the other end is not ours.
-    this.connection.onError(() => socket.destroy());
+    const messages = new SocketMessages(socket);
+    this.connection = createMessageConnection(messages, messages);
     this.connection.onRequest(async (method, params, token) => {
       const abort = new AbortController();
       this.answering.add(abort);
