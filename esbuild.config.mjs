@@ -60,12 +60,20 @@ function asModule(code) {
     .replace(/\bexports\./g, "");
 }
 
+/** Leaves out what `src/rpc` never turns on: logging each message, and progress. */
+function withoutExtras(code) {
+  return code
+    .replace(/^ {4}function (\w*Trace|trace\w+|logLSPMessage)\(.*\) \{$[^]*?^ {4}\}$/gm, "function $1() {}")
+    .replace(/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, "")
+    .replace(/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, "");
+}
+
 const jsonRpc = {
   name: "json-rpc",
   setup: ({ onLoad }) =>
     onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
       contents:
-        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? asModule(readFileSync(path, "utf8")),
+        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? withoutExtras(asModule(readFileSync(path, "utf8"))),
       loader: "js",
       resolveDir: dirname(path),
     })),
