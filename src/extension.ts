@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { TaskChange } from "./engine/registry.ts";
 import { defaultStateFolder } from "./state/state-folder.ts";
+import type { Environment } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
@@ -92,7 +93,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     }),
   );
 
-  const { env, execPath, platform } = process;
+  const { execPath, platform } = process;
+  const env = process.env as Environment;
   const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
   const openDaemon = async (): Promise<DaemonClient> => {
     const { DaemonClient } = await import("./window.ts");
@@ -122,15 +124,6 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     showLog: () => channel.show(),
     daemon,
     reveal: (taskID, options) => view.reveal(taskID, options),
-    findExecutable: async () => {
-      const { findOpenCode } = await import("./window.ts");
-      const configuredPath = settings.server().path ?? "";
-      return (await findOpenCode({ configuredPath, env, home: homedir() })).executable;
-    },
-    installCommand: async (isPrivate) => {
-      const { installCommand, preparePrivateCopy } = await import("./window.ts");
-      return isPrivate ? preparePrivateCopy({ platform, env, home: homedir() }) : installCommand(platform);
-    },
     extensionUri: context.extensionUri,
     firstSteps,
     list,

@@ -26,7 +26,8 @@ export interface FolderHost {
 /** Returns a function that creates the window's parts of one folder and connects them to the daemon. */
 export function folderOpener(host: FolderHost): FolderOpener {
   const { context, view, daemon, logger } = host;
-  const { env } = process;
+  // It has no undefined values; its type says so for its setter's sake.
+  const env = process.env as Environment;
   const passwords = new PasswordStore(context.secrets);
 
   return ({ uri, name, index }) => {
@@ -42,7 +43,7 @@ export function folderOpener(host: FolderHost): FolderOpener {
     const openClient = async (): Promise<FolderClient> => {
       const directory = await realpath(uri.fsPath);
       const kept = state.keptTasks;
-      const client = daemon.open({ directory, settings: await settingsNow(), env: withoutGaps(env), kept });
+      const client = daemon.open({ directory, settings: await settingsNow(), env, kept });
       if (kept)
         client.onDidChange((changes) => {
           for (const change of changes)
@@ -99,10 +100,4 @@ export function folderOpener(host: FolderHost): FolderOpener {
       },
     };
   };
-}
-
-function withoutGaps(env: NodeJS.ProcessEnv): Environment {
-  return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
 }

@@ -1,8 +1,6 @@
 /* The code that every window needs for its folders, in a separate chunk that is loaded after the window has opened. */
 
 export { folderOpener } from "./folder.ts";
-export { findOpenCode } from "./opencode/locate.ts";
-export { installCommand, preparePrivateCopy } from "./opencode/install.ts";
 export { DaemonClient } from "./rpc/daemon-client.ts";
 export { offerOwnDatabase } from "./ui/own-database.ts";
 export { warnOfUntestedVersions } from "./ui/untested-version.ts";

@@ -2,8 +2,10 @@ import { dirname, join } from "node:path";
 import { messageOf } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
+import { installCommand, preparePrivateCopy } from "../opencode/install.ts";
+import { findOpenCode } from "../opencode/locate.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
-import type { DaemonStatus, OpenFolder, Reopening } from "../rpc/contract.ts";
+import type { DaemonStatus, ExecutableSearch, Installation, OpenFolder, Reopening } from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { recordProgram } from "../rpc/recorded-program.ts";
@@ -111,6 +113,17 @@ export class Daemon implements FolderHost {
 
   reopen(directory: string, reopening: Reopening): Promise<void> {
     return this.ending ? NO_ANSWER : this.folders.reopen(directory, reopening);
+  }
+
+  async findExecutable({ path = "", env }: ExecutableSearch): Promise<string> {
+    const { home } = this.options;
+    return (await findOpenCode({ configuredPath: path, env, home })).executable;
+  }
+
+  async installCommand({ isPrivate, env }: Installation): Promise<string | undefined> {
+    const { platform } = process;
+    const { home } = this.options;
+    return isPrivate ? preparePrivateCopy({ platform, env, home }) : installCommand(platform);
   }
 
   async status(): Promise<DaemonStatus> {

@@ -17,7 +17,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
  */
 
 /** Increased with every change that older windows or daemons would not understand. */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** The first message of a window. The daemon answers nothing else before it. */
 interface Hello {
@@ -181,6 +181,20 @@ export interface Reopening {
   readonly onlyIfUsed: boolean;
 }
 
+/** Where OpenCode's executable is looked for: at the configured path, otherwise on PATH and in the usual locations. */
+export interface ExecutableSearch {
+  readonly path?: string | undefined;
+  /** The environment of the window. */
+  readonly env: Environment;
+}
+
+/** Which copy of OpenCode 1 to install: one for all programs, or one in the extension's own storage. */
+export interface Installation {
+  readonly isPrivate: boolean;
+  /** The environment of the window. */
+  readonly env: Environment;
+}
+
 /** The requests of windows and of OpenCode's plugin, after the greeting. */
 export interface DaemonRequests {
   hello(hello: Hello): Welcome;
@@ -191,6 +205,10 @@ export interface DaemonRequests {
   reopen(folder: OfFolder & Reopening): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
   openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
+  /** The path of OpenCode's executable. Rejects with a `ConnectionError` if there is none that can be used. */
+  findExecutable(search: ExecutableSearch): string;
+  /** The terminal command that installs OpenCode 1. Undefined if nothing on this machine can do that. */
+  installCommand(installation: Installation): string | undefined;
   /** The tasks of this user in all folders. */
   status(): DaemonStatus;
   /** Cancels the tasks of these folders. Folders that no window has open are closed, and their servers end. */

@@ -2,7 +2,7 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import type { DaemonNotifications, DaemonStatus, FolderClient, OpenFolder } from "./contract.ts";
+import type { DaemonNotifications, DaemonStatus, Environment, FolderClient, OpenFolder } from "./contract.ts";
 import { notReached, Silence } from "./daemon-failures.ts";
 import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
@@ -32,6 +32,7 @@ type Notification = {
 }[keyof DaemonNotifications];
 
 export interface DaemonClientOptions extends DaemonPlace {
+  readonly env: Environment;
   readonly logger: Logger;
 }
 
@@ -83,6 +84,21 @@ export class DaemonClient implements Disposable {
   /** Whether a daemon was started and has not ended regularly. */
   async isStarted(): Promise<boolean> {
     return (await new DaemonFiles(this.options.stateFolder).read()) !== undefined;
+  }
+
+  /** The path of OpenCode's executable. Rejects with a `ConnectionError` if there is none that can be used. */
+  async findExecutable(path: string | undefined): Promise<string> {
+    const link = await this.connected();
+    return link.request("findExecutable", [{ path, env: this.options.env }]);
+  }
+
+  /**
+   * The terminal command that installs OpenCode 1, for all programs or privately in the extension's own storage.
+   * Undefined if nothing on this machine can do that.
+   */
+  async installCommand(isPrivate: boolean): Promise<string | undefined> {
+    const link = await this.connected();
+    return link.request("installCommand", [{ isPrivate, env: this.options.env }]);
   }
 
   async status(): Promise<DaemonStatus> {

@@ -1,8 +1,10 @@
 import type { Event } from "../engine/event.ts";
 import type {
   DaemonStatus,
+  ExecutableSearch,
   FolderService,
   FolderSettings,
+  Installation,
   LogLine,
   OpenFolder,
   Reopening,
@@ -22,6 +24,10 @@ export interface FolderHost {
   open(folder: OpenFolder): Promise<HostedFolder>;
   /** See `DaemonRequests.reopen`. */
   reopen(directory: string, reopening: Reopening): Promise<void>;
+  /** See `DaemonRequests.findExecutable`. */
+  findExecutable(search: ExecutableSearch): Promise<string>;
+  /** See `DaemonRequests.installCommand`. */
+  installCommand(installation: Installation): Promise<string | undefined>;
   status(): Promise<DaemonStatus>;
   /** See `DaemonRequests.stop`. */
   stop(directories: readonly string[]): Promise<void>;

@@ -35,6 +35,8 @@ const hello = z.object({
 const ofFolder = z.object({ directory: z.string() });
 const call = z.object({ directory: z.string(), method: z.string(), args: z.unknown() });
 const reopened = z.object({ directory: z.string(), env: environment, onlyIfUsed: z.boolean() });
+const search = z.object({ path: z.optional(z.string()), env: environment });
+const installation = z.object({ isPrivate: z.boolean(), env: environment });
 const ofTranscript = z.object({ directory: z.string(), id: z.string() });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
 const work = z.object({ directories: z.array(z.string()) });
@@ -104,6 +106,10 @@ export class ServedWindow {
         return this.call(params, signal);
       case "openTranscript":
         return this.openTranscript(params);
+      case "findExecutable":
+        return this.options.host.findExecutable(parse(method, search, params));
+      case "installCommand":
+        return this.options.host.installCommand(parse(method, installation, params));
       case "status":
         return this.options.host.status();
       case "stop":

@@ -31,6 +31,8 @@ const REQUESTS: readonly unknown[] = [
   { method: "ping", params: {} },
   { method: "open", params: folder(directory) },
   { method: "reopen", params: { directory, env: {}, whatWasUsed: true } },
+  { method: "findExecutable", params: { path: "/opencode", env: {} } },
+  { method: "installCommand", params: { isPrivate: true, env: {} } },
   { method: "status", params: {} },
   { method: "stop", params: { directories: [directory] } },
   { method: "openTranscript", params: { directory, id: "ses_1" } },

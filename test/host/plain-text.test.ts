@@ -125,7 +125,7 @@ describe("text from agents and users in titles", () => {
       await setUp({
         folders: { opened: Promise.resolve(), current: { connector } },
         settings: { server: () => ({}) },
-        findExecutable: async () => `/bin/${LINK}`,
+        daemon: async () => ({ findExecutable: async () => `/bin/${LINK}` }),
       } as unknown as CommandContext);
       await until("the connection", () => told.length === 2);
     } finally {

@@ -59,14 +59,7 @@ export interface ServerContext {
   readonly settings: Settings;
   readonly logger: Logger;
   /** The daemon, which works for this user in all folders. */
-  readonly daemon: () => Promise<Pick<DaemonClient, "isStarted" | "status" | "stop" | "logFile">>;
-  /** Finds OpenCode on this machine; rejects with a `ConnectionError` if it isn't found. */
-  readonly findExecutable: () => Promise<string>;
-  /**
-   * The terminal command that installs OpenCode 1, for all programs or privately in the extension's own storage.
-   * Undefined if nothing on this machine can do that.
-   */
-  readonly installCommand: (isPrivate: boolean) => Promise<string | undefined>;
+  readonly daemon: () => Promise<DaemonClient>;
   readonly extensionUri: vscode.Uri;
   readonly firstSteps: FirstSteps;
   readonly showLog: () => void;

@@ -52,7 +52,8 @@ async function showResult({ folders }: ServerContext, place: string): Promise<vo
 async function findAsking(context: ServerContext): Promise<string | undefined> {
   for (;;) {
     try {
-      return await context.findExecutable();
+      const daemon = await context.daemon();
+      return await daemon.findExecutable(context.settings.server().path);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       if (!(await help(context, error.failure))) return undefined;
@@ -67,7 +68,8 @@ interface Help extends vscode.QuickPickItem {
 
 async function help(context: ServerContext, { code, message }: ConnectionFailure): Promise<boolean> {
   const isBesideAnother = code === "too-new";
-  const command = await context.installCommand(isBesideAnother);
+  const daemon = await context.daemon();
+  const command = await daemon.installCommand(isBesideAnother);
   const configuredPath = context.settings.server().path;
   const ways: readonly Help[] = [
     ...(command === undefined ? [] : installWays(command, isBesideAnother)),

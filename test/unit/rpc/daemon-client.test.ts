@@ -9,7 +9,12 @@ import { sentence } from "../../../src/engine/sentence.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
-import { PROTOCOL_VERSION, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
+import {
+  PROTOCOL_VERSION,
+  type Environment,
+  type FolderChange,
+  type FolderClient,
+} from "../../../src/rpc/contract.ts";
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
 import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
@@ -52,7 +57,7 @@ describe("A window's connection to the daemon", () => {
   }
 
   /** A client that starts this program as its daemon; by default the program doesn't exist. */
-  function client(script = "/no/program", version = "1.2.0", env: NodeJS.ProcessEnv = process.env) {
+  function client(script = "/no/program", version = "1.2.0", env = process.env as Environment) {
     const { execPath } = process;
     const options = { stateFolder, execPath, script, env, version, clock, logger: silentLogger };
     const made = new DaemonClient(options);
@@ -103,6 +108,15 @@ describe("A window's connection to the daemon", () => {
     await until("the folder to be open", () => told().length > 0);
     assert.deepEqual(told(), ["reset ses_1"]);
     assert.deepEqual(states, ["connected"]);
+  });
+
+  it("finds OpenCode through the daemon, in this program's environment", async () => {
+    await serve();
+    const { client: window } = client("/no/program", "1.2.0", { PATH: "/bin" });
+    assert.equal(await window.findExecutable(undefined), "/bin/opencode");
+    assert.equal(await window.findExecutable("/own/opencode"), "/own/opencode");
+    assert.equal(await window.installCommand(false), "install");
+    assert.equal(await window.installCommand(true), undefined);
   });
 
   it("loses no change that happens before the first answer arrives", async () => {

@@ -147,6 +147,16 @@ export class FakeHost implements FolderHost {
     this.reopened.push(folder);
   }
 
+  async findExecutable(...[search]: Parameters<FolderHost["findExecutable"]>): Promise<string> {
+    return search.path ?? `${search.env["PATH"]}/opencode`;
+  }
+
+  async installCommand(
+    ...[installation]: Parameters<FolderHost["installCommand"]>
+  ): Promise<string | undefined> {
+    return installation.isPrivate ? undefined : "install";
+  }
+
   async status(): Promise<DaemonStatus> {
     return { folders: [], pid: process.pid, startedAt: 1 };
   }
