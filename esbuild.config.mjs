@@ -60,10 +60,11 @@ function asModule(code) {
     .replace(/\bexports\./g, "");
 }
 
-/** Leaves out what `src/rpc` never turns on: logging each message, and progress. */
+/** Leaves out what `src/rpc` never turns on: logging, and progress. */
 function withoutExtras(code) {
   return code
     .replace(/^ {4}function (\w*Trace|trace\w+|logLSPMessage)\(.*\) \{$[^]*?^ {4}\}$/gm, "function $1() {}")
+    .replace(/^ +logger\.\w+\(.*\);$/gm, "")
     .replace(/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, "")
     .replace(/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, "");
 }

@@ -7,24 +7,23 @@ import ts from "typescript";
  * @param {readonly string[]} files all files of the bundle
  */
 export function privateNames(files) {
-  const isOfPackage = (file) => file.includes("node_modules");
   const { config } = ts.readConfigFile("tsconfig.json", ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ".");
-  const sources = files.filter((file) => file.endsWith(".ts") && !isOfPackage(file));
+  const sources = files.filter((file) => file.endsWith(".ts"));
   const program = ts.createProgram(sources, options);
   const checker = program.getTypeChecker();
   const found = new Set();
-  const others = new Set(
-    files.filter(isOfPackage).flatMap((file) => readFileSync(file, "utf8").match(/[\w$]+/g) ?? []),
-  );
-  const visit = (node) => {
+  const others = new Set();
+  const visit = (node, isOurs) => {
     // A text may be the name of a member, too.
     if (ts.isStringLiteralLike(node)) others.add(node.text);
     if (ts.isIdentifier(node) && isMemberName(node))
-      (isPrivate(memberOf(node, checker)) ? found : others).add(node.text);
-    ts.forEachChild(node, visit);
+      (isOurs && isPrivate(memberOf(node, checker)) ? found : others).add(node.text);
+    ts.forEachChild(node, (child) => visit(child, isOurs));
   };
-  for (const source of sources) visit(program.getSourceFile(source));
+  for (const source of sources) visit(program.getSourceFile(source), true);
+  for (const file of files.filter((each) => each.endsWith(".js")))
+    visit(ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true), false);
   return [...found].filter((name) => !others.has(name));
 }
 
