@@ -74,7 +74,8 @@ const jsonRpc = {
   setup: ({ onLoad }) =>
     onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
       contents:
-        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ?? withoutExtras(asModule(readFileSync(path, "utf8"))),
+        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ??
+        withoutExtras(asModule(readFileSync(path, "utf8"))),
       loader: "js",
       resolveDir: dirname(path),
     })),
