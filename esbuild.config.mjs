@@ -151,8 +151,8 @@ const bundles = [
     platform: "browser",
     format: "esm",
     target: "chrome122",
-    entryPoints: ["src/webview/main.ts"],
-    outfile: "dist/webview.js",
+    entryPoints: { webview: "src/webview/main.ts", overview: "src/webview/overview.ts" },
+    outdir: "dist",
   },
 ];
 

@@ -20,6 +20,7 @@ import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
+import { Overview } from "./ui/output/overview.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
 import { Parts } from "./ui/parts.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
@@ -58,8 +59,10 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const keys = new ContextKeys();
   const trouble = own(new DaemonTrouble(logger));
   const documents = own(new TextDocuments());
-  const panels = own(new OutputPanels(context.extensionUri, { known, folders, tasks, documents, logger }));
+  const panelParts = { known, folders, tasks, documents, logger };
+  const panels = own(new OutputPanels(context.extensionUri, panelParts));
   own(panels.registerSerializer());
+  const overview = own(new Overview(context.extensionUri, panelParts));
   const unread = own(new Unread(known, folders, context.workspaceState, panels));
   const view = own(new TaskView({ known, folders, options: list, unread, keys, daemon: trouble }));
   const isShown = (id: string): boolean => panels.isShown(id);
@@ -114,6 +117,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     known,
     tasks,
     panels,
+    overview,
     unread,
     promptEditors: own(new PromptEditors(context.workspaceState, keys)),
     memory: new LaunchMemory(context.workspaceState),

@@ -5,6 +5,7 @@ export * as forPrograms from "./commands/for-programs.ts";
 export * as commands from "./commands/index.ts";
 export { EditorTool } from "./editor-tool.ts";
 export { showClosed } from "./task-notifications.ts";
+export { openOverview } from "./output/open-overview.ts";
 export { openSession } from "./output/open-session.ts";
 export { showRequest, showSeveral } from "./requests/request-notifications.ts";
 export { describe } from "./status-bar-text.ts";

@@ -7,6 +7,7 @@ import type { FirstSteps } from "../first-steps.ts";
 import type { AllTasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import type { OutputPanels } from "../output/output-panels.ts";
+import type { Overview } from "../output/overview.ts";
 import { showError } from "../messages.ts";
 import type { ListOptions } from "../tree/list-options.ts";
 import { SHOW_ACTIVE } from "../status-bar.ts";
@@ -68,6 +69,7 @@ export interface ServerContext {
 /** What all commands work on; each command declares the part that it needs. */
 export interface CommandContext extends PromptContext, ReviewContext, ServerContext {
   readonly panels: OutputPanels;
+  readonly overview: Overview;
   /** The task or subagent whose row is selected. */
   readonly selectedID: () => string | undefined;
   /** The task or subagent whose row was clicked last. */

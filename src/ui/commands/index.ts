@@ -9,7 +9,7 @@ export {
 } from "./editor-commands.ts";
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
-export { clearFilter, filter, markAllRead, showActive, showNext, sort } from "./list-commands.ts";
+export { clearFilter, filter, markAllRead, showActive, showNext, showOverview, sort } from "./list-commands.ts";
 export { launchPrompt, promptOptions, splitPrompt } from "./editor-commands.ts";
 export {
   acceptAllChanges,

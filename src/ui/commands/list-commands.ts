@@ -36,6 +36,10 @@ export async function showNext({ known, unread, panels }: CommandContext): Promi
   else void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is unread or waiting for you."));
 }
 
+export async function showOverview({ overview }: CommandContext): Promise<void> {
+  overview.show();
+}
+
 /** Lists everything that is running, in any session; a request is answered, other output is shown. */
 export async function showActive(context: CommandContext): Promise<void> {
   const { folders, panels } = context;

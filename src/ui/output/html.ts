@@ -1,5 +1,5 @@
 export interface OutputPage {
-  /** Stored by the page, so that the panel can be restored. */
+  /** Stored by the page, so that the panel can be restored. Empty for a page that shows no single task. */
   readonly taskID: string;
   readonly title: string;
   /** Shown until the script replaces it. */
@@ -14,7 +14,7 @@ export interface OutputPage {
   readonly nonce: string;
 }
 
-/** The page of the output panel. It loads only the extension's script and style sheet. */
+/** A page in an editor tab. It loads only the extension's script and style sheet. */
 export function outputPage(page: OutputPage): string {
   const policy = [
     "default-src 'none'",

@@ -40,8 +40,9 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
   });
 }
 
-function connectionOf(folders: Folders, taskID: string): ConnectionView {
-  const folder = folders.of(taskID);
+/** The connection of a session's folder, or of all folders together. */
+export function connectionOf(folders: Folders, taskID?: string): ConnectionView {
+  const folder = taskID === undefined ? undefined : folders.of(taskID);
   // A session that no folder knows may belong to any folder that isn't connected.
   const kinds = (folder ? [folder] : folders.all).map(({ connector }) => connectionView(connector.state));
   if (kinds.includes("connecting")) return "connecting";

@@ -1,13 +1,11 @@
-import { randomBytes } from "node:crypto";
-
 import * as vscode from "vscode";
 
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { outputPage } from "./html.ts";
 import type { OutputParts } from "./output-parts.ts";
 import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
+import { loadPage, pageOptions } from "./web-page.ts";
 
 const VIEW_TYPE = "asyncagents.output";
 
@@ -45,7 +43,7 @@ export class OutputPanels implements vscode.Disposable {
       VIEW_TYPE,
       description === undefined ? vscode.l10n.t("Task Output") : title(description),
       { viewColumn: vscode.ViewColumn.Active, preserveFocus },
-      this.webviewOptions(),
+      pageOptions(this.extensionUri),
     );
     this.fill(panel, taskID);
   }
@@ -70,7 +68,7 @@ export class OutputPanels implements vscode.Disposable {
           panel.dispose();
           return;
         }
-        panel.webview.options = this.webviewOptions();
+        panel.webview.options = pageOptions(this.extensionUri);
         this.fill(panel, taskID);
       },
     });
@@ -100,21 +98,7 @@ export class OutputPanels implements vscode.Disposable {
       for (const subscription of subscriptions) subscription.dispose();
       withSession((loaded) => loaded.dispose());
     });
-    panel.iconPath = this.media("output-light.svg", "output-dark.svg");
-    webview.html = outputPage({
-      taskID,
-      title: panel.title,
-      loading: vscode.l10n.t("Loading…"),
-      language: vscode.env.language,
-      scriptUri: webview
-        .asWebviewUri(vscode.Uri.joinPath(this.extensionUri, "dist", "webview.js"))
-        .toString(),
-      styleUri: webview
-        .asWebviewUri(vscode.Uri.joinPath(this.extensionUri, "media", "output.css"))
-        .toString(),
-      cspSource: webview.cspSource,
-      nonce: randomBytes(16).toString("base64"),
-    });
+    loadPage(panel, this.extensionUri, "output", taskID);
   }
 
   private use(session: Promise<OutputSession>, use: (session: OutputSession) => void): void {
@@ -124,19 +108,6 @@ export class OutputPanels implements vscode.Disposable {
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
     const { openSession } = await import("../later.ts");
     return openSession(panel, taskID, this.parts);
-  }
-
-  private webviewOptions(): vscode.WebviewOptions {
-    return {
-      enableScripts: true,
-      enableForms: false,
-      localResourceRoots: ["dist", "media"].map((folder) => vscode.Uri.joinPath(this.extensionUri, folder)),
-    };
-  }
-
-  private media(light: string, dark: string): { light: vscode.Uri; dark: vscode.Uri } {
-    const uri = (file: string): vscode.Uri => vscode.Uri.joinPath(this.extensionUri, "media", file);
-    return { light: uri(light), dark: uri(dark) };
   }
 }
 

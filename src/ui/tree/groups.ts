@@ -16,7 +16,7 @@ export function groupOf(family: Family, row: Row, now: number): Group | undefine
   return endOf(child) >= startOfDay(now) ? "today" : "earlier";
 }
 
-function startOfDay(time: number): number {
+export function startOfDay(time: number): number {
   return new Date(time).setHours(0, 0, 0, 0);
 }
 

@@ -241,7 +241,7 @@ export class PanelPage {
 }
 
 /** Provides the editor's API and theme to the page. A string, because it runs in the browser. */
-function editorStandIn(theme: Theme, state: unknown): string {
+export function editorStandIn(theme: Theme, state: unknown): string {
   return `{
     const { variables, bodyClass } = ${JSON.stringify(theme)};
     const kept = sessionStorage.getItem("state");
