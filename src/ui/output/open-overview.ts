@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { tokenSum } from "../../engine/budget.ts";
 import { timeOf } from "../../engine/ids.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import { parsePanelMessage } from "../../protocol/output-guard.ts";
@@ -78,6 +79,6 @@ function overviewTask(child: Child, waitingSince: number | undefined): OverviewT
     worked: task?.worked,
     waitingSince,
     cost,
-    tokens: Object.values(child.tokens).reduce((sum, count) => sum + count, 0),
+    tokens: tokenSum(child.tokens),
   };
 }

@@ -138,6 +138,8 @@ export class OverviewPage {
     const { now } = this.context;
     const at = now();
     if (!this.shown || !this.axis) return;
+    // What happens without a connection is unknown.
+    if (this.shown.connection !== "connected") return;
     if (at - this.shown.dayStart >= DAY) this.surroundings.post({ type: "ready" });
     if (at >= this.axis.to) this.draw();
     else {

@@ -37,8 +37,10 @@ export class LaneTable {
   private readonly ticks = h("div", { class: "ticks", "aria-hidden": "true" });
   private readonly lines = h("div");
   private readonly body = h("div", { role: "rowgroup", class: "lanes-body" });
-  /** The task whose button has the focus, or had it last. */
+  /** The task whose button has the focus, or had it last; undefined before the user has come to the rows. */
   private current: string | undefined;
+  /** The button in the order of the Tab key. */
+  private stop: HTMLButtonElement | undefined;
 
   /** Times are in seconds since then in styles, which have less precision than times need. */
   private readonly origin: number;
@@ -92,11 +94,11 @@ export class LaneTable {
       at = at.nextElementSibling;
       gone.remove();
     }
-    if (!this.rows.has(this.current ?? "")) {
+    if (this.current !== undefined && !this.rows.has(this.current)) {
       const ids = [...this.rows.keys()];
-      this.choose(ids[Math.max(0, Math.min(position, ids.length - 1))]);
+      this.current = ids[Math.min(position, ids.length - 1)];
     }
-    const button = this.rows.get(this.current ?? "")?.button;
+    const button = this.moveStop();
     // A moved element loses the focus.
     if (hadFocus && document.activeElement !== button) button?.focus();
     this.tick();
@@ -200,15 +202,18 @@ export class LaneTable {
 
   private onFocus(target: EventTarget | null): void {
     const row = target instanceof Element && target.closest<HTMLElement>("[data-lane]");
-    if (row) this.choose(row.dataset["lane"]);
+    if (!row) return;
+    this.current = row.dataset["lane"];
+    this.moveStop();
   }
 
-  private choose(id: string | undefined): void {
-    const button = (each: string | undefined): HTMLButtonElement | undefined =>
-      this.rows.get(each ?? "")?.button;
-    button(this.current)?.setAttribute("tabindex", "-1");
-    this.current = id;
-    button(id)?.setAttribute("tabindex", "0");
+  private moveStop(): HTMLButtonElement | undefined {
+    const [first] = this.rows.values();
+    const button = (this.rows.get(this.current ?? "") ?? first)?.button;
+    this.stop?.setAttribute("tabindex", "-1");
+    this.stop = button;
+    button?.setAttribute("tabindex", "0");
+    return button;
   }
 }
 

@@ -123,6 +123,30 @@ describe("the page of the overview", function () {
     ]);
   });
 
+  it("lets the Tab key reach the first row until the user has been to another one", async () => {
+    await open([laneTask("a")]);
+    await overview.show([laneTask("b", { createdAt: NOW }), laneTask("a")]);
+    const { page } = overview;
+    const stops = (): Promise<readonly string[]> => page.locator('.lane-open[tabindex="0"]').allInnerTexts();
+    assert.deepEqual(await stops(), ["Task b"]);
+    await page.locator('[data-lane="a"] button').focus();
+    await overview.show([
+      laneTask("c", { createdAt: NOW }),
+      laneTask("b", { createdAt: NOW }),
+      laneTask("a"),
+    ]);
+    assert.deepEqual(await stops(), ["Task a"]);
+  });
+
+  it("doesn't let anything grow without a connection", async () => {
+    await open([laneTask("a", { ...active, startedAt: NOW - MINUTE })]);
+    await overview.show([laneTask("a", { ...active, startedAt: NOW - MINUTE })], "disconnected");
+    await overview.page.clock.runFor(20_000);
+    assert.equal((await cells("Task a"))[2], "1 m");
+    await overview.show([laneTask("a", { ...active, startedAt: NOW - MINUTE })]);
+    assert.equal((await cells("Task a"))[2], "1 m 20 s");
+  });
+
   it("keeps the focus and the elements of rows that haven't changed", async () => {
     const shown = tasks(4);
     await open(shown);
